@@ -1,0 +1,99 @@
+"""Small tables of words and letters: stop words, keyboard neighbours, misspellings, look-alike letters."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from malaprop.assets import store
+from malaprop.assets.archives import Members
+from malaprop.core.errors import AssetError
+from malaprop.core.text import word_pattern
+
+_ROWS = ("`1234567890-=", "qwertyuiop[]\\", "asdfghjkl;'", "zxcvbnm,./")
+_STARTS = (0.0, 1.5, 1.75, 2.25)  # where each row begins on a US keyboard, in key widths
+
+# Cyrillic, Greek or Latin letters that most typefaces draw like the plain one. No full-width forms: they show.
+_ALIKE = {
+    "a": "\u0430\u0251", "b": "\u042c\u0184", "c": "\u0441\u03f2", "d": "\u0501", "e": "\u0435\u04bd", "f": "\u0192",
+    "g": "\u0261", "h": "\u04bb\u0570", "i": "\u0456", "j": "\u0458\u03f3", "k": "\u03ba", "l": "\u04cf", "m": "\u043c",
+    "n": "\u0578", "o": "\u043e\u03bf", "p": "\u0440\u03c1", "q": "\u051b", "r": "\u0433", "s": "\u0455", "t": "\u0442",
+    "u": "\u057d\u03c5", "v": "\u03bd\u0475", "w": "\u051d", "x": "\u0445\u03c7", "y": "\u0443", "z": "\u1d22",
+    "A": "\u0410\u0391", "B": "\u0412\u0392", "C": "\u0421\u03f9", "E": "\u0415\u0395", "H": "\u041d\u0397",
+    "I": "\u0406\u0399", "J": "\u0408", "K": "\u041a\u039a", "M": "\u041c\u039c", "N": "\u039d", "O": "\u041e\u039f",
+    "P": "\u0420\u03a1", "S": "\u0405", "T": "\u0422\u03a4", "X": "\u0425\u03a7", "Y": "\u03a5", "Z": "\u0396",
+}  # fmt: skip
+
+
+def _packaged(name: str) -> str:
+    return files("malaprop.assets").joinpath("words", name).read_text(encoding="utf-8")
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """English function words in lower case, with contractions and the pieces that splitting leaves of them."""
+    return frozenset(_packaged("stop.txt").split())
+
+
+@cache
+def keyboard(*, letters_only: bool = True) -> dict[str, tuple[str, ...]]:
+    """The keys next to each lower-case letter or digit on a US keyboard, nearest first; a letter's upper case alike.
+
+    Two keys are neighbours if their middles are less than 1.3 key widths apart. With `letters_only` a letter's
+    neighbours are letters, so that a typo leaves the word a word.
+    """
+    spots = {
+        mark: (start + column, float(row))
+        for row, (marks, start) in enumerate(zip(_ROWS, _STARTS, strict=True))
+        for column, mark in enumerate(marks)
+    }
+    table: dict[str, tuple[str, ...]] = {}
+    for mark, (x, y) in spots.items():
+        apart = {other: (a - x) ** 2 + (b - y) ** 2 for other, (a, b) in spots.items() if other != mark}
+        near = sorted((other for other, far in apart.items() if far < 1.69), key=lambda other: (apart[other], other))
+        if mark.isalpha():
+            kept = tuple(other for other in near if other.isalpha() or not letters_only)
+            table[mark], table[mark.upper()] = kept, tuple(other.upper() for other in kept)
+        elif mark.isdigit():
+            table[mark] = tuple(other for other in near if other.isdigit() or not letters_only)
+    return table
+
+
+@cache
+def homoglyphs() -> dict[str, tuple[str, ...]]:
+    """One or two letters of other scripts that look like each Latin letter."""
+    return {letter: tuple(alike) for letter, alike in _ALIKE.items()}
+
+
+@cache
+def misspellings() -> dict[str, tuple[str, ...]]:
+    """Words in lower case and how people have misspelt them, from the asset; without it a short list of our own."""
+    try:
+        path = store.locate("misspellings") / "misspellings.json"
+    except AssetError as error:
+        warnings.warn(f"using a short list of common misspellings: {error}", stacklevel=2)
+        return {word: tuple(wrong) for word, wrong in _table(_packaged("misspelt.txt")).items()}
+    return {word: tuple(wrong) for word, wrong in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def _table(text: str) -> dict[str, list[str]]:
+    """All in lower case; what could not stand in one slot is left out."""
+    is_word = word_pattern().fullmatch
+    found: dict[str, set[str]] = {}
+    for word, *wrong in (line.split() for line in text.splitlines() if line.strip()):
+        kept = {w.lower() for w in wrong if is_word(w)} - {word.lower()}
+        found.setdefault(word.lower(), set()).update(kept)
+    return {word: sorted(wrong) for word, wrong in sorted(found.items()) if wrong}
+
+
+def convert(found: Members, out: Path) -> None:
+    """Stores `word misspelling misspelling ...` lines as one table."""
+    ((name, opener),) = found.items()
+    with opener() as stream:
+        data = stream.read()
+    text = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf-8")
+    (out / "misspellings.json").write_text(json.dumps(_table(text), ensure_ascii=False), encoding="utf-8")

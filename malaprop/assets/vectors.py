@@ -1,0 +1,120 @@
+"""Word vectors and the nearest words of each word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.assets import store, vectorfiles
+from malaprop.assets.folders import appearing, locked, writing
+from malaprop.assets.nearest import MOST, Floats, Ints, nearest
+from malaprop.core.errors import SettingError
+
+
+class Vectors:
+    """Words and their vectors, each of length one; `lengths` has what they were before."""
+
+    __slots__ = ("index", "lengths", "matrix", "words")
+
+    def __init__(self, words: Sequence[str], matrix: NDArray[np.floating]) -> None:
+        raw = matrix.astype(np.float32)
+        self.words = list(words)
+        self.index = dict(zip(self.words, range(len(self.words)), strict=True))
+        self.lengths: Floats = np.sqrt(np.einsum("nd,nd->n", raw, raw))
+        self.matrix: Floats = raw
+        self.matrix /= np.maximum(self.lengths, np.float32(1e-12))[:, None]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def dim(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def ids(self, words: Iterable[str]) -> NDArray[np.int64]:
+        """The row of each word, also of its lower-case form; -1 where there is none."""
+        get = self.index.get
+        return np.fromiter((get(w, get(w.lower(), -1)) for w in words), np.int64)
+
+    def cosine(self, word: str, others: Sequence[str]) -> Floats:
+        """How near each of the others is to the word, -1 to 1; nan where one of the two is unknown."""
+        rows, here = self.ids(others), int(self.ids([word])[0])
+        if here < 0:
+            return np.full(len(others), np.nan, np.float32)
+        near = self.matrix[rows] @ self.matrix[here]
+        return np.where(rows < 0, np.float32("nan"), near).astype(np.float32)
+
+    def raw(self, words: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Vectors with their own lengths, zeros for unknown words, and which are known: to start an embedding from."""
+        rows = self.ids(words)
+        known = rows >= 0
+        table = self.matrix[rows] * self.lengths[rows, None]
+        table[~known] = 0
+        return table, known
+
+
+class Neighbours:
+    """A table of neighbours: `table` [word, k] of word numbers, nearest first, and their `cosines`."""
+
+    __slots__ = ("cosines", "k", "table", "vectors")
+
+    def __init__(self, vectors: Vectors, table: Ints, cosines: NDArray[np.float16], k: int = MOST) -> None:
+        self.vectors, self.table, self.cosines, self.k = vectors, table, cosines, min(k, table.shape[1])
+
+    def of(self, word: str) -> tuple[tuple[str, ...], Floats]:
+        """The nearest words, nearest first and without the word itself, with their cosines; empty if it is unknown."""
+        row = self.vectors.index.get(word)
+        if row is None:
+            return (), np.empty(0, np.float32)
+        words = self.vectors.words
+        return tuple(words[i] for i in self.table[row, : self.k].tolist()), self.cosines[row, : self.k].astype(
+            np.float32
+        )
+
+
+@cache
+def open_vectors(name: str = "glove") -> Vectors:
+    """The vectors of an asset (`glove`, `glove-100d`, `counter-fitted`), or of a file; read once a process."""
+    if name in store.entries():
+        return Vectors(*vectorfiles.load(store.locate(name)))
+    return read_vectors(Path(name))
+
+
+def read_vectors(path: Path) -> Vectors:
+    """A file of vectors: `word number ...` lines (.txt, .vec, also .gz or .bz2), or .npz with `words` and `vectors`."""
+    return Vectors(*vectorfiles.read(path))
+
+
+@cache
+def open_neighbours(name: str = "counter-fitted", k: int = MOST) -> Neighbours:
+    """The table of an asset of vectors, up to 50 neighbours a word; built once for those that come without."""
+    if not 1 <= k <= MOST:
+        raise SettingError(f"the table of neighbours holds 1 to {MOST} a word, got k={k}")
+    folder = store.locate(name)
+    if not (folder / "neighbours.npy").is_file():
+        folder = _built(name, folder)
+    read = [np.load(folder / f"{part}.npy", allow_pickle=False) for part in ("neighbours", "cosines")]
+    return Neighbours(Vectors(*vectorfiles.load(folder)), read[0], read[1], k)
+
+
+def _built(name: str, source: Path, most: int = 60_000) -> Path:
+    """Neighbours among the first words of a larger table, in the cache beside it."""
+    target = store.cache_root() / "neighbours" / f"{name}-{store.key(name)}"
+    with writing(f"the neighbours of {name}"), locked(f"neighbours-{name}"):
+        if not target.is_dir():
+            words, matrix = vectorfiles.load(source)
+            with appearing(target) as folder:
+                keep(folder, words[:most], matrix[:most])
+    return target
+
+
+def keep(folder: Path, words: Sequence[str], matrix: NDArray[np.floating]) -> None:
+    """Stores vectors, each of length one, with their neighbours; found from the stored numbers, so that they agree."""
+    vectorfiles.save(folder, words, Vectors(words, matrix).matrix)
+    table, cosines = nearest(Vectors(*vectorfiles.load(folder)).matrix)
+    np.save(folder / "neighbours.npy", table, allow_pickle=False)
+    np.save(folder / "cosines.npy", cosines, allow_pickle=False)

@@ -1,0 +1,253 @@
+"""WordNet 3.0 as an index of our own: built once, read in a moment, the same answers as NLTK's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.assets import store
+from malaprop.assets.archives import Members, copy
+from malaprop.core.errors import AssetError, SettingError
+
+PARTS = "nvar"  # noun, verb, adjective (satellites too), adverb
+_FILES = dict(zip(PARTS, ("noun", "verb", "adj", "adv"), strict=True))
+_KINDS = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # of a sense key
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand
+_ENDINGS = {  # from an inflected form to a base form, as in WordNet's own morphy
+    "n": "s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
+    "v": "s: ies:y es:e es: ed:e ed: ing:e ing:",
+    "a": "er: est: er:e est:e",
+    "r": "",
+}
+_RULES = {pos: [tuple(rule.split(":")) for rule in rules.split()] for pos, rules in _ENDINGS.items()}
+_PEER_WORD = re.compile(r"[\w'\-*@]+")  # what TextAttack takes for one word
+
+Ints = NDArray[np.int32]
+
+
+class WordNet:
+    """Synsets as flat arrays. Words are looked up in lower case; names come as WordNet writes them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._names = (folder / "names.txt").read_text(encoding="utf-8").split("\n")
+        keys = (folder / "lemmas.txt").read_text(encoding="utf-8").split("\n")
+        self._keys = dict(zip(keys, range(len(keys)), strict=True))
+        self._lemmas = keys
+        with np.load(folder / "index.npz", allow_pickle=False) as held:
+            self._arrays: dict[str, Ints] = {name: held[name] for name in held.files}
+        self._irregular: dict[str, dict[str, list[str]]] = json.loads((folder / "irregular.json").read_text("utf-8"))
+        self._spans = {pos: (self._arrays[f"from_{pos}"], self._arrays[f"senses_{pos}"]) for pos in PARTS}
+        self._bases = lru_cache(1 << 16)(self._find_bases)
+        self._synonyms = lru_cache(1 << 16)(self._find_synonyms)
+
+    def _has(self, lemma: str, pos: str) -> bool:
+        place, starts = self._keys.get(lemma), self._spans[pos][0]
+        return place is not None and bool(starts[place] < starts[place + 1])
+
+    def _find_bases(self, word: str, pos: str) -> tuple[str, ...]:
+        word = word.lower().replace(" ", "_")
+        forms = self._irregular[pos].get(word)
+        if forms is None:
+            forms = [word[: -len(old)] + new for old, new in _RULES[pos] if word.endswith(old)]
+        return tuple(dict.fromkeys(form for form in (word, *forms) if self._has(form, pos)))
+
+    def bases(self, word: str, pos: str) -> tuple[str, ...]:
+        """Every lemma of that part of speech that the word can be a form of, the word itself first."""
+        _known(pos)
+        return self._bases(word, pos)
+
+    def lemma(self, word: str, pos: str) -> str | None:
+        """The first of the bases."""
+        return next(iter(self.bases(word, pos)), None)
+
+    def parts(self, word: str) -> frozenset[str]:
+        """Which of n, v, a, r the word can be."""
+        return frozenset(pos for pos in PARTS if self._bases(word, pos))
+
+    def senses(self, word: str, pos: str | None = None) -> list[int]:
+        """Synset numbers, for each part of speech the more frequent first."""
+        found: dict[int, None] = {}
+        for one in PARTS if pos is None else _known(pos):
+            starts, synsets = self._spans[one]
+            for base in self._bases(word, one):
+                place = self._keys[base]
+                found |= dict.fromkeys(synsets[starts[place] : starts[place + 1]].tolist())
+        return list(found)
+
+    def names(self, synset: int) -> list[str]:
+        """The names in a synset, underscores for spaces, in WordNet's order."""
+        starts = self._arrays["members_from"]
+        return [self._names[i] for i in self._arrays["members"][starts[synset] : starts[synset + 1]].tolist()]
+
+    def _find_synonyms(self, word: str, pos: str | None, multiword: bool) -> tuple[str, ...]:
+        found = {name for synset in self.senses(word, pos) for name in self.names(synset)}
+        single = {name.replace("_", " ") for name in found if multiword or "_" not in name}
+        return tuple(sorted(name for name in single if name.lower() != word.lower()))
+
+    def synonyms(self, word: str, pos: str | None = None, *, multiword: bool = False) -> tuple[str, ...]:
+        """Names in all synsets of the word and its base forms, sorted, without the word itself in any case.
+
+        `pos` None stands for all four. Names are base forms: see `inflect` to give them the word's ending.
+        """
+        return self._synonyms(word, pos, multiword)
+
+    def peer_synonyms(self, word: str) -> tuple[str, ...]:
+        """What TextAttack 0.3.11 takes (WordSwapWordNet), sorted: any part of speech, also the word in another case."""
+        names = {name for synset in self.senses(word) for name in self.names(synset)}
+        return tuple(sorted(n for n in names if n != word and "_" not in n and len(_PEER_WORD.findall(n)) == 1))
+
+    def frequency(self, word: str) -> dict[str, int]:
+        """How often WordNet's tagged texts have the word's base forms in each part of speech."""
+        counts = self._arrays["counts"]
+        bases = {pos: self._bases(word, pos) for pos in PARTS}
+        return {
+            p: int(sum(counts[self._keys[b], PARTS.index(p)] for b in found)) for p, found in bases.items() if found
+        }
+
+    def antonyms(self) -> list[tuple[str, str]]:
+        """Pairs of names that WordNet sets against each other, each once, sorted."""
+        return self._named(self._arrays["antonyms"])
+
+    def synonym_pairs(self, *, senses: int | None = None) -> list[tuple[str, str]]:
+        """Pairs of names that share a synset, each once, sorted; with `senses`, only of the first so many of both."""
+        return self._named(self._pairs(senses))
+
+    def _pairs(self, senses: int | None) -> Ints:
+        rank = self._arrays["ranks"]  # of each member's sense among the senses of its name
+        starts, members = self._arrays["members_from"], self._arrays["members"]
+        pairs = []
+        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            if end - start > 1:
+                kept = [members[i] for i in range(start, end) if senses is None or rank[i] < senses]
+                pairs += [(a, b) for i, a in enumerate(kept) for b in kept[i + 1 :]]
+        return np.asarray(pairs, np.int32).reshape(-1, 2)
+
+    def _named(self, pairs: Ints) -> list[tuple[str, str]]:
+        named = ((self._names[a], self._names[b]) for a, b in pairs.tolist())
+        return sorted({(min(a, b), max(a, b)) for a, b in named if a != b})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lemmas)
+
+    def __len__(self) -> int:
+        return len(self._lemmas)
+
+
+def _known(pos: str) -> str:
+    if pos not in PARTS or len(pos) != 1:
+        raise SettingError(f"a part of speech for WordNet is n, v, a or r, got {pos!r}")
+    return pos
+
+
+@cache
+def open_wordnet() -> WordNet:
+    """The index, read once a process."""
+    return WordNet(store.locate("wordnet"))
+
+
+def _lines(found: Members, name: str) -> Iterator[str]:
+    """Lines without the licence, which WordNet indents."""
+    if name not in found:
+        return
+    with found[name]() as stream:
+        for line in stream.read().decode("utf-8").split("\n"):
+            if line.strip() and not line.startswith(" "):
+                yield line
+
+
+class _Builder:
+    """Gathers the four data files and the four index files into arrays."""
+
+    def __init__(self, found: Members) -> None:
+        self.found = found
+        self.names: dict[str, int] = {}
+        self.synsets: dict[tuple[str, str], int] = {}
+        self.members: list[list[int]] = []
+        self.opposed: list[tuple[tuple[int, int], tuple[str, str], int]] = []
+
+    def read_synsets(self, pos: str) -> None:
+        for line in _lines(self.found, f"data.{_FILES[pos]}"):
+            fields = line.partition(" | ")[0].split()
+            offset, many = fields[0], int(fields[3], 16)
+            words = [_MARKER.sub("", w) if pos == "a" else w for w in fields[4 : 4 + 2 * many : 2]]
+            number = self.synsets[pos, offset] = len(self.members)
+            self.members.append([self.names.setdefault(word, len(self.names)) for word in words])
+            pointers = fields[5 + 2 * many : 5 + 2 * many + 4 * int(fields[4 + 2 * many])]
+            for symbol, target, kind, between in zip(*(iter(pointers),) * 4, strict=True):
+                if symbol == "!" and between != "0000":
+                    other = (_KINDS.get(kind, "a" if kind in "as" else kind), target)
+                    self.opposed.append(((number, int(between[:2], 16) - 1), other, int(between[2:], 16) - 1))
+
+    def antonyms(self) -> Ints:
+        pairs = [
+            (self.members[here][place], self.members[self.synsets[other]][there])
+            for (here, place), other, there in self.opposed
+        ]
+        return np.asarray(pairs, np.int32).reshape(-1, 2)
+
+    def read_index(self, pos: str) -> dict[str, list[int]]:
+        found = {}
+        for line in _lines(self.found, f"index.{_FILES[pos]}"):
+            fields = line.split()
+            found[fields[0]] = [self.synsets[pos, offset] for offset in fields[-int(fields[2]) :]]
+        return found
+
+    def counts(self, keys: dict[str, int]) -> Ints:
+        table = np.zeros((len(keys), 4), np.int32)
+        for line in _lines(self.found, "cntlist.rev"):
+            sense, _, count = line.split()
+            lemma, _, rest = sense.partition("%")
+            if lemma in keys and rest[:1] in _KINDS:
+                table[keys[lemma], PARTS.index(_KINDS[rest[0]])] += int(count)
+        return table
+
+
+def _flat(rows: list[list[int]]) -> tuple[Ints, Ints]:
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int32)])
+    return starts.astype(np.int32), np.asarray([x for row in rows for x in row], np.int32)
+
+
+def _ranks(builder: _Builder, indices: dict[str, dict[str, list[int]]]) -> Ints:
+    """For each member of each synset: which of its name's senses this is, in its part of speech."""
+    place: dict[int, dict[str, int]] = defaultdict(dict)
+    for index in indices.values():
+        for lemma, synsets in index.items():
+            for rank, synset in enumerate(synsets):
+                place[synset][lemma] = rank
+    names = list(builder.names)
+    return np.asarray(
+        [place[s].get(names[m].lower(), 99) for s, row in enumerate(builder.members) for m in row], np.int32
+    )
+
+
+def convert(found: Members, out: Path) -> None:
+    """Reads WordNet's database files and stores the index, and the files beside it for tools that read them."""
+    copy(found, out / "wordnet")
+    builder = _Builder(found)
+    try:
+        for pos in PARTS:
+            builder.read_synsets(pos)
+        indices = {pos: builder.read_index(pos) for pos in PARTS}
+        antonyms = builder.antonyms()
+    except (ValueError, IndexError, KeyError) as error:
+        raise AssetError(
+            f"WordNet's files cannot be read ({type(error).__name__}: {error}); fetch them again"
+        ) from None
+    keys = {lemma: i for i, lemma in enumerate(sorted(set().union(*indices.values())))}
+    arrays = {"antonyms": antonyms, "counts": builder.counts(keys), "ranks": _ranks(builder, indices)}
+    arrays["members_from"], arrays["members"] = _flat(builder.members)
+    for pos, index in indices.items():
+        arrays[f"from_{pos}"], arrays[f"senses_{pos}"] = _flat([index.get(lemma, []) for lemma in keys])
+    split = {pos: (line.split() for line in _lines(found, f"{file}.exc")) for pos, file in _FILES.items()}
+    irregular = {pos: {form: bases for form, *bases in lines} for pos, lines in split.items()}
+    (out / "names.txt").write_text("\n".join(builder.names), encoding="utf-8")
+    (out / "lemmas.txt").write_text("\n".join(keys), encoding="utf-8")
+    (out / "irregular.json").write_text(json.dumps(irregular), encoding="utf-8")
+    np.savez(out / "index.npz", **arrays)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Attacks: a goal, candidates, constraints and a search, composed into recipes."""

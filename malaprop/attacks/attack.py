@@ -1,0 +1,146 @@
+"""Attack: a goal, candidates, constraints and a search, put together as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from malaprop.attacks.goals.goal import Goal, Untargeted
+from malaprop.attacks.trial import Held, Space, Spent, Trial
+from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError, TextError, plain
+from malaprop.core.example import Example
+from malaprop.core.score import Flags, Floats
+from malaprop.core.text import Ints, Text, Words
+from malaprop.core.variants import Variants
+
+
+class Candidates(Protocol):
+    """What may stand in a slot."""
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        """For each slot of the original the ids of its replacements, sorted by string, without the word itself."""
+
+
+class SlotRule(Protocol):
+    stage: ClassVar[Literal["slot"]]
+
+    def slots(self, trial: Trial, slots: Ints) -> Flags:
+        """Which slots may change."""
+
+
+class WordRule(Protocol):
+    stage: ClassVar[Literal["word"]]
+
+    def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
+        """Which words may stand in which slot."""
+
+
+class EditRule(Protocol):
+    stage: ClassVar[Literal["edit"]]
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        """Which variants are allowed; array work, done before the victim is asked."""
+
+
+class TextRule(Protocol):
+    stage: ClassVar[Literal["text"]]
+
+    def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
+        """Which finished texts are allowed; asks a service, so it is put only to texts that would win."""
+
+
+Constraint = SlotRule | WordRule | EditRule | TextRule
+
+
+class Search(Protocol):
+    """Moves from a start through the space; sees scores, not goals, budgets, caches or other examples."""
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ending:
+    """How an attack on one example ended. `final` is the adversarial text, or the strongest attempt where it failed."""
+
+    status: Literal["success", "failed", "skipped", "error"]
+    origin: Text | None
+    first: Floats | None
+    final: Text | None
+    last: Floats | None
+    asked: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """One recipe. `budget` bounds the victim queries an example may ask, the first one included; None: no bound."""
+
+    name: str
+    candidates: Candidates
+    search: Search
+    constraints: tuple[Constraint, ...] = ()
+    goal: Goal = field(default_factory=Untargeted)
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and self.budget < 1:
+            raise SettingError(f"budget must be at least 1 query an example, got {self.budget}")
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        return self.goal.needs
+
+    def within(self, budget: int | None) -> Attack:
+        return self if budget is None else replace(self, budget=budget)
+
+    def steps(self, example: Example, table: Words, owner: int, *, seed: int, unknown: str = "[UNK]") -> Steps[Ending]:
+        """The whole attack on one example, ending in an outcome whatever happens on the way."""
+        try:
+            origin = Text.of(example.fields, table, owner)
+        except TextError as error:
+            return Ending("error", None, None, None, None, 0, plain(error))
+        trial = Trial(self, example, origin, seed, unknown)
+        try:
+            return (yield from self._run(trial))
+        except ServiceFailed as failure:
+            return Ending("error", origin, None, None, None, trial.asked, str(failure))
+
+    def _run(self, trial: Trial) -> Steps[Ending]:
+        origin, label = trial.origin, trial.example.label
+        (scored,) = yield from trial.score([Variants.itself(origin)], probe=True)
+        first = scored.answers[0]
+        if not 0 <= label < len(first):
+            reason = f"label {label} is not among the victim's {len(first)} labels"
+            return Ending("error", origin, first, None, None, trial.asked, reason)
+        if self.goal.wrong(scored.answers, label)[0]:
+            return Ending("skipped", origin, first, None, None, trial.asked, "the victim does not give the true label")
+        if not origin.slots:
+            return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
+        start = trial.take(scored, 0)
+        try:
+            space = yield from trial.space()
+            end = start
+            if any(len(words) for words in space.words):
+                end = yield from self.search.steps(trial, start, space)
+            trial.hold(end)
+        except Spent:
+            pass
+        final = trial.held or start
+        if not final.reached:
+            return Ending("failed", origin, first, final.text, final.answer, trial.asked)
+        return (yield from self._verified(trial, first, final))
+
+    def _verified(self, trial: Trial, first: Floats, final: Held) -> Steps[Ending]:
+        """Asks again, afresh and by the plain road, before a success counts."""
+        (fresh,) = yield Ask("verify", [final.text])
+        origin = trial.origin
+        if bool(self.goal.reached(np.asarray([fresh], np.float32), trial.example.label, 0.0)[0]):
+            return Ending("success", origin, first, final.text, fresh, trial.asked)
+        was, now = int(final.answer.argmax()), int(fresh.argmax())
+        reason = f"victim is not deterministic: it answered label {was}, then {now}, for the same text"
+        return Ending("error", origin, first, None, None, trial.asked, reason)

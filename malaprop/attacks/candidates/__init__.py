@@ -1,0 +1,17 @@
+"""Candidates by name."""
+
+from malaprop.core.catalogue import Catalogue
+
+CANDIDATES = Catalogue(
+    "candidates",
+    {
+        "wordnet": "malaprop.attacks.candidates.lookup:WordNetSynonyms",
+        "near": "malaprop.attacks.candidates.lookup:NearWords",
+        "vocabulary": "malaprop.attacks.candidates.lookup:Vocabulary",
+        "misspellings": "malaprop.attacks.candidates.lookup:Misspellings",
+        "listed": "malaprop.attacks.candidates.lookup:Listed",
+        "chars": "malaprop.attacks.candidates.chars:CharEdits",
+        "homoglyphs": "malaprop.attacks.candidates.chars:Homoglyphs",
+        "likely": "malaprop.attacks.candidates.likely:Likely",
+    },
+)

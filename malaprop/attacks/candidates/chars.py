@@ -1,0 +1,123 @@
+"""Replacements that differ from a word in a character or two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import remembered
+from malaprop.attacks.trial import Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Ints, word_pattern
+
+Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@cache
+def _keyboard() -> dict[str, tuple[str, ...]]:
+    from malaprop.assets.lexicon import keyboard
+
+    return keyboard()
+
+
+@cache
+def _homoglyphs() -> dict[str, tuple[str, ...]]:
+    from malaprop.assets.lexicon import homoglyphs
+
+    return homoglyphs()
+
+
+def _like(letter: str, near: str) -> str:
+    return letter.upper() if near.isupper() else letter
+
+
+def edits(word: str, kind: Kind, first: int, last: int) -> Iterator[tuple[int, str]]:
+    """Every word one edit of this kind away, with its place; edits touch characters `first` to `last` alone."""
+    for i in range(first, last + 1):
+        here, before, after = word[i], word[:i], word[i + 1 :]
+        if kind == "swap" and i < last and here != word[i + 1]:
+            yield i, before + word[i + 1] + here + after[1:]
+        elif kind == "drop":
+            yield i, before + after
+        elif kind == "insert":
+            yield from ((i, before + _like(c, here) + here + after) for c in LETTERS)
+        elif kind == "substitute":
+            yield from ((i, before + _like(c, here) + after) for c in LETTERS if c != here.lower())
+        elif kind == "keyboard":
+            yield from ((i, before + _like(c, here) + after) for c in _keyboard().get(here.lower(), ()))
+        elif kind == "homoglyph":
+            yield from ((i, before + c + after) for c in _homoglyphs().get(here, ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CharEdits:
+    """Words one character edit away.
+
+    Of each kind all edits are offered, or `each` drawn by the example's seed. `inner` spares the first and the last
+    character, which readers lean on. What would no longer be one word of its slot is left out.
+    """
+
+    kinds: tuple[Kind, ...] = ("swap", "drop", "insert", "substitute")
+    each: int | None = None
+    inner: bool = False
+
+    def __post_init__(self) -> None:
+        known = ("swap", "drop", "insert", "substitute", "keyboard", "homoglyph")
+        if not self.kinds or any(k not in known for k in self.kinds):
+            raise SettingError(f"CharEdits.kinds takes some of {', '.join(known)}, got {self.kinds}")
+        if self.each is not None and self.each < 1:
+            raise SettingError(f"CharEdits.each must be at least 1, got {self.each}")
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        yield from ()  # a generator like its siblings, though it asks nothing
+        table, strings = trial.origin.table, trial.origin.strings
+        out = []
+        for slot in slots.tolist():
+            word = strings[slot]
+            if self.each is None:
+                make = lambda w=word: (e for kind in self.kinds for e in self._all(w, kind))  # noqa: E731
+                out.append(remembered(table, ("chars", self, word), word, make, cased=False))
+            else:
+                drawn = self._drawn(word, trial.generator("chars", str(slot)))
+                out.append(table.ids(sorted({w for w in drawn if w != word})))
+        return out
+
+    def _all(self, word: str, kind: Kind) -> list[str]:
+        first, last = (1, len(word) - 2) if self.inner else (0, len(word) - 1)
+        whole = word_pattern().fullmatch
+        return [made for _, made in edits(word, kind, first, last) if made and whole(made)]
+
+    def _drawn(self, word: str, rng: np.random.Generator) -> Iterator[str]:
+        assert self.each is not None
+        for kind in self.kinds:
+            made = sorted(set(self._all(word, kind)))
+            if len(made) > self.each:
+                made = [made[i] for i in sorted(rng.choice(len(made), self.each, replace=False).tolist())]
+            yield from made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Homoglyphs:
+    """Look-alikes: one letter of the word, or all that have one, put for a letter of another alphabet."""
+
+    whole: bool = True
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        yield from ()  # a generator like its siblings, though it asks nothing
+        table, strings = trial.origin.table, trial.origin.strings
+        return [
+            remembered(table, ("homoglyphs", self, w), w, lambda w=w: self._made(w), cased=False)  # type: ignore[misc]
+            for w in (strings[s] for s in slots.tolist())
+        ]
+
+    def _made(self, word: str) -> Iterator[str]:
+        for i, letter in enumerate(word):
+            yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(letter, ()))
+        if self.whole:
+            yield "".join(_homoglyphs().get(c, (c,))[0] for c in word)

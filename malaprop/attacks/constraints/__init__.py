@@ -1,0 +1,19 @@
+"""Constraints by name."""
+
+from malaprop.core.catalogue import Catalogue
+
+CONSTRAINTS = Catalogue(
+    "constraint",
+    {
+        "keep-stop-words": "malaprop.attacks.constraints.positions:KeepStopWords",
+        "long-words": "malaprop.attacks.constraints.positions:LongWords",
+        "word-cosine": "malaprop.attacks.constraints.words:WordCosine",
+        "same-part": "malaprop.attacks.constraints.words:SamePart",
+        "max-share": "malaprop.attacks.constraints.edits:MaxShare",
+        "max-words": "malaprop.attacks.constraints.edits:MaxWords",
+        "once-per-slot": "malaprop.attacks.constraints.edits:OncePerSlot",
+        "max-characters": "malaprop.attacks.constraints.edits:MaxCharacters",
+        "same-tag": "malaprop.attacks.constraints.words:SameTag",
+        "sentence-cosine": "malaprop.attacks.constraints.similarity:SentenceCosine",
+    },
+)

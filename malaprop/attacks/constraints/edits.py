@@ -1,0 +1,107 @@
+"""Constraints on edits: how much of a text may change. Array work, done before the victim is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from malaprop.attacks.trial import Trial
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Flags
+from malaprop.core.variants import Variants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaxShare:
+    """At most this share of the words differs from the original, and at least one may."""
+
+    share: float = 0.2
+    stage: ClassVar[Literal["edit"]] = "edit"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise SettingError(f"MaxShare.share must lie in (0, 1], got {self.share}")
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        most = max(1, int(np.floor(self.share * trial.origin.slots + 1e-9)))
+        return variants.changes(trial.origin) <= most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaxWords:
+    """At most this many words differ from the original."""
+
+    count: int
+    stage: ClassVar[Literal["edit"]] = "edit"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise SettingError(f"MaxWords.count must be at least 1, got {self.count}")
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        return variants.changes(trial.origin) <= self.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OncePerSlot:
+    """A slot that was changed is not changed again."""
+
+    stage: ClassVar[Literal["edit"]] = "edit"
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        base, origin = variants.base.words, trial.origin.words
+        again = (base != origin)[variants.slots] & (variants.words != base[variants.slots])
+        if variants.rows is None:
+            return np.asarray(~again)
+        fine = np.ones(variants.many, np.bool_)
+        fine[variants.rows[again]] = False
+        return fine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaxCharacters:
+    """At most this many character edits (Levenshtein distance, summed over the words) from the original."""
+
+    count: int = 30
+    stage: ClassVar[Literal["edit"]] = "edit"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise SettingError(f"MaxCharacters.count must be at least 1, got {self.count}")
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        origin, base = trial.origin, variants.base
+        spent = np.zeros(origin.slots, np.int64)
+        for slot in base.changed(origin).tolist():
+            spent[slot] = _distance(trial, int(origin.words[slot]), int(base.words[slot]))
+        costs = np.asarray(
+            [
+                _distance(trial, int(origin.words[s]), w) - spent[s]
+                for s, w in zip(variants.slots.tolist(), variants.words.tolist(), strict=True)
+            ],
+            np.int64,
+        )
+        total = np.full(variants.count, int(spent.sum()), np.int64)
+        np.add.at(total, np.arange(len(costs)) if variants.rows is None else variants.rows, costs)
+        return total <= self.count
+
+
+def _distance(trial: Trial, one: int, two: int) -> int:
+    notes, strings = trial.origin.table.notes, trial.origin.table.strings
+    key = ("distance", one, two)
+    found: int | None = notes.get(key)
+    if found is None:
+        found = notes[key] = levenshtein(strings[one], strings[two])
+    return found
+
+
+def levenshtein(one: str, two: str) -> int:
+    """The least number of characters to insert, drop or substitute."""
+    row = list(range(len(two) + 1))
+    for i, a in enumerate(one, 1):
+        corner, row[0] = row[0], i
+        for j, b in enumerate(two, 1):
+            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
+    return row[-1]

@@ -1,0 +1,93 @@
+"""Constraints on a replacement and the word it replaces: meaning and part of speech."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import WORDNET_PART
+from malaprop.attacks.trial import Trial
+from malaprop.core.ask import Ask, Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Flags
+from malaprop.core.text import Ints, Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordCosine:
+    """The two words' vectors have at least this cosine; a word without a vector fails."""
+
+    floor: float = 0.7
+    vectors: str = "counter-fitted"
+    stage: ClassVar[Literal["word"]] = "word"
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.floor <= 1:
+            raise SettingError(f"WordCosine.floor must lie in [-1, 1], got {self.floor}")
+
+    def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
+        yield from ()  # a generator like its siblings, though it asks nothing
+        from malaprop.assets.vectors import open_vectors
+
+        vectors, strings, table = open_vectors(self.vectors), trial.origin.strings, trial.origin.table.strings
+        out = []
+        for slot, options in zip(slots.tolist(), words, strict=True):
+            cosines = vectors.cosine(strings[slot].lower(), [table[w].lower() for w in options.tolist()])
+            out.append(np.nan_to_num(cosines, nan=-2.0) >= self.floor)
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamePart:
+    """The replacement can be of the part of speech that the word has in its text.
+
+    The word is tagged in context; the replacement by what WordNet lists for it, which costs no query and no tagging of
+    every candidate. With `nouns_for_verbs` the two may stand for each other (Jin et al. 2019).
+    """
+
+    nouns_for_verbs: bool = False
+    stage: ClassVar[Literal["word"]] = "word"
+
+    def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
+        from malaprop.assets.wordnet import open_wordnet
+
+        tags = yield from trial.tags()
+        wordnet, table = open_wordnet(), trial.origin.table
+        out = []
+        for slot, options in zip(slots.tolist(), words, strict=True):
+            part = WORDNET_PART.get(tags[slot], "")
+            wanted = {"n", "v"} if self.nouns_for_verbs and part in ("n", "v") else {part}
+            flags = []
+            for word in options.tolist():
+                parts: frozenset[str] | None = table.notes.get(("parts", word))
+                if parts is None:
+                    parts = table.notes["parts", word] = wordnet.parts(table.strings[word].lower())
+                flags.append(bool(parts & wanted) if part else not parts)
+            out.append(np.asarray(flags, np.bool_))
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameTag:
+    """The tagger, reading the changed text, gives every changed slot the tag it had."""
+
+    nouns_for_verbs: bool = False
+    stage: ClassVar[Literal["text"]] = "text"
+
+    def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
+        first = yield from trial.tags()
+        tags = yield Ask("tags", list(texts))
+        return np.asarray(
+            [
+                all(self._same(first[s], now[s]) for s in text.changed(trial.origin).tolist())
+                for text, now in zip(texts, tags, strict=True)
+            ],
+            np.bool_,
+        )
+
+    def _same(self, one: str, two: str) -> bool:
+        pair = {WORDNET_PART.get(t, t) for t in (one, two)}
+        return len(pair) == 1 or (self.nouns_for_verbs and pair == {"n", "v"})

@@ -1,0 +1,12 @@
+"""Goals by name."""
+
+from malaprop.core.catalogue import Catalogue
+
+GOALS = Catalogue(
+    "goal",
+    {
+        "untargeted": "malaprop.attacks.goals.goal:Untargeted",
+        "targeted": "malaprop.attacks.goals.goal:Targeted",
+        "label-only": "malaprop.attacks.goals.goal:LabelOnly",
+    },
+)

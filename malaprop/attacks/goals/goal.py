@@ -1,0 +1,82 @@
+"""What counts as success, and how near a text has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from malaprop.core.capability import Capability
+from malaprop.core.score import SLACK, Flags, Floats
+
+
+class Goal(Protocol):
+    """Pure functions of scores [text, label] and the example's label."""
+
+    @property
+    def needs(self) -> frozenset[Capability]: ...
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        """Where the victim errs already, so that there is nothing to attack."""
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        """The larger, the nearer to the goal."""
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        """Where the goal is met by more than the margin; rounding alone must not decide it."""
+
+
+def _ahead(answers: Floats, label: int) -> Floats:
+    """By how much this label is ahead of the best other one."""
+    rest = np.delete(answers, label, axis=1)
+    return np.asarray(answers[:, label] - (rest.max(1) if rest.shape[1] else -np.inf))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untargeted:
+    """Any label but the true one."""
+
+    needs = frozenset({Capability.SCORES})
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray(answers.argmax(1) != label)
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        return 1 - answers[:, label]
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        return -_ahead(answers, label) > margin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targeted:
+    """One given label. Examples that have it already, or that the victim gives it, are skipped."""
+
+    target: int
+    needs = frozenset({Capability.SCORES})
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray((answers.argmax(1) != label) | (label == self.target))
+
+    def values(self, answers: Floats, label: int) -> Floats:  # noqa: ARG002
+        return answers[:, self.target]
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:  # noqa: ARG002
+        return _ahead(answers, self.target) > margin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOnly:
+    """Any other label, with the victim's confidence hidden: a text is worth 1 where the label fell, else 0."""
+
+    needs = frozenset({Capability.LABELS})
+
+    def wrong(self, answers: Floats, label: int) -> Flags:
+        return np.asarray(answers.argmax(1) != label)
+
+    def values(self, answers: Floats, label: int) -> Floats:
+        return self.reached(answers, label).astype(np.float32)
+
+    def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
+        return -_ahead(answers, label) > margin

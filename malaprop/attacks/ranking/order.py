@@ -1,0 +1,112 @@
+"""Which slots to try first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.score import Floats, best, ranked
+from malaprop.core.text import Ints
+from malaprop.core.variants import Variants
+
+
+class Ranking(Protocol):
+    """Puts the slots of a space in order, most promising first; may also narrow what stands in them."""
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]: ...
+
+
+def _sorted(space: Space, weights: Floats) -> Space:
+    order = ranked(weights)
+    return Space(space.slots[order], [space.words[i] for i in order.tolist()])
+
+
+def _probe(trial: Trial, start: Held, slots: Ints, word: int) -> Steps[tuple[Floats, Floats]]:
+    """Values and answers with one word in each slot in turn; what the budget no longer covers counts as no change."""
+    (scored,) = yield from trial.score([Variants(start.text, slots, np.full(len(slots), word, np.int64))], probe=True)
+    done = len(scored.values)
+    values = np.full(len(slots), start.value, np.float32)
+    answers = np.repeat(start.answer[None], len(slots), 0)
+    values[:done], answers[:done] = scored.values, scored.answers.reshape(done, answers.shape[1])
+    return values, answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveOneOut:
+    """By what leaving the word out gains. With `shift`, a word whose loss changes the label also counts what the new
+    label gained (Jin et al. 2019, equation 2)."""
+
+    shift: bool = False
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
+        values, answers = yield from _probe(trial, start, space.slots, 0)
+        if self.shift:
+            new = answers.argmax(1)
+            rows = np.arange(len(new))
+            values = values + np.where(new != start.answer.argmax(), answers[rows, new] - start.answer[new], 0)
+        return _sorted(space, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownWord:
+    """By what an unknown word in its place gains."""
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
+        values, _ = yield from _probe(trial, start, space.slots, trial.origin.table.id(trial.unknown))
+        return _sorted(space, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saliency:
+    """Ren et al. 2019: softmax of the word saliency times the best gain of its replacements, which are fixed here.
+
+    With `peer`, as TextAttack has it: the value reached instead of the gain, and all replacements stay open.
+    """
+
+    peer: bool = False
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
+        if not self.peer:
+            space = space.able()
+        saliency, _ = yield from _probe(trial, start, space.slots, trial.origin.table.id(trial.unknown))
+        swaps = Variants.each(start.text, space.slots, space.words)
+        (scored,) = yield from trial.score([swaps])
+        weight = np.exp(saliency - saliency.max())
+        weight /= weight.sum()
+        gain = np.zeros(len(space.slots), np.float32)
+        words = list(space.words)
+        place = np.searchsorted(scored.variants.slots, space.slots) if np.all(np.diff(space.slots) > 0) else None
+        assert place is not None, "slots of a fresh space are in order"
+        ends = np.searchsorted(scored.variants.slots, space.slots, side="right")
+        for i, (a, b) in enumerate(zip(place.tolist(), ends.tolist(), strict=True)):
+            if a == b:
+                words[i] = words[i][:0]
+                continue
+            top = a + best(scored.values[a:b])
+            gain[i] = scored.values[top] - (0 if self.peer else start.value)
+            if not self.peer:
+                words[i] = scored.variants.words[top : top + 1]
+        return _sorted(Space(space.slots, words), (weight * gain).astype(np.float32))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOrder:
+    """At random, by the example's seed."""
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:  # noqa: ARG002
+        yield from ()  # a generator like its siblings, though it asks nothing
+        order = trial.rng.permutation(len(space.slots))
+        return Space(space.slots[order], [space.words[i] for i in order.tolist()])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftToRight:
+    """As they stand."""
+
+    def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:  # noqa: ARG002
+        yield from ()  # a generator like its siblings, though it asks nothing
+        return space

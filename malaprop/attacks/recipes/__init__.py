@@ -1,0 +1,19 @@
+"""Recipes by name: each a short function that cites its paper and names where it differs."""
+
+from malaprop.core.catalogue import Catalogue
+
+RECIPES = Catalogue(
+    "recipe",
+    {
+        "pwws": "malaprop.attacks.recipes.words:pwws",
+        "textfooler": "malaprop.attacks.recipes.words:textfooler",
+        "genetic": "malaprop.attacks.recipes.words:genetic",
+        "list": "malaprop.attacks.recipes.words:one_word_list",
+        "random": "malaprop.attacks.recipes.words:random",
+        "beam": "malaprop.attacks.recipes.words:beam",
+        "deepwordbug": "malaprop.attacks.recipes.chars:deepwordbug",
+        "typos": "malaprop.attacks.recipes.chars:typos",
+        "keyboard": "malaprop.attacks.recipes.chars:keyboard",
+        "homoglyph": "malaprop.attacks.recipes.chars:homoglyph",
+    },
+)

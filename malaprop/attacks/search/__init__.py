@@ -1,0 +1,15 @@
+"""Searches by name."""
+
+from malaprop.core.catalogue import Catalogue
+
+SEARCHES = Catalogue(
+    "search",
+    {
+        "greedy": "malaprop.attacks.search.greedy:Greedy",
+        "first-found": "malaprop.attacks.search.greedy:FirstFound",
+        "beam": "malaprop.attacks.search.beam:Beam",
+        "genetic": "malaprop.attacks.search.genetic:Genetic",
+        "random": "malaprop.attacks.search.sampling:Random",
+        "exhaustive": "malaprop.attacks.search.sampling:Exhaustive",
+    },
+)

@@ -1,0 +1,79 @@
+"""Searches that do not look where they go: random trials, and every text of a small space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice, product
+
+import numpy as np
+
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Random:
+    """Draws `changes` slots and a replacement for each, `trials` times at most, and ends with the first that works."""
+
+    trials: int = 1000
+    changes: int = 1
+    block: int = 100
+
+    def __post_init__(self) -> None:
+        if min(self.trials, self.changes, self.block) < 1:
+            raise SettingError("Random wants trials, changes and block of at least 1")
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        able = space.able()
+        sizes = able.sizes
+        changes = min(self.changes, len(able.slots))
+        for done in range(0, self.trials, self.block):
+            many = min(self.block, self.trials - done)
+            places = np.argsort(trial.rng.random((many, len(able.slots))), 1)[:, :changes]
+            draws = (trial.rng.random((many, changes)) * sizes[places]).astype(np.int64)
+            words = np.asarray([able.words[p][d] for p, d in zip(places.ravel(), draws.ravel(), strict=True)], np.int64)
+            rows = np.repeat(np.arange(many), changes)
+            (scored,) = yield from trial.score([Variants(start.text, able.slots[places.ravel()], words, rows, many)])
+            (found,) = yield from trial.choose([scored], [start.value])
+            if found is not None and found.reached:
+                return found
+        return trial.held or start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhaustive:
+    """Every text of the space, those with fewer changes first, up to `limit` of them: what it finds changes least."""
+
+    limit: int = 10_000
+    block: int = 1_000
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        able = space.able()
+        left = self.limit
+        for changes in range(1, len(able.slots) + 1):
+            texts = islice(_texts(start.text, able, changes), left)
+            reached = None
+            while block := list(islice(texts, self.block)):
+                left -= len(block)
+                (scored,) = yield from trial.score([Variants.between(start.text, block)])
+                (found,) = yield from trial.choose([scored], [start.value])
+                if found is not None and found.reached and (reached is None or found.value > reached.value):
+                    reached = found
+            if reached is not None:
+                return reached
+            if left <= 0:
+                break
+        return trial.held or start
+
+
+def _texts(base: Text, space: Space, changes: int) -> Iterator[Text]:
+    for places in combinations(range(len(space.slots)), changes):
+        for words in product(*(space.words[p].tolist() for p in places)):
+            text = base
+            for place, word in zip(places, words, strict=True):
+                text = text.put(int(space.slots[place]), word)
+            yield text

@@ -1,0 +1,187 @@
+"""Trial: one example under attack. It turns answers into scores, holds the budget, and applies the constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from malaprop.core.ask import Ask, Steps
+from malaprop.core.example import Example
+from malaprop.core.score import SLACK, Flags, Floats, Scored, ranked
+from malaprop.core.seeds import generator
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+
+
+class Spent(Exception):  # noqa: N818 - it ends a search in the ordinary way
+    """The budget is used up; the attack ends with the best it holds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A text that keeps all constraints, with the victim's answer."""
+
+    text: Text
+    value: float
+    reached: bool
+    answer: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """The slots that may change and, for each, what may stand there. A slot may have no replacement."""
+
+    slots: Ints
+    words: list[Ints]
+
+    @property
+    def sizes(self) -> Ints:
+        return np.fromiter(map(len, self.words), np.int64, len(self.words))
+
+    def able(self) -> Space:
+        """The slots that have a replacement."""
+        some = [i for i, words in enumerate(self.words) if len(words)]
+        return Space(self.slots[some], [self.words[i] for i in some])
+
+
+class Trial:
+    """All that searches, rankings, candidates and constraints may know about the example they work on."""
+
+    def __init__(self, attack: Attack, example: Example, origin: Text, seed: int, unknown: str) -> None:
+        self.attack, self.example, self.origin, self.seed, self.unknown = attack, example, origin, seed, unknown
+        self.rng = generator(seed, example.id)
+        self.asked = 0
+        self.held: Held | None = None
+        self._tags: list[str] | None = None
+        cheap = [c for c in attack.constraints if c.stage == "edit"]
+        self._edit_rules = cheap
+        self._text_rules = [c for c in attack.constraints if c.stage == "text"]
+
+    def generator(self, *names: str) -> np.random.Generator:
+        """Randomness for one part of the work, the same whatever was drawn before."""
+        return generator(self.seed, self.example.id, *names)
+
+    # --- asking the victim
+
+    def score(self, groups: Sequence[Variants], *, probe: bool = False) -> Steps[list[Scored]]:
+        """The victim's answers in the light of the goal.
+
+        Variants that break a cheap constraint are left out before they are asked, and so is what the budget no longer
+        covers: read `scored.variants`, not what was handed in. A probe (a hole, an unknown word) is no attempt: it is
+        asked as it is.
+        """
+        if not probe:
+            for rule in self._edit_rules:
+                groups = [g.keep(rule.edits(self, g)) for g in groups]
+        groups = self._afford(groups)
+        some = [g for g in groups if g.count]
+        answers = iter((yield Ask("victim", some)))
+        return [self._scored(g, next(answers)) if g.count else self._nothing(g) for g in groups]
+
+    def _afford(self, groups: Sequence[Variants]) -> list[Variants]:
+        budget = self.attack.budget
+        total = sum(g.count for g in groups)
+        if budget is None or self.asked + total <= budget:
+            self.asked += total
+            return list(groups)
+        if self.asked >= budget:
+            raise Spent
+        out = []
+        for group in groups:
+            part = group.first(budget - self.asked)
+            self.asked += part.count
+            out.append(part)
+        return out
+
+    def _scored(self, variants: Variants, answers: Floats) -> Scored:
+        goal, label = self.attack.goal, self.example.label
+        return Scored(variants, answers, goal.values(answers, label), goal.reached(answers, label))
+
+    def _nothing(self, variants: Variants) -> Scored:
+        none = np.empty(0, np.float32)
+        return Scored(variants, none[:, None], none, np.empty(0, np.bool_))
+
+    # --- choosing
+
+    def take(self, scored: Scored, index: int) -> Held:
+        """One variant, held as what the attack would end with if it is better than what it holds."""
+        here = Held(
+            scored.variants.pick(index), float(scored.values[index]), bool(scored.reached[index]), scored.answers[index]
+        )
+        self.hold(here)
+        return here
+
+    def hold(self, here: Held) -> None:
+        now = self.held
+        if now is None or (here.reached, here.value) > (now.reached, now.value + SLACK):
+            self.held = here
+
+    def choose(self, groups: Sequence[Scored], floors: Sequence[float | None]) -> Steps[list[Held | None]]:
+        """For each group its best variant that keeps every constraint and gains on its floor (None: no floor).
+
+        What needs a service (sentence similarity, tags in context) is asked for the best first, and only for what would
+        win; all groups ask together.
+        """
+        lines = [self._line(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
+        chosen: list[Held | None] = [None] * len(groups)
+        going = [i for i, line in enumerate(lines) if len(line)]
+        at = 0
+        while going:
+            tops = [int(lines[i][at]) for i in going]
+            texts = [groups[i].variants.pick(top) for i, top in zip(going, tops, strict=True)]
+            flags = yield from self.admit(texts)
+            for i, top, fine in zip(going, tops, flags.tolist(), strict=True):
+                if fine:
+                    chosen[i] = self.take(groups[i], top)
+            at += 1
+            going = [i for i in going if chosen[i] is None and at < len(lines[i])]
+        return chosen
+
+    def _line(self, scored: Scored, floor: float | None) -> Ints:
+        if not len(scored.values):
+            return np.empty(0, np.int64)
+        order = ranked(scored.values, scored.reached)
+        if floor is None:
+            return order
+        return order[(scored.values[order] > floor + SLACK) | scored.reached[order]]
+
+    def admit(self, texts: Sequence[Text]) -> Steps[Flags]:
+        """Which texts keep the constraints that need a service."""
+        fine = np.ones(len(texts), np.bool_)
+        for rule in self._text_rules:
+            left = np.flatnonzero(fine)
+            if not len(left):
+                break
+            fine[left] = yield from rule.texts(self, [texts[i] for i in left.tolist()])
+        return fine
+
+    # --- what may change
+
+    def tags(self) -> Steps[list[str]]:
+        """The part of speech of each slot of the original."""
+        if self._tags is None:
+            (self._tags,) = yield Ask("tags", [self.origin])
+        return self._tags
+
+    def space(self) -> Steps[Space]:
+        """The open slots and their replacements, after all constraints on slots and words."""
+        slots = self._open()
+        for rule in self.attack.constraints:
+            if rule.stage == "slot" and len(slots):
+                slots = slots[rule.slots(self, slots)]
+        words = (yield from self.attack.candidates.words(self, slots)) if len(slots) else []
+        for rule in self.attack.constraints:
+            if rule.stage == "word" and len(slots):
+                flags = yield from rule.words(self, slots, words)
+                words = [w[f] for w, f in zip(words, flags, strict=True)]
+        return Space(slots, words)
+
+    def _open(self) -> Ints:
+        names = [self.origin.names.index(name) for name in self.example.open if name in self.origin.names]
+        return np.flatnonzero(np.isin(self.origin.field_of_slots(), names))

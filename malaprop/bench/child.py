@@ -1,0 +1,54 @@
+"""Child processes: each measurement runs in a Python of its own, with the threads set from its first moment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import malaprop
+from malaprop.core.errors import MalapropError
+
+GRACE = 600  # seconds for imports, a cold disk, and the example that was begun before the limit
+
+
+class BenchError(MalapropError):
+    """One side of a comparison did not come to an end."""
+
+
+def environment(threads: int, more: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment with the thread count of every library set, and hash seeds fixed."""
+    count = str(threads)
+    limits = {f"{name}_NUM_THREADS": count for name in ("OMP", "MKL", "OPENBLAS")}
+    return {**os.environ, **limits, "PYTHONHASHSEED": "0", "TOKENIZERS_PARALLELISM": "false", **more}
+
+
+def import_folder(folder: Path) -> Path:
+    """A folder for PYTHONPATH that holds this package and nothing else of the environment it is installed in."""
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / "malaprop"
+    if not link.exists():
+        link.symlink_to(Path(malaprop.__file__).parent, target_is_directory=True)
+    return folder
+
+
+def run(command: Sequence[str | os.PathLike[str]], env: Mapping[str, str], *, seconds: float, what: str) -> None:
+    """Runs to the end; raises with the last line of what it said when it fails or takes too long."""
+    try:
+        done = subprocess.run(  # noqa: S603 - our own script, in the Python that the user named
+            [os.fspath(part) for part in command],
+            env=dict(env),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds + GRACE,
+            check=False,
+        )
+    except OSError as error:
+        raise BenchError(f"{what} cannot start: {error}") from None
+    except subprocess.TimeoutExpired:
+        raise BenchError(f"{what} took over {seconds + GRACE:.0f} s; ask for fewer examples") from None
+    if done.returncode:
+        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise BenchError(f"{what} ended with {done.returncode}: {said[-1].strip() if said else 'no message'}")

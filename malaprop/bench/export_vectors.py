@@ -1,0 +1,44 @@
+"""Our word vectors in the folder that TextAttack reads its own from, so that both tools draw the same candidates."""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.errors import DataError
+
+FOLDER = Path("word_embeddings") / "paragramcf"
+# TextAttack runs its post-install downloads unless this file is there
+INSTALLED = "post_install_check_3"
+
+
+def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.integer], cache: Path) -> Path:
+    """Writes vectors [word, dim] and neighbours [word, k], nearest first, below the peer's cache folder.
+
+    The peer expects each word as its own first neighbour, and reads the word list and two empty stores of distances as
+    pickles. They are written for it alone; nothing here reads one.
+    """
+    if len(matrix) != len(words) or len(near) != len(words):
+        raise DataError(
+            f"{len(words)} words need as many vectors and neighbour rows, got {len(matrix)} and {len(near)}"
+        )
+    if len(near) and (near.min() < 0 or near.max() >= len(words)):
+        raise DataError(f"neighbours must be numbers from 0 to {len(words) - 1}, got {near.min()} to {near.max()}")
+    out = cache / FOLDER
+    out.mkdir(parents=True, exist_ok=True)
+    (cache / INSTALLED).touch()
+    np.save(out / "paragram.npy", np.asarray(matrix, np.float32))
+    np.save(out / "nn.npy", np.concatenate([np.arange(len(words))[:, None], near], axis=1).astype(np.int64))
+    index = {word: number for number, word in enumerate(words)}
+    for name, value in (
+        ("wordlist.pickle", index),
+        ("mse_dist.p", defaultdict(dict)),
+        ("cos_sim.p", defaultdict(dict)),
+    ):
+        (out / name).write_bytes(pickle.dumps(value))
+    return out

@@ -1,0 +1,110 @@
+"""The floor: how long the victim's plain forward passes over a list of texts take, with nothing around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from malaprop.core.victim import Victim
+
+if TYPE_CHECKING:
+    from malaprop.models.victims.tokens import TokenVictim
+
+SIZES = (16, 32, 64, 128, 256)
+Pass = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """Seconds for all distinct texts, at the best batch size; `measured` of them were timed, the rest follows from it.
+
+    `tokens` says that the texts lay ready as tokens; otherwise the victim reads strings, and cutting them is inside.
+    """
+
+    seconds: float
+    batch: int
+    texts: int
+    measured: int
+    tokens: bool
+
+
+def floor(
+    victim: Victim, texts: Iterable[str], *, sizes: Sequence[int] = SIZES, seconds: float = 2.0, repeats: int = 3
+) -> Floor:
+    """The best of `repeats` passes at each batch size, over texts sorted by length.
+
+    Where a pass would take longer than `seconds`, an even sample stands for all: it keeps the profile of lengths.
+    """
+    distinct = sorted(set(texts), key=lambda text: (len(text), text))
+    if not distinct:
+        return Floor(seconds=0.0, batch=sizes[0], texts=0, measured=0, tokens=False)
+    sample = _sample(distinct, victim, seconds)
+    best, batch = float("inf"), sizes[0]
+    tokens = False
+    for size in sizes:
+        one_pass, tokens = _passes(victim, sample, size)
+        for _ in range(repeats):
+            took = _time(one_pass)
+            if took < best:
+                best, batch = took, size
+    scale = len(distinct) / len(sample)
+    return Floor(seconds=best * scale, batch=batch, texts=len(distinct), measured=len(sample), tokens=tokens)
+
+
+def _sample(texts: list[str], victim: Victim, seconds: float) -> list[str]:
+    probe = texts[:: -(-len(texts) // 64)]
+    one_pass, _ = _passes(victim, probe, 32)
+    one_pass()
+    each = _time(one_pass) / len(probe)
+    wanted = max(64, int(seconds / max(each, 1e-9)))
+    return texts[:: -(-len(texts) // wanted)]
+
+
+def _passes(victim: Victim, texts: Sequence[str], size: int) -> tuple[Pass, bool]:
+    """A function that passes the texts once, and whether they lie ready as tokens."""
+    from malaprop.models.victims.tokens import TokenVictim
+
+    if isinstance(victim, TokenVictim):
+        return _token_pass(victim, texts, size), True
+    rows = [(text,) for text in texts]
+    return lambda: [victim.predict(rows[at : at + size]) for at in range(0, len(rows), size)], False
+
+
+def _token_pass(victim: TokenVictim, texts: Sequence[str], size: int) -> Pass:
+    import torch
+
+    from malaprop.models.batches import Bounds, batches
+    from malaprop.models.splice import Splice
+
+    rows = victim.encode_whole([(text,) for text in texts]) if victim.encode_whole else victim.cut(list(texts))
+    work = Splice.of_rows(
+        rows, limit=victim.limit, head=victim.head, tail=victim.tail, pad=victim.pad, device=victim.device
+    )
+    ready = [work.rows(part) for part in batches(work.length, Bounds(rows=size), even=not victim.masks)]
+
+    def one_pass() -> None:
+        with torch.inference_mode():
+            for ids, lengths in ready:
+                victim.forward(ids, lengths)
+            if work.device.type == "cuda":
+                torch.cuda.synchronize(work.device)
+
+    return one_pass
+
+
+def _time(work: Pass) -> float:
+    began = perf_counter()
+    work()
+    return perf_counter() - began
+
+
+def in_threads(threads: int) -> Callable[[], None]:
+    """Sets torch's threads, and gives what sets them back."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    return partial(torch.set_num_threads, before)

@@ -1,0 +1,78 @@
+"""An NLTK data folder for the peer, put together from what lies on this machine; nothing is downloaded."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from malaprop.core.errors import AssetError
+
+# What the recipes open. The tagger comes as JSON: the older pickle is never read.
+CORPORA = ("wordnet", "stopwords")
+TAGGERS = ("averaged_perceptron_tagger_eng", "universal_tagset")
+RESOURCES: Mapping[str, str] = dict.fromkeys(CORPORA, "corpora") | dict.fromkeys(TAGGERS, "taggers")
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "pwws": CORPORA,
+    "textfooler": ("stopwords", *TAGGERS),
+    "textfooler-untagged": ("stopwords",),
+    "genetic": ("stopwords",),
+}
+
+
+def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = None) -> Path:
+    """Fills `out` with each resource from the first source that has it, as a zip or a folder; returns `out`.
+
+    A source is an NLTK data folder, or one that holds a WordNet database in a folder `wordnet`. The stop words, where
+    no source has them, are written from the given list.
+    """
+    for name, kind in RESOURCES.items():
+        target = out / kind / name
+        if target.exists():
+            continue
+        for source in sources:
+            if _copy(source, kind, name, target):
+                break
+    stop = out / "corpora" / "stopwords" / "english"
+    if stop_words is not None and not stop.exists():
+        stop.parent.mkdir(parents=True, exist_ok=True)
+        stop.write_text("\n".join(sorted(stop_words)) + "\n", encoding="utf-8")
+    wordnet = out / "corpora" / "wordnet"
+    if wordnet.exists() and not (wordnet / "index.sense").exists():
+        (wordnet / "index.sense").touch()  # NLTK opens it for other versions of WordNet; empty is enough for English
+    for path in (out, *out.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o022 | 0o200)  # NLTK refuses files that other accounts may write to
+    return out
+
+
+def check(folder: Path, recipe: str) -> None:
+    """Raises if the folder lacks something that the peer's recipe opens."""
+    missing = [name for name in NEEDED[recipe] if not (folder / RESOURCES[name] / name).exists()]
+    if missing:
+        raise AssetError(
+            f"the peer's {recipe} needs NLTK data {', '.join(missing)}; put it in $MALAPROP_DATA/nltk_data or $NLTK_DATA"
+        )
+
+
+def _copy(source: Path, kind: str, name: str, target: Path) -> bool:
+    for found in (source / kind / name, source / name):
+        if found.is_dir():
+            shutil.copytree(found, target)
+            return True
+    packed = source / kind / f"{name}.zip"
+    if packed.is_file():
+        _unpack(packed, target.parent)
+        return target.exists()
+    return False
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(packed) as archive:
+            for member in archive.namelist():
+                if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts:
+                    raise AssetError(f"{packed} holds the member {member!r}, which points outside of it; get it anew")
+            archive.extractall(folder)
+    except zipfile.BadZipFile:
+        raise AssetError(f"{packed} is not a zip archive; get it anew") from None

@@ -1,0 +1,142 @@
+"""Our side: the same recipe through the library, in a Python of its own, like the peer's."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from malaprop.bench import child
+from malaprop.bench.measured import Ended, Measured, Row, read_rows, write_rows
+from malaprop.bench.peer_textattack import RECIPES, WARM
+from malaprop.core.ask import Steps
+from malaprop.core.example import Example
+from malaprop.core.text import Ints
+from malaprop.core.victim import Victim
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack, Candidates
+    from malaprop.attacks.trial import Trial
+
+
+@dataclass(slots=True)
+class Watch:
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """Candidates as they are, with the time that finding them takes."""
+
+    inner: Candidates
+    watch: Watch
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        steps = self.inner.words(trial, slots)
+        answer: Any = None
+        while True:
+            began = perf_counter()
+            try:
+                ask = steps.send(answer)
+            except StopIteration as stop:
+                found: list[Ints] = stop.value
+                return found
+            finally:
+                self.watch.seconds += perf_counter() - began
+            answer = yield ask
+
+
+def victim(name: str) -> tuple[str, Victim]:
+    """A victim, and the folder or name by which another process finds the same one. A zoo name is trained if need be."""
+    from malaprop.models.victims.load import load
+
+    return name, load(name)
+
+
+def build(recipe: str) -> Attack:
+    """The library's recipe in the peer's variant, so that both tools walk the same way."""
+    from malaprop.attacks.constraints.words import SamePart
+    from malaprop.attacks.recipes import RECIPES as LIBRARY
+
+    if not recipe.startswith("textfooler"):
+        made: Attack = LIBRARY[recipe](peer=True)
+        return made
+    made = LIBRARY["textfooler"](peer=True, cosine=0.5, similarity=None)
+    if recipe == "textfooler":
+        return made
+    return replace(made, constraints=tuple(c for c in made.constraints if not isinstance(c, SamePart)))
+
+
+def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
+    """Attacks the rows; words, tags and scores are looked up afresh."""
+    from malaprop import __version__
+    from malaprop.engine.service import Scoring
+    from malaprop.runs.local import run as run_local
+    from malaprop.runs.services import services
+
+    list(run_local(attack, victim, [Example("warm", {"text": WARM}, 0), Example("warm too", {"text": WARM}, 1)]))
+    watch = Watch()
+    known = services(victim)
+    timed = replace(attack, candidates=Timed(inner=attack.candidates, watch=watch))
+    examples = [Example(f"row {number}", {"text": text}, label) for number, (text, label) in enumerate(rows)]
+    began = perf_counter()
+    found = {o.id: o for o in run_local(timed, victim, examples, seed=seed, width=width, services=known)}
+    wall = perf_counter() - began
+    outcomes = [found[e.id] for e in examples]
+    scoring = known["victim"]
+    return Measured(
+        tool=f"malaprop {__version__}",
+        threads=torch_threads(),
+        wall_s=wall,
+        model_s=scoring.clock.victim if isinstance(scoring, Scoring) else 0.0,
+        lookup_s=watch.seconds,
+        forwarded=sum(o.queries.forwarded for o in outcomes),
+        unique=sum(o.queries.unique for o in outcomes),
+        outcomes=tuple(
+            Ended(status=o.status, text=(o.adversarial or o.original).text, queries=o.queries.asked) for o in outcomes
+        ),
+    )
+
+
+def torch_threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+def run(spec: str, rows: Sequence[Row], recipe: str, folder: Path, *, threads: int, seed: int, width: int) -> Measured:
+    """Attacks the rows in a fresh process, so that nothing is remembered from an earlier one."""
+    out = folder / "own.json"
+    out.unlink(missing_ok=True)
+    given = [spec, str(write_rows(rows, folder / "own.jsonl")), recipe, str(out)]
+    options = ["--threads", str(threads), "--seed", str(seed), "--width", str(width)]
+    env = child.environment(threads, {})
+    child.run([sys.executable, "-m", __name__, *given, *options], env, seconds=600, what=f"our {recipe} on {spec}")
+    return Measured.read(out)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("victim")
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("recipe", choices=RECIPES)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--width", type=int, default=256)
+    options = parser.parse_args(given)
+    import torch
+
+    torch.set_num_threads(options.threads)
+    _, model = victim(options.victim)
+    rows = read_rows(options.rows)
+    attack_all(build(options.recipe), model, rows, seed=options.seed, width=options.width).write(options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Plain values and protocols; the standard library and numpy alone."""

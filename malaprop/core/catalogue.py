@@ -1,0 +1,50 @@
+"""Lazy tables from name to "module:attribute": nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from malaprop.core.errors import SettingError
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
+    """The error for a wrong name: the nearest right ones, or all of them where none is near."""
+    names = sorted(known)
+    near = get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.5)
+    meant = [n for n in names if n.lower() in near]
+    hint = f"did you mean {' or '.join(meant)}?" if meant else f"known: {', '.join(names)}"
+    return SettingError(f"no {kind} is called {name!r}; {hint}")
+
+
+class Catalogue(Mapping[str, Any]):
+    """A table of one kind of part. Other packages add to it with an entry point in `malaprop.KIND`."""
+
+    def __init__(self, kind: str, table: Mapping[str, str]) -> None:
+        self.kind, self._table = kind, dict(table)
+        self._outside: dict[str, str] | None = None
+
+    def _plugins(self) -> dict[str, str]:
+        if self._outside is None:
+            self._outside = {p.name: p.value for p in entry_points(group=f"malaprop.{self.kind}")}
+        return self._outside
+
+    def __getitem__(self, name: str) -> Any:
+        target = self._table.get(name) or self._plugins().get(name)
+        if target is None:
+            raise unknown(self.kind, name, self)
+        module, _, attribute = target.partition(":")
+        return getattr(import_module(module), attribute)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table or name in self._plugins()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._table
+        yield from (name for name in self._plugins() if name not in self._table)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,41 @@
+"""The errors a user can meet. Each message is one line: what came, what was expected, what to do."""
+
+from __future__ import annotations
+
+
+class MalapropError(Exception):
+    """Something the user can mend; the command line prints it in one line and exits with 2."""
+
+
+class SettingError(MalapropError):
+    """A setting, name or option has a value that cannot be used."""
+
+
+class DataError(MalapropError):
+    """A file or a row is not what was expected."""
+
+
+class TextError(DataError):
+    """A string that cannot be a text."""
+
+
+class AssetError(MalapropError):
+    """A resource from outside is missing, broken, or may not be fetched."""
+
+
+class VictimError(MalapropError):
+    """A victim cannot be loaded, or answered with something that is no score."""
+
+
+class CapabilityError(MalapropError):
+    """An attack needs what the victim does not offer."""
+
+
+class RecordError(MalapropError):
+    """A run folder cannot be read, written or continued."""
+
+
+def plain(error: BaseException) -> str:
+    """An exception in one line, for records and the terminal."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if isinstance(error, MalapropError) else f"{type(error).__name__}: {words}"

@@ -1,0 +1,58 @@
+"""Scores and how to choose among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.variants import Variants
+
+Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+# Rounding moves a float32 score by about 1e-7 with its batch, so differences below this decide nothing.
+SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Variants with a victim's answers and what the goal makes of them: how far each got, and whether it is there."""
+
+    variants: Variants
+    answers: Floats  # [variant, label]
+    values: Floats
+    reached: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A victim's answer for one text."""
+
+    label: int
+    scores: tuple[float, ...]
+
+    @classmethod
+    def of(cls, scores: Sequence[float] | Floats) -> Prediction:
+        row = [float(s) for s in scores]
+        return cls(int(np.argmax(row)), tuple(row))
+
+
+def best(values: Floats, slack: float = SLACK) -> int:
+    """The first index within `slack` of the largest value: the rounding of a batch must not choose among ties."""
+    return int(np.argmax(values >= values.max() - slack))
+
+
+def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -> NDArray[np.int64]:
+    """Indices from best to worst: what reached the goal first, then by value; values within `slack` keep their order.
+
+    Neighbours in the order are chained where they differ by no more than the slack, so that no rounding border can
+    part two values that a batch made differ in the last digit.
+    """
+    order = np.argsort(-values, kind="stable")
+    falls = -np.diff(values[order]) > slack
+    group = np.empty(len(order), np.int64)
+    group[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
+    return np.argsort(group, kind="stable") if reached is None else np.lexsort((group, ~reached))

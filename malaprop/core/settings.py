@@ -1,0 +1,92 @@
+"""Settings: dataclasses to plain values and back, TOML in and out, dotted overrides; unknown keys are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError
+
+
+def plain(value: Any) -> Any:
+    """A part as plain values: dataclasses become tables with their class under `kind`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, **{k: v for k, v in fields.items() if v is not None}}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+        return [plain(v) for v in items]
+    return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(k)} = {_scalar(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_scalar, value)) + "]"
+    # JSON's escapes are TOML's, but TOML also wants DEL escaped
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(key: str) -> str:
+    return key if key and all(c.isascii() and (c.isalnum() or c in "-_") for c in key) else json.dumps(key)
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Plain values as TOML; tables of the first level become sections."""
+    top = {k: v for k, v in values.items() if v is not None}
+    lines = [f"{_key(k)} = {_scalar(v)}" for k, v in top.items() if not isinstance(v, Mapping)]
+    for name, table in top.items():
+        if isinstance(table, Mapping):
+            lines += ["", f"[{_key(name)}]", *(f"{_key(k)} = {_scalar(v)}" for k, v in table.items() if v is not None)]
+    return "\n".join(lines) + "\n"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingError(f"no such file: {path}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path} is not TOML: {error}") from None
+
+
+def parse_value(text: str) -> Any:
+    """One value of an override: TOML where it parses, else the string itself."""
+    try:
+        return tomllib.loads(f"x = {text}")["x"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def overrides(pairs: list[str]) -> dict[str, Any]:
+    """`name=value` pairs as keyword arguments."""
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise SettingError(f"an override is written name=value, got {pair!r}")
+        out[name.strip().replace("-", "_")] = parse_value(value.strip())
+    return out
+
+
+def call(make: Callable[..., Any], settings: Mapping[str, Any], what: str) -> Any:
+    """Calls a recipe or part with settings by name; a name it does not take is refused with the ones it does."""
+    import inspect
+
+    known = [p.name for p in inspect.signature(make).parameters.values()]
+    for name in settings:
+        if name not in known:
+            raise unknown(f"setting of {what}", name, known)
+    return make(**settings)

@@ -1,0 +1,195 @@
+"""Texts with fixed slots: cut once into words and the gaps between them, put together again exactly."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.errors import TextError
+
+Ints = NDArray[np.int64]
+
+# Stands between two fields inside the gap that joins them. No valid text holds a surrogate, so nothing can forge it.
+BREAK = "\udfff"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@cache
+def _marks() -> str:
+    """Combining marks as a character class: Python's \\w leaves them out, and a word must not end before its accent."""
+    codes = [c for c in range(0x300, min(0x1E950, sys.maxunicode)) if unicodedata.category(chr(c))[0] == "M"]
+    runs: list[list[int]] = []
+    for code in codes:
+        if runs and code == runs[-1][1] + 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(f"\\U{a:08x}" if a == b else f"\\U{a:08x}-\\U{b:08x}" for a, b in runs)
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """A word: letters, digits and their marks; inside also apostrophes, hyphens and what passes for a letter (* @ `).
+
+    So don't, well-known, film's and f*ck are one word each, and quotes, dashes and full stops around a word are gap.
+    """
+    edge = r"(?:[^\W_]|[`×˗])"  # noqa: RUF001 - the last two pass for letters in slang and in homoglyph attacks
+    inner = rf"[\w`×˗'’*@{_marks()}-]"  # noqa: RUF001
+    return re.compile(rf"{edge}(?:{inner}*{edge})?[{_marks()}]*")
+
+
+class Words:
+    """One integer for each distinct string, words and gaps alike; id 0 is the empty word.
+
+    Character attacks make new words without end, so a table lives as long as a shard of examples and goes with it.
+    """
+
+    __slots__ = ("__weakref__", "_ids", "notes", "strings")
+
+    def __init__(self) -> None:
+        self.strings: list[str] = [""]
+        self._ids: dict[str, int] = {"": 0}
+        self.notes: dict[Hashable, Any] = {}  # what parts have found out about words, kept as long as the table
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    def id(self, string: str) -> int:
+        found = self._ids.get(string)
+        if found is None:
+            found = self._ids[string] = len(self.strings)
+            self.strings.append(string)
+        return found
+
+    def ids(self, strings: Iterable[str]) -> Ints:
+        return np.fromiter(map(self.id, strings), np.int64)
+
+
+def checked(string: str) -> str:
+    """The string itself, if it can be a text."""
+    if not isinstance(string, str):
+        raise TextError(f"a text must be a string, got {type(string).__name__}")
+    if (found := _SURROGATE.search(string)) is not None:
+        raise TextError(
+            f"text holds a lone surrogate U+{ord(found[0]):04X} at character {found.start()}, which no encoding can "
+            "carry; decode the source with errors='replace'"
+        )
+    return string
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """Words in fixed slots and the gaps around them; made per accepted edit, never per candidate.
+
+    `parts` holds gap, word, gap, ..., word, gap as ids of `table`: always 2 * slots + 1 of them, over all fields. A
+    slot may come to hold no word (deletion) or several (insertion), yet the number of slots never changes.
+    """
+
+    table: Words
+    parts: Ints
+    owner: int  # the example; salts every key
+    names: tuple[str, ...] = ("text",)
+
+    @classmethod
+    def of(cls, source: str | Mapping[str, str], table: Words, owner: int = 0) -> Text:
+        fields = {"text": source} if isinstance(source, str) else source
+        if not fields:
+            raise TextError("an example needs at least one field, got none")
+        find = word_pattern().finditer
+        parts: list[str] = []
+        for value in fields.values():
+            spans = [edge for match in find(checked(value)) for edge in match.span()]
+            cuts = [0, *spans, len(value)]
+            fresh = [value[a:b] for a, b in pairwise(cuts)]
+            if parts:
+                parts[-1] += BREAK + fresh[0]
+                fresh = fresh[1:]
+            parts += fresh
+        return cls(table, table.ids(parts), owner, tuple(fields))
+
+    @property
+    def slots(self) -> int:
+        return len(self.parts) // 2
+
+    @property
+    def words(self) -> Ints:
+        return self.parts[1::2]
+
+    @property
+    def strings(self) -> list[str]:
+        """The word in each slot."""
+        strings = self.table.strings
+        return [strings[i] for i in self.parts[1::2].tolist()]
+
+    def put(self, slot: int, word: int | str) -> Text:
+        """This text with another word in one slot; an empty word deletes."""
+        parts = self.parts.copy()
+        parts[2 * slot + 1] = self.table.id(word) if isinstance(word, str) else word
+        return Text(self.table, parts, self.owner, self.names)
+
+    def insert(self, slot: int, word: str, *, after: bool = True) -> Text:
+        """This text with a word set beside the one in a slot, inside the same slot."""
+        here = self.table.strings[int(self.parts[2 * slot + 1])]
+        both = (here, word) if after else (word, here)
+        return self.put(slot, " ".join(w for w in both if w))
+
+    def drop(self, slot: int) -> Text:
+        return self.put(slot, 0)
+
+    def changed(self, origin: Text) -> Ints:
+        """The slots whose words differ."""
+        return np.flatnonzero(self.parts[1::2] != origin.parts[1::2])
+
+    def field_of_slots(self) -> Ints:
+        """For each slot the number of the field it lies in."""
+        if len(self.names) == 1:
+            return np.zeros(self.slots, np.int64)
+        strings = self.table.strings
+        breaks = [strings[i].count(BREAK) for i in self.parts[0:-1:2].tolist()]
+        return np.cumsum(np.asarray(breaks, np.int64))
+
+    def joined(self) -> list[str]:
+        """Gap, word, gap, ... as they stand in the string: an emptied slot takes one space along."""
+        strings = self.table.strings
+        out = [strings[i] for i in self.parts.tolist()]
+        for place in range(1, len(out), 2):
+            if out[place]:
+                continue
+            if out[place - 1][-1:].isspace():
+                out[place - 1] = out[place - 1][:-1]
+            elif out[place + 1][:1].isspace() and (place == 1 or out[place - 1][-1:] == BREAK):
+                out[place + 1] = out[place + 1][1:]
+        return out
+
+    def values(self) -> tuple[str, ...]:
+        """The finished string of each field."""
+        return tuple("".join(self.joined()).split(BREAK))
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return dict(zip(self.names, self.values(), strict=True))
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each slot's word lies in its own field's string."""
+        at, spans = 0, []
+        for place, part in enumerate(self.joined()):
+            if place % 2:
+                spans.append((at, at + len(part)))
+                at += len(part)
+            elif BREAK in part:
+                at = len(part) - part.rindex(BREAK) - 1
+            else:
+                at += len(part)
+        return spans
+
+    def __str__(self) -> str:
+        return "\n".join(self.values())

@@ -1,0 +1,166 @@
+"""Dataset: examples of one kind, sampled by seed so that the file's order does not matter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b, sha256
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import DataError, SettingError
+from malaprop.core.example import Example, number
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """`labels` holds the name of each label, in order; empty where the examples have none (translation).
+
+    `notes` says in one line each what a reader had to decide, such as how odd labels were read.
+    """
+
+    name: str
+    examples: tuple[Example, ...]
+    labels: tuple[str, ...]
+    fields: tuple[str, ...] = ("text",)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.examples)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of what the examples say, whatever their order."""
+        rows = sorted(
+            "\x1e".join([e.id, str(e.label), *(f"{name}\x1f{value}" for name, value in e.fields.items())])
+            for e in self.examples
+        )
+        whole = "\x1d".join([*self.labels, *rows])
+        return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def sample(self, count: int | None, seed: int = 0) -> Dataset:
+        """At most `count` examples, chosen and ordered by a hash of (seed, id); a small sample begins a larger one."""
+        if count is not None and count < 1:
+            raise SettingError(f"a sample needs at least 1 example, got {count}")
+        return replace(self, examples=tuple(sorted(self.examples, key=lambda e: _draw(seed, e.id))[:count]))
+
+    def first(self, count: int | None) -> Dataset:
+        """The first examples, in the order they came."""
+        return self if count is None else replace(self, examples=self.examples[:count])
+
+
+def _draw(seed: int, id: str) -> tuple[bytes, str]:
+    return blake2b(f"{seed}\x1f{id}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), id
+
+
+def need_two_labels(data: Dataset) -> Dataset:
+    """The dataset itself, if it can train or judge a classifier."""
+    present = {e.label for e in data.examples}
+    if len(present) >= 2:
+        return data
+    only = "no example" if not present else f"one label only ({_label_name(data, present.pop())})"
+    raise DataError(f"{data.name} has {only} in {len(data)} rows; a classifier needs examples of at least two labels")
+
+
+def _label_name(data: Dataset, label: int) -> str:
+    return data.labels[label] if 0 <= label < len(data.labels) else str(label)
+
+
+Source = str | Sequence[str] | Mapping[str, str]  # one text, a premise with its hypothesis, or named fields
+
+
+def of(items: Iterable[Example | tuple[Source, int]], *, name: str = "examples") -> Dataset:
+    """A dataset of Python values: examples, or (text, label) pairs whose text may also be a pair or a mapping."""
+    given = list(items)
+    made = number((_fields(item), _label(item)) for item in given)
+    examples = tuple(i if isinstance(i, Example) else _limited(m) for i, m in zip(given, made, strict=True))
+    if not examples:
+        raise DataError(f"{name} holds no example")
+    labels = tuple(map(str, range(max(e.label for e in examples) + 1)))
+    return Dataset(name=name, examples=examples, labels=labels, fields=tuple(examples[0].fields))
+
+
+def _fields(item: Example | tuple[Source, int]) -> Mapping[str, str]:
+    if isinstance(item, Example):
+        return item.fields
+    if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
+        raise DataError(f"an example is written (text, label), got {str(item)[:60]!r}")
+    source = item[0]
+    if isinstance(source, str):
+        return {"text": source}
+    if isinstance(source, Mapping):
+        return dict(source)
+    if isinstance(source, Sequence) and len(source) == 2:
+        return {"premise": source[0], "hypothesis": source[1]}
+    raise DataError(f"a text is a string, a pair of strings or a mapping, got {type(source).__name__}")
+
+
+def _label(item: Example | tuple[Source, int]) -> int:
+    label = item.label if isinstance(item, Example) else item[1]
+    try:
+        whole = int(label)
+    except (TypeError, ValueError):
+        whole = -1
+    if whole < 0 or whole != label:
+        raise DataError(f"a label is an integer from 0, got {label!r}")
+    return whole
+
+
+def _limited(example: Example) -> Example:
+    return replace(example, editable=editable(tuple(example.fields)))
+
+
+def editable(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields an attack may change by default: of a pair the second, of a translation the source."""
+    if fields == ("premise", "hypothesis"):
+        return ("hypothesis",)
+    return ("source",) if fields == ("source", "target") else ()
+
+
+def load(
+    spec: str | os.PathLike[str],
+    *,
+    split: str = "test",
+    text: str | None = None,
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> Dataset:
+    """A dataset by packaged name, file or `hub:NAME[:split]`.
+
+    `split` chooses the part of a packaged set or a hub set; a file is taken whole. `text` and `label` name the columns
+    where they are not called that; `labels` are the names of the labels, in order; `limit` keeps the first rows.
+    """
+    from malaprop.data import files, hub, local, packaged
+
+    name = os.fspath(spec)
+    if name.startswith("hub:"):
+        return hub.load(name, split=split, text=text, label=label, labels=labels).first(limit)
+    if name in packaged.NAMES:
+        return packaged.load(name, split).first(limit)
+    if name in local.names():
+        return local.load(name, split).first(limit)
+    if files.looks_like_file(name):
+        return files.load(name, text=text, label=label, labels=labels, limit=limit)
+    if name in local.TABLE:
+        raise DataError(f"{name} is read from local copies; set MALAPROP_DATA to a folder that holds them")
+    near = unknown("dataset", name, [*packaged.NAMES, *local.names()])
+    raise DataError(f"{near}; or give a file ({', '.join(files.SUFFIXES)}) or hub:NAME")
+
+
+def names() -> tuple[str, ...]:
+    """Datasets that have a name here: the packaged ones, then those that MALAPROP_DATA adds."""
+    from malaprop.data import local, packaged
+
+    return (*packaged.NAMES, *local.names())
+
+
+def check_split(split: str) -> str:
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    return split

@@ -1,0 +1,126 @@
+"""Memory and disk caches. Keys are never the string alone: memory is salted by example, disk by the victim."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from malaprop.core.errors import RecordError
+from malaprop.core.score import Floats
+from malaprop.core.victim import Fields
+
+Predict = Callable[[Sequence[Fields]], Floats]
+
+
+class Memory:
+    """Score rows by key: a dictionary from key to row, and the rows in one growing array."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, int] = {}
+        self.values: Floats = np.empty((0, 0), np.float32)
+        self.used = 0  # rows of the array that hold an answer
+
+    def __len__(self) -> int:
+        return self.used
+
+    @property
+    def labels(self) -> int:
+        return int(self.values.shape[1])
+
+    def extend(self, keys: Sequence[int], fresh: Floats) -> int:
+        """Adds rows under new keys; gives the first one's number."""
+        first, end = self.used, self.used + len(keys)
+        if end > len(self.values):
+            grown = np.empty((max(2 * end, 4096), fresh.shape[1]), np.float32)
+            if first:
+                grown[:first] = self.values[:first]
+            self.values = grown
+        self.values[first:end] = fresh
+        self.rows.update(zip(keys, range(first, end), strict=True))
+        self.used = end
+        return first
+
+    def newer_half(self) -> Memory:
+        """The half that was added last, as a memory of its own."""
+        out = Memory()
+        kept = list(self.rows.items())[len(self.rows) // 2 :]
+        if kept:
+            out.extend([k for k, _ in kept], self.values[[row for _, row in kept]])
+        return out
+
+
+class Recent:
+    """The most recently used answers, up to a number of them."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable) -> Any | None:
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def put(self, key: Hashable, value: Any) -> None:
+        self._kept[key] = value
+        self._kept.move_to_end(key)
+        while len(self._kept) > self.limit:
+            self._kept.popitem(last=False)
+
+
+class Disk:
+    """Scores of whole texts on disk, for victims whose every answer costs money or minutes.
+
+    One SQLite file; the key holds the victim's fingerprint, so a changed victim never gets old answers.
+    """
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        if not fingerprint:
+            raise RecordError(
+                "a disk cache needs a victim with a fingerprint; name it with mp.victim(..., fingerprint=...)"
+            )
+        self.salt = fingerprint.encode()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.base = sqlite3.connect(path, timeout=60, check_same_thread=False)
+            self.base.execute("PRAGMA journal_mode=WAL")
+            self.base.execute(
+                "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise RecordError(f"the cache {path} cannot be opened: {error}") from None
+
+    def _key(self, fields: Fields) -> bytes:
+        whole = "\x1e".join(fields).encode("utf-8", "surrogatepass")
+        return blake2b(self.salt + b"\x1f" + whole, digest_size=16).digest()
+
+    def wrap(self, predict: Predict) -> Predict:
+        """The same function, asked only for what is not on disk."""
+
+        def cached(texts: Sequence[Fields]) -> Floats:
+            keys = [self._key(fields) for fields in texts]
+            known = {key: row for key in keys if (row := self._get(key)) is not None}
+            fresh = {key: fields for key, fields in zip(keys, texts, strict=True) if key not in known}
+            if fresh:
+                scores = np.asarray(predict(list(fresh.values())), np.float32)
+                known.update(zip(fresh, scores, strict=True))
+                rows = [(key, known[key].astype("<f4").tobytes()) for key in fresh]
+                with self.base:
+                    self.base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
+            return np.stack([known[key] for key in keys])
+
+        return cached
+
+    def _get(self, key: bytes) -> Floats | None:
+        found = self.base.execute("SELECT row FROM scores WHERE key = ?", (key,)).fetchone()
+        return None if found is None else np.frombuffer(found[0], "<f4")
+
+    def close(self) -> None:
+        self.base.close()

@@ -1,0 +1,104 @@
+"""drive: keeps many attacks in flight and pools what they ask, so that batches fill across examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.errors import AssetError, plain
+from malaprop.engine.service import Service
+
+T = TypeVar("T")
+N = TypeVar("N")
+
+
+class _Lane(Generic[N, T]):
+    """Attacks that advance together: each is waiting for the answers to one ask."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[N, tuple[Steps[T], Ask]] = {}
+        self.begun: dict[str, tuple[list[N], list[Sequence[Any]], Any]] = {}
+
+    def advance(self, name: N, steps: Steps[T], reply: list[Any] | ServiceFailed | None) -> Iterator[tuple[N, T]]:
+        """Sends an attack its answers and keeps its next ask, or yields its result."""
+        try:
+            ask = steps.throw(reply) if isinstance(reply, ServiceFailed) else steps.send(reply)  # type: ignore[arg-type]
+            while not len(ask.items):
+                ask = steps.send([])
+            self.waiting[name] = (steps, ask)
+        except StopIteration as done:
+            self.waiting.pop(name, None)
+            yield name, done.value
+
+    def begin(self, services: Mapping[str, Service]) -> None:
+        """Starts this lane's round: one call a service, whoever asks."""
+        pooled: dict[str, tuple[list[N], list[Sequence[Any]]]] = {}
+        for name, (_, ask) in self.waiting.items():
+            names, items = pooled.setdefault(ask.service, ([], []))
+            names.append(name)
+            items.append(ask.items)
+        for service, (names, items) in pooled.items():
+            try:
+                pending: Any = services[service].begin(items)
+            except KeyError:
+                pending = ServiceFailed(f"nothing here answers to {service!r}")
+            except AssetError:
+                raise  # no example's fault, and no other example would fare better
+            except Exception as error:  # noqa: BLE001 - whatever a victim raises is isolated in finish
+                pending = error
+            self.begun[service] = (names, items, pending)
+
+    def finish(self, services: Mapping[str, Service]) -> Iterator[tuple[N, T]]:
+        """Ends the round and advances every attack that was waiting for it."""
+        begun, self.begun = self.begun, {}
+        for service, (names, items, pending) in begun.items():
+            for name, reply in zip(names, _answers(services.get(service), items, pending), strict=True):
+                yield from self.advance(name, self.waiting[name][0], reply)
+
+
+def _answers(service: Service | None, items: list[Sequence[Any]], pending: Any) -> list[list[Any] | ServiceFailed]:
+    if service is None:
+        return [pending for _ in items]
+    if not isinstance(pending, Exception):
+        try:
+            return [*service.finish(pending)]
+        except AssetError:
+            raise
+        except Exception:  # noqa: BLE001 - found out below, whose fault it is
+            return _isolate(service, items)
+    return _isolate(service, items)
+
+
+def _isolate(service: Service, items: list[Sequence[Any]]) -> list[list[Any] | ServiceFailed]:
+    """Answers what can be answered after a failure: halves the round until the asks that fail alone are found."""
+    try:
+        return [*service.finish(service.begin(items))]
+    except AssetError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a victim may raise anything; the reason goes into the record
+        if len(items) == 1:
+            return [ServiceFailed(plain(error))]
+    half = len(items) // 2
+    return _isolate(service, items[:half]) + _isolate(service, items[half:])
+
+
+def drive(
+    attacks: Iterable[tuple[N, Steps[T]]], services: Mapping[str, Service], *, width: int, lanes: int = 1
+) -> Iterator[tuple[N, T]]:
+    """Advances up to `width` attacks side by side; yields (name, result) as they end.
+
+    A failure of a service reaches only the attacks whose asks fail also when asked alone; they get ServiceFailed.
+    With two lanes one half of the attacks is advanced while the device works for the other half.
+    """
+    queue = iter(attacks)
+    crew: list[_Lane[N, T]] = [_Lane() for _ in range(max(1, min(lanes, width)))]
+    share = max(1, width // len(crew))
+    while True:
+        for lane in crew:
+            yield from lane.finish(services)
+            while len(lane.waiting) < share and (job := next(queue, None)) is not None:
+                yield from lane.advance(*job, None)
+            lane.begin(services)
+        if not any(lane.waiting for lane in crew):
+            return

@@ -1,0 +1,199 @@
+"""Services: one batched function each, with its memory and its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, repeat
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from malaprop.core.errors import VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.engine.cache import Memory, Recent
+
+
+class Service(Protocol):
+    """Answers the asks of one round. `begin` may return before the work is done; `finish` waits for it."""
+
+    def begin(self, asks: Sequence[Sequence[Any]]) -> Any: ...
+
+    def finish(self, pending: Any) -> list[list[Any]]:
+        """One list an ask, in order."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one example cost the victim."""
+
+    seen: set[int] = field(default_factory=set)  # keys of its distinct texts
+    forwarded: int = 0
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds by where they went, and rounds."""
+
+    host: float = 0.0
+    victim: float = 0.0
+    rounds: int = 0
+    forwarded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    pool: Pool
+    keys: Ints  # as signed numbers: a dictionary's hash of them is the number itself
+    rows: Ints  # where in the memory each variant's answer lies, -1 where it is not known yet
+    wanted: Ints  # one variant for each distinct unknown key
+    place: Ints  # for each unknown variant its number in `wanted`
+    begun: Any
+    sizes: list[int]
+    owners: list[int]
+    memory: Memory
+
+
+class Scoring:
+    """Scores variants: merges what the victim cannot tell apart, remembers, and sends the rest in one go."""
+
+    def __init__(self, victim: Victim, *, remember: int = 2_000_000) -> None:
+        self.victim, self.remember = victim, remember
+        self.memory = Memory()
+        self.tallies: dict[int, Tally] = {}
+        self.clock = Clock()
+
+    def begin(self, asks: Sequence[Sequence[Variants]]) -> _Pending:
+        started = perf_counter()
+        pool = Pool([group for ask in asks for group in ask])
+        classes = self.victim.classes(pool.table)
+        texts = pool.keys().view(np.int64)
+        keys = texts if classes is None else pool.keys(classes).view(np.int64)
+        owners = [ask[0].base.owner for ask in asks]
+        self._see(asks, owners, texts)
+        if len(self.memory) > self.remember:
+            self.memory = self.memory.newer_half()  # work in flight keeps the one it began with
+        rows = np.fromiter(map(self.memory.rows.get, keys.tolist(), repeat(-1)), np.int64, pool.size)
+        missing = np.flatnonzero(rows < 0)
+        _, first, place = np.unique(keys[missing], return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        wanted = missing[first[order]]
+        ready = perf_counter()
+        begun = self.victim.begin(pool, wanted) if len(wanted) else None
+        self.clock.host += ready - started
+        self.clock.victim += perf_counter() - ready
+        sizes = [len(ask) for ask in asks]
+        return _Pending(pool, keys, rows, wanted, rank[place], begun, sizes, owners, self.memory)
+
+    def finish(self, pending: _Pending) -> list[list[Floats]]:
+        started = perf_counter()
+        pool, rows, memory = pending.pool, pending.rows, pending.memory
+        if pending.begun is not None:
+            fresh = _checked(self.victim.finish(pending.begun), len(pending.wanted), memory.labels)
+            self.clock.victim += perf_counter() - started
+            started = perf_counter()
+            first = memory.extend(pending.keys[pending.wanted].tolist(), fresh)
+            rows[rows < 0] = first + pending.place
+            self._count(pool, pending.wanted)
+        answers = memory.values[rows]
+        cuts = [*pool.starts.tolist(), pool.size]
+        parts = [answers[a:b] for a, b in pairwise(cuts)]
+        out, at = [], 0
+        for size in pending.sizes:
+            out.append(parts[at : at + size])
+            at += size
+        self.clock.rounds += 1
+        self.clock.host += perf_counter() - started
+        return out
+
+    def tally(self, owner: int) -> Tally:
+        """What an example cost; its counters go with the call."""
+        return self.tallies.pop(owner, Tally())
+
+    def _see(self, asks: Sequence[Sequence[Variants]], owners: list[int], keys: Ints) -> None:
+        at = 0
+        whole = keys.tolist()
+        for ask, owner in zip(asks, owners, strict=True):
+            end = at + sum(group.count for group in ask)
+            self.tallies.setdefault(owner, Tally()).seen.update(whole[at:end])
+            at = end
+
+    def _count(self, pool: Pool, wanted: Ints) -> None:
+        self.clock.forwarded += len(wanted)
+        sums = np.bincount(pool.base[wanted], minlength=len(pool.bases)).tolist()
+        for base, many in zip(pool.bases, sums, strict=True):
+            if many:
+                self.tallies.setdefault(base.owner, Tally()).forwarded += many
+
+
+def _checked(scores: Floats, count: int, labels: int) -> Floats:
+    if scores.ndim != 2 or len(scores) != count or scores.shape[1] < 1:
+        raise VictimError(f"the victim answered {count} texts with shape {scores.shape}; expected ({count}, labels)")
+    if labels and scores.shape[1] != labels:
+        raise VictimError(f"the victim gave {scores.shape[1]} scores a text where it gave {labels} before")
+    if not np.isfinite(scores).all():
+        raise VictimError("the victim answered with scores that are not finite numbers (NaN or infinity)")
+    return scores
+
+
+class Fresh:
+    """Scores finished texts by the victim's plain road and remembers nothing: what verification asks."""
+
+    def __init__(self, victim: Victim) -> None:
+        self.victim = victim
+
+    def begin(self, asks: Sequence[Sequence[Text]]) -> list[Sequence[Text]]:
+        return list(asks)
+
+    def finish(self, pending: list[Sequence[Text]]) -> list[list[Floats]]:
+        texts = [text.values() for ask in pending for text in ask]
+        scores = iter(_checked(self.victim.predict(texts), len(texts), 0))
+        return [[next(scores) for _ in ask] for ask in pending]
+
+
+class Batched:
+    """Any function from a list of items to a list of answers; equal items are asked once and remembered for a while.
+
+    `key` gives an item's identity; `size` sorts, so that a batched model pads little.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[Any]], Sequence[Any]],
+        *,
+        key: Callable[[Any], Hashable] = lambda item: item,
+        size: Callable[[Any], int] | None = None,
+        remember: int = 100_000,
+    ) -> None:
+        self.function, self.key, self.size = function, key, size
+        self.recent = Recent(remember)
+
+    def begin(self, asks: Sequence[Sequence[Any]]) -> list[list[tuple[Hashable, Any]]]:
+        return [[(self.key(item), item) for item in ask] for ask in asks]
+
+    def finish(self, pending: list[list[tuple[Hashable, Any]]]) -> list[list[Any]]:
+        answers: dict[Hashable, Any] = {}
+        fresh: dict[Hashable, Any] = {}
+        for key, item in (pair for ask in pending for pair in ask):
+            if key in answers or key in fresh:
+                continue
+            if (found := self.recent.get(key)) is not None:
+                answers[key] = found
+            else:
+                fresh[key] = item
+        if fresh:
+            keys = sorted(fresh, key=lambda k: self.size(fresh[k])) if self.size else list(fresh)  # type: ignore[misc]
+            made = list(self.function([fresh[k] for k in keys]))
+            if len(made) != len(keys):
+                raise RuntimeError(f"a service answered {len(made)} of {len(keys)} items")
+            answers.update(zip(keys, made, strict=True))
+            for key, answer in zip(keys, made, strict=True):
+                self.recent.put(key, answer)
+        return [[answers[key] for key, _ in ask] for ask in pending]

@@ -1,0 +1,52 @@
+"""Batches: rows of like length together, as many as the device holds well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """At most `rows` texts and `tokens` tokens with padding, of which padding at most the share `waste`."""
+
+    rows: int = 64
+    tokens: int = 1 << 15
+    waste: float = 0.2
+
+    def __post_init__(self) -> None:
+        if min(self.rows, self.tokens) < 1 or not 0 <= self.waste <= 1:
+            raise SettingError(f"Bounds wants rows and tokens of at least 1 and waste from 0 to 1, got {self}")
+
+
+def bounds_for(device: torch.device, *, rows: int = 64, bytes_per_token: int = 1 << 16) -> Bounds:
+    """On a CPU `rows` texts, so that activations stay in the cache; on a GPU what a quarter of free memory holds."""
+    if device.type != "cuda":
+        return Bounds(rows=rows)
+    free, _ = torch.cuda.mem_get_info(device)
+    return Bounds(rows=8192, tokens=max(1, min(1 << 20, free // 4 // bytes_per_token)), waste=0.4)
+
+
+def batches(length: Ints, bounds: Bounds, *, even: bool = False) -> Iterator[Ints]:
+    """Indices of all rows in batches, shorter rows first; with `even` all rows of a batch have one length.
+
+    A row over the bound on tokens is a batch of its own.
+    """
+    order = np.argsort(length, kind="stable")
+    ordered = np.maximum(length[order], 1)
+    waste = 0.0 if even else bounds.waste
+    begin = 0
+    while begin < len(order):
+        here = ordered[begin : begin + bounds.rows]
+        padded = here * np.arange(1, len(here) + 1)
+        fine = (padded <= bounds.tokens) & (padded - np.cumsum(here) <= waste * padded)
+        fine[0] = True
+        end = begin + int(np.flatnonzero(fine)[-1]) + 1
+        yield order[begin:end]
+        begin = end

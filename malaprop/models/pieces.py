@@ -1,0 +1,86 @@
+"""Pieces: the tokens of every word and gap, cut once and kept flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from malaprop.core.text import BREAK, Ints, Words
+
+# Strings to token ids, one list a string, without special tokens and without an end to their length. A string may hold
+# BREAK, where one field ends and the next begins: the cutter puts the model's separator tokens there (see `at_breaks`).
+Cut = Callable[[list[str]], Sequence[Sequence[int]]]
+
+
+def at_breaks(cut: Cut, separator: Sequence[int]) -> Cut:
+    """A cutter that never sees BREAK: what lies between is cut by `cut`, and `separator` stands for each BREAK."""
+
+    def whole(strings: list[str]) -> list[list[int]]:
+        sides = [string.split(BREAK) for string in strings]
+        fresh = iter(cut([side for row in sides for side in row]))
+        out = []
+        for row in sides:
+            tokens = list(next(fresh))
+            for _ in row[1:]:
+                tokens += [*separator, *next(fresh)]
+            out.append(tokens)
+        return out
+
+    return whole
+
+
+def runs(starts: Ints, sizes: Ints) -> Ints:
+    """start, start + 1, ... for `size` numbers, of each pair in turn."""
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
+def _with_room(array: Ints, used: int, need: int) -> Ints:
+    if need <= len(array):
+        return array
+    wide = np.zeros(2 * need, np.int64)
+    wide[:used] = array[:used]
+    return wide
+
+
+class Pieces:
+    """Token ids of the strings of one table of words; it grows with the table.
+
+    Of the arrays, `flat[start[i] : start[i] + size[i]]` are the tokens of string i, and strings of equal tokens have
+    equal `kind`. Only the first `known` entries mean anything.
+    """
+
+    def __init__(self, cut: Cut, table: Words) -> None:
+        self.cut, self.table = cut, table
+        self.known = self.end = 0
+        self.flat, self.start, self.size, self.kind = (np.zeros(1024, np.int64) for _ in range(4))
+        self._kinds: dict[tuple[int, ...], int] = {}
+
+    def grow(self) -> None:
+        """Cuts the strings that came to the table since the last call."""
+        fresh = self.table.strings[self.known :]
+        if not fresh:
+            return
+        rows = [tuple(row) for row in self.cut(fresh)]
+        assert len(rows) == len(fresh), "the cutter answers with one list a string"
+        size = np.fromiter(map(len, rows), np.int64, len(rows))
+        known, end = self.known + len(rows), self.end + int(size.sum())
+        self.flat = _with_room(self.flat, self.end, end)
+        self.start, self.size, self.kind = (
+            _with_room(a, self.known, known) for a in (self.start, self.size, self.kind)
+        )
+        self.flat[self.end : end] = [token for row in rows for token in row]
+        self.size[self.known : known] = size
+        self.start[self.known : known] = self.end + np.cumsum(size) - size
+        self.kind[self.known : known] = [self._kinds.setdefault(row, len(self._kinds)) for row in rows]
+        self.known, self.end = known, end
+
+    def classes(self) -> Ints:
+        """For each string of the table a number, equal where the tokens are."""
+        self.grow()
+        return self.kind[: self.known]
+
+    def tokens(self, parts: Ints) -> Ints:
+        """The tokens of these strings, one after another."""
+        return self.flat[runs(self.start[parts], self.size[parts])]

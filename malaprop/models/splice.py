@@ -1,0 +1,199 @@
+"""Splice: a round's variants as tokens. Each is its base's tokens with one stretch replaced by others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from malaprop.core.pool import Pool
+from malaprop.core.text import Ints
+from malaprop.models.pieces import Pieces, runs
+
+_LAST = 2  # flat tokens end with the closing token and the padding token, so that both can be gathered like any other
+
+
+def ship(device: torch.device, *arrays: Ints) -> tuple[Tensor, ...]:
+    """Arrays of one length on the device, in one transfer."""
+    packed = torch.from_numpy(np.stack(arrays))
+    if device.type == "cuda":
+        packed = packed.pin_memory().to(device, non_blocking=True)
+    return packed.unbind(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Splice:
+    """Variant v is its base with the `old` tokens from `at` on replaced by the `new` tokens that begin at `source`.
+
+    `tokens` (on the device) holds the tokens of all bases, then the new ones of all variants; the rest is on the host.
+    A variant without an edit has old = new = 0. A row longer than `limit` is cut there and, if `close` is not None,
+    ends with that token.
+    """
+
+    tokens: Int[Tensor, " token"]
+    offset: Ints  # [base] its first token
+    lengths: Ints  # [base] its tokens, before any cut
+    base: Ints  # [variant]
+    at: Ints  # [variant]
+    old: Ints  # [variant]
+    new: Ints  # [variant]
+    source: Ints  # [variant]
+    length: Ints  # [variant] its tokens, after the cut
+    limit: int
+    close: int | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.base)
+
+    @property
+    def device(self) -> torch.device:
+        return self.tokens.device
+
+    @property
+    def whole(self) -> Ints:
+        """[variant] its tokens, before any cut."""
+        return self.lengths[self.base] - self.old + self.new
+
+    def ship(self, *arrays: Ints) -> tuple[Tensor, ...]:
+        return ship(self.device, *arrays)
+
+    def rows(self, chosen: Ints) -> tuple[Int[Tensor, "batch token"], Int[Tensor, " batch"]]:
+        """Whole texts, padded to the longest (at least one column), and their lengths."""
+        size = self.length[chosen]
+        return self.gather(chosen, np.zeros_like(size), size), self.ship(size)[0]
+
+    def gather(self, chosen: Ints, first: Ints, size: Ints, *, back: bool = False) -> Int[Tensor, "batch token"]:
+        """Of each chosen variant `size` tokens from `first` on (or back from it), padded to the longest."""
+        base, at = self.base[chosen], self.at[chosen]
+        new, offset = self.new[chosen], self.offset[base]
+        begin, many, edge, end, left, inner, right = (
+            a[:, None]
+            for a in self.ship(
+                first, size, at, at + new, offset, self.source[chosen] - at, offset + self.old[chosen] - new
+            )
+        )
+        column = torch.arange(max(1, int(size.max())), device=self.device)[None]
+        place = begin - column if back else begin + column
+        index = place + torch.where(place < edge, left, torch.where(place < end, inner, right))
+        if self.close is not None and (cut := self.whole[chosen] > self.limit).any():
+            (cut_at,) = self.ship(np.where(cut, self.limit - 1, -1))
+            index = torch.where(place == cut_at[:, None], len(self.tokens) - 2, index)
+        return self.tokens[torch.where(column < many, index, len(self.tokens) - 1)]
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: Sequence[Sequence[int]],
+        *,
+        limit: int,
+        head: Sequence[int] = (),
+        tail: Sequence[int] = (),
+        pad: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> Splice:
+        """Finished token rows, each a base with no edit."""
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+        body = np.fromiter((token for row in rows for token in row), np.int64, int(sizes.sum()))
+        base = np.arange(len(rows))
+        none = np.zeros_like(base)
+        return _assemble(body, sizes, base, (none, none, none), none[:0], limit, head, tail, pad, device)
+
+
+def _assemble(
+    body: Ints,
+    sizes: Ints,
+    base: Ints,
+    edit: tuple[Ints, Ints, Ints],
+    fresh: Ints,
+    limit: int,
+    head: Sequence[int],
+    tail: Sequence[int],
+    pad: int,
+    device: torch.device | str,
+) -> Splice:
+    """Sets head and tail around every base and puts everything in one flat array on the device."""
+    at, old, new = edit
+    close = tail[-1] if tail else None
+    lengths = sizes + len(head) + len(tail)
+    offset = np.cumsum(lengths) - lengths
+    total = int(lengths.sum())
+    flat = np.empty(total + len(fresh) + _LAST, np.int64)
+    for i, token in enumerate(head):
+        flat[offset + i] = token
+    for i, token in enumerate(tail):
+        flat[offset + lengths - len(tail) + i] = token
+    flat[runs(offset + len(head), sizes)] = body
+    flat[total : total + len(fresh)] = fresh
+    flat[-_LAST:] = pad if close is None else close, pad
+    return Splice(
+        tokens=ship(torch.device(device), flat)[0],
+        offset=offset,
+        lengths=lengths,
+        base=base,
+        at=at + len(head),
+        old=old,
+        new=new,
+        source=total + np.cumsum(new) - new,
+        length=np.minimum(lengths[base] - old + new, limit),
+        limit=limit,
+        close=close,
+    )
+
+
+def splice(
+    pool: Pool,
+    wanted: Ints,
+    pieces: Pieces,
+    *,
+    limit: int,
+    head: Sequence[int] = (),
+    tail: Sequence[int] = (),
+    pad: int = 0,
+    device: torch.device | str = "cpu",
+) -> Splice:
+    """The wanted variants of a pool; the work grows with bases and edits, not with the tokens of the variants."""
+    pieces.grow()
+    used, base = np.unique(pool.base[wanted], return_inverse=True)
+    many = pool.lengths[used]
+    begin = np.cumsum(many) - many  # [base] its first part
+    parts = pool.parts[runs(pool.offset[used], many)]
+    edge = np.concatenate([[0], np.cumsum(pieces.size[parts])])  # [part] its first token in the body of all bases
+    body = pieces.tokens(parts)
+    edited, place, span, stretch = _stretches(pool, wanted, parts, begin[base])
+    at, old, new = np.zeros((3, len(wanted)), np.int64)
+    at[edited] = edge[place] - edge[begin[base[edited]]]
+    old[edited] = edge[place + span] - edge[place]
+    fresh = pieces.size[stretch]
+    new[edited] = fresh if pool.single else np.diff(np.concatenate([[0], np.cumsum(fresh)])[np.cumsum(span)], prepend=0)
+    sizes = edge[begin + many] - edge[begin]
+    return _assemble(body, sizes, base, (at, old, new), pieces.tokens(stretch), limit, head, tail, pad, device)
+
+
+def _stretches(pool: Pool, wanted: Ints, parts: Ints, begin: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """The wanted variants that have edits, the first part each replaces, how many, and the parts that come instead.
+
+    Several edits are one stretch from the first to the last, with what lies between copied from the base.
+    """
+    if pool.single:
+        edited = np.arange(len(wanted))
+        return edited, begin + 2 * pool.slot[wanted] + 1, np.ones_like(edited), pool.word[wanted]
+    order = np.argsort(pool.row, kind="stable")
+    low, high = (np.searchsorted(pool.row[order], wanted, side=side) for side in ("left", "right"))
+    edited = np.flatnonzero(high > low)
+    low, counts = low[edited], (high - low)[edited]
+    if not len(edited):
+        return edited, edited, edited, edited
+    edits = order[runs(low, counts)]
+    mine = np.repeat(np.arange(len(edited)), counts)
+    place = begin[edited][mine] + 2 * pool.slot[edits] + 1
+    firsts = np.cumsum(counts) - counts
+    first, last = np.minimum.reduceat(place, firsts), np.maximum.reduceat(place, firsts)
+    span = last - first + 1
+    stretch = parts[runs(first, span)]
+    stretch[(np.cumsum(span) - span - first)[mine] + place] = pool.word[edits]
+    return edited, first, span, stretch

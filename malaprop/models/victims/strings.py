@@ -1,0 +1,136 @@
+"""StringVictim: any function from texts to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import MalapropError, SettingError, VictimError
+from malaprop.core.errors import plain as in_one_line
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import Fields
+
+# list of texts -> scores (n, labels) as an array, a tensor or nested lists. A text of several fields comes as a tuple
+# of strings, or with pairs="columns" each field as a list of its own.
+Predict = Callable[..., Any]
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class StringVictim:
+    """Scores finished strings, each distinct one once a round, in batches of like length.
+
+    The answers are checked and taken as they are: probabilities or any other scores where the largest wins. `say` gets
+    each line of `notes`, what a user should know of these answers, when it comes up.
+    """
+
+    call: Predict
+    name: str = "callable"
+    batch: int = 64
+    labels: int | None = None
+    pairs: Literal["tuples", "columns"] = "tuples"
+    fingerprint: str = ""
+    unknown: str = "[UNK]"
+    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
+    say: Callable[[str], None] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not callable(self.call):
+            raise VictimError(f"{self.name} is a {type(self.call).__name__}; expected a function of a list of texts")
+        if self.batch < 1:
+            raise SettingError(f"batch must be at least 1, got {self.batch}")
+        if self.pairs not in ("tuples", "columns"):
+            raise SettingError(f"pairs must be 'tuples' or 'columns', got {self.pairs!r}")
+
+    def classes(self, table: Words) -> Ints | None:  # noqa: ARG002 - it tells all words of any table apart
+        return None
+
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        texts = [text.values() for text in pool.texts(wanted)]
+        places: dict[Fields, int] = {}
+        back = [places.setdefault(text, len(places)) for text in texts]
+        distinct = list(places)
+        order = sorted(range(len(distinct)), key=lambda i: sum(map(len, distinct[i])))
+        scores = self.predict([distinct[i] for i in order])
+        rank = np.argsort(np.asarray(order, np.int64))
+        return scores[rank[np.asarray(back, np.int64)]]
+
+    def finish(self, begun: Floats) -> Floats:
+        return begun
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        if not texts:
+            return np.empty((0, self.labels or 0), np.float32)
+        return np.concatenate([self._ask(texts[a : a + self.batch]) for a in range(0, len(texts), self.batch)])
+
+    def _ask(self, texts: Sequence[Fields]) -> Floats:
+        try:
+            answer = self._called(texts)
+        except MalapropError:
+            raise
+        except Exception as error:
+            raise VictimError(f"{self.name} raised {in_one_line(error)[:300]}") from error
+        return self._checked(_array(answer, self.name), texts)
+
+    def _called(self, texts: Sequence[Fields]) -> Any:
+        if len(texts[0]) == 1:
+            return self.call([text[0] for text in texts])
+        if self.pairs == "columns":
+            return self.call(*(list(column) for column in zip(*texts, strict=True)))
+        return self.call(list(texts))
+
+    def _checked(self, scores: Floats, texts: Sequence[Fields]) -> Floats:
+        if scores.ndim != 2 or len(scores) != len(texts) or scores.shape[1] < 2:
+            shape = " x ".join(map(str, scores.shape)) or "a single number"
+            raise VictimError(
+                f"{self.name} answered {len(texts)} texts with {shape}; expected {len(texts)} rows, one score a label, "
+                "at least two labels"
+            )
+        if self.labels is None:
+            self.labels = scores.shape[1]
+        if scores.shape[1] != self.labels:
+            raise VictimError(f"{self.name} answered with {scores.shape[1]} labels, expected {self.labels}")
+        broken = ~np.isfinite(scores).all(1)
+        if broken.any():
+            first = int(np.argmax(broken))
+            value = scores[first][~np.isfinite(scores[first])][0]
+            raise VictimError(
+                f"{self.name} answered with {value} for {shortened(texts[first])} "
+                f"({int(broken.sum())} of {len(texts)} texts); expected a finite score for every label"
+            )
+        if (scores < 0).any() or (np.abs(scores.sum(1) - 1) > 1e-3).any():
+            self._note(f"the answers of {self.name} do not sum to one; they are taken as scores as they are")
+        return scores
+
+    def _note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)
+            if self.say is not None:
+                self.say(line)
+
+
+def _array(answer: Any, name: str) -> Floats:
+    """Numbers of an array, a tensor of any library, or nested lists."""
+    try:
+        if hasattr(answer, "detach"):
+            answer = answer.detach().cpu().float()
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
+            return np.asarray(answer, np.float64).astype(np.float32)
+    except (TypeError, ValueError):
+        inner = f" of {type(answer[0]).__name__}" if isinstance(answer, (list, tuple)) and answer else ""
+        raise VictimError(
+            f"{name} answered with a {type(answer).__name__}{inner} that is no table of numbers; "
+            "expected one row a text with one score a label"
+        ) from None
+
+
+def shortened(text: Fields, most: int = 60) -> str:
+    """A text as a message can show it."""
+    whole = " / ".join(" ".join(value.split()) for value in text)
+    return repr(whole if len(whole) <= most else whole[: most - 3] + "...")

@@ -1,0 +1,187 @@
+"""TokenVictim: a model that reads tokens, asked by variants rather than by strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import BREAK, Ints, Words
+from malaprop.core.victim import Fields
+from malaprop.models.pieces import Cut, Pieces
+from malaprop.models.scorers import Scorer
+from malaprop.models.scorers.plain import Forward, Plain
+from malaprop.models.splice import Splice, ship, splice
+
+_TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
+
+
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """What is known of one table of words."""
+
+    pieces: Pieces
+    splices: dict[bytes, bool] = field(default_factory=dict)  # by the parts of a base: may its variants be spliced?
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Begun:
+    """Scores on their way to the host; `ready` says when they are there."""
+
+    scores: Float[Tensor, "wanted label"]
+    ready: torch.cuda.Event | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TokenVictim:
+    """Words are cut into tokens once; a variant is its base's tokens with a stretch replaced.
+
+    `cut` gives the tokens of words and gaps (see `malaprop.models.pieces.Cut`), `encode_whole` those of finished texts;
+    neither adds special tokens nor ends a text early: `head`, `tail` and `limit` (which counts them) do that here, for
+    both roads alike. Where the two disagree on a base, because a token reaches over the edge of a word, its variants
+    are scored from strings. With `context_free` they cannot disagree: nothing is checked, and words of equal tokens are
+    merged.
+    """
+
+    name: str
+    cut: Cut
+    forward: Forward  # the plain forward; on the device, in evaluation mode
+    labels: int
+    limit: int
+    scorer: Scorer | None = None  # None: the plain forward
+    encode_whole: Callable[[Sequence[Fields]], Sequence[Sequence[int]]] | None = (
+        None  # None: `cut` of the joined fields
+    )
+    head: tuple[int, ...] = ()
+    tail: tuple[int, ...] = ()
+    pad: int = 0
+    masks: bool = True  # whether `forward` masks padding; if not, it gets batches of one length
+    context_free: bool = False
+    fingerprint: str = ""
+    unknown: str = "[UNK]"
+    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
+    device: torch.device | str = "cpu"
+    _seen: list[_Seen] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.limit <= len(self.head) + len(self.tail):
+            raise SettingError(
+                f"{self.name}: limit must leave room for a token beside the {len(self.head) + len(self.tail)} special "
+                f"ones, got {self.limit}"
+            )
+
+    def classes(self, table: Words) -> Ints | None:
+        """None without `context_free`: equal tokens apart need not be equal tokens beside other characters."""
+        return self._of(table).pieces.classes() if self.context_free else None
+
+    @torch.inference_mode()
+    def begin(self, pool: Pool, wanted: Ints) -> Begun:
+        if not len(wanted):
+            return Begun(scores=torch.empty(0, self.labels))
+        seen = self._of(pool.table)
+        good = self._may_splice(seen, pool, wanted)
+        fast, slow = np.flatnonzero(good), np.flatnonzero(~good)
+        answers = []
+        if len(fast):
+            answers.append(self._spliced(seen.pieces, pool, wanted[fast]))
+        if len(slow):
+            answers.append(self._whole([text.values() for text in pool.texts(wanted[slow])]))
+        if len(answers) == 1:
+            return _sent(answers[0])
+        (back,) = ship(torch.device(self.device), np.argsort(np.concatenate([fast, slow])))
+        return _sent(torch.cat(answers)[back])
+
+    def finish(self, begun: Begun) -> Floats:
+        if begun.ready is not None:
+            begun.ready.synchronize()
+        return self._checked(begun.scores.numpy())
+
+    @torch.inference_mode()
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        if not texts:
+            return np.empty((0, self.labels), np.float32)
+        return self._checked(self._whole(texts).cpu().numpy())
+
+    def _of(self, table: Words) -> _Seen:
+        for seen in self._seen:
+            if seen.pieces.table is table:
+                return seen
+        self._seen.insert(0, _Seen(Pieces(self.cut, table)))
+        del self._seen[_TABLES:]
+        return self._seen[0]
+
+    def _may_splice(self, seen: _Seen, pool: Pool, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """For each wanted variant whether the tokens of its base's parts, joined, are those of its base's strings."""
+        if self.context_free:
+            return np.ones(len(wanted), bool)
+        used = np.unique(pool.base[wanted]).tolist()
+        keys = {b: pool.bases[b].parts.tobytes() for b in used}
+        fresh = {key: pool.bases[b] for b, key in keys.items() if key not in seen.splices}
+        if fresh:
+            seen.pieces.grow()
+            whole = self._encode([base.values() for base in fresh.values()])
+            for (key, base), tokens in zip(fresh.items(), whole, strict=True):
+                seen.splices[key] = seen.pieces.tokens(base.parts).tolist() == list(tokens)
+        good = np.zeros(len(pool.bases), bool)
+        good[used] = [seen.splices[keys[b]] for b in used]
+        return good[pool.base[wanted]]
+
+    def _encode(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
+        if self.encode_whole is not None:
+            return self.encode_whole(texts)
+        return self.cut([BREAK.join(fields) for fields in texts])
+
+    def _spliced(self, pieces: Pieces, pool: Pool, wanted: Ints) -> Float[Tensor, "wanted label"]:
+        scorer = self._plain() if self.scorer is None else self.scorer
+        work = splice(
+            pool,
+            wanted,
+            pieces,
+            limit=self.limit,
+            head=self.head,
+            tail=self.tail,
+            pad=self.pad,
+            device=self.device,
+        )
+        return scorer.logits(work).float().softmax(-1)
+
+    def _whole(self, texts: Sequence[Fields]) -> Float[Tensor, "text label"]:
+        work = Splice.of_rows(
+            self._encode(texts), limit=self.limit, head=self.head, tail=self.tail, pad=self.pad, device=self.device
+        )
+        return self._plain().logits(work).float().softmax(-1)
+
+    def _plain(self) -> Plain:
+        return Plain(forward=self.forward, masks=self.masks)
+
+    def _checked(self, scores: Floats) -> Floats:
+        if scores.shape[1] != self.labels:
+            raise VictimError(
+                f"{self.name} answered with {scores.shape[1]} labels, expected {self.labels}; check its head"
+            )
+        broken = ~np.isfinite(scores).all(1)
+        if broken.any():
+            raise VictimError(
+                f"{self.name} answered with NaN for {int(broken.sum())} of {len(scores)} texts, expected a score for "
+                "every label; check its weights"
+            )
+        return scores
+
+
+def _sent(scores: Float[Tensor, "wanted label"]) -> Begun:
+    """The scores on their way to the host, without waiting for them."""
+    if not scores.is_cuda:
+        return Begun(scores=scores)
+    host = torch.empty(scores.shape, pin_memory=True)
+    host.copy_(scores, non_blocking=True)
+    ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    ready.record()
+    return Begun(scores=host, ready=ready)

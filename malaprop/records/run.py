@@ -1,0 +1,112 @@
+"""What a run was: resolved settings, versions, fingerprints; written beside its outcomes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.settings import plain, read_toml, to_toml
+
+FILE = "run.toml"
+# A resume may change these: they alter how fast the outcomes come, not what they are.
+_FREE = frozenset({"width", "started", "versions"})
+
+
+def versions() -> dict[str, str]:
+    """Of what decides the outcomes; torch only where it is loaded, as asking must not load it."""
+    from malaprop import __version__
+
+    found = {"malaprop": __version__, "python": platform.python_version()}
+    for name in ("numpy", "torch"):
+        if name in sys.modules:
+            found[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return found
+
+
+def now() -> str:
+    """This moment, in UTC to the second, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """`parts` holds the attack as plain values (core's `settings.plain`), so that the file alone says what ran."""
+
+    recipe: str
+    victim: str
+    data: str
+    n: int
+    seed: int = 0
+    budget: int | None = None
+    width: int = 1
+    labels: tuple[str, ...] = ()
+    started: str = field(default_factory=now)
+    parts: dict[str, Any] = field(default_factory=dict)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=versions)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "parts", plain(self.parts))
+
+    def write(self, folder: Path) -> Path:
+        """Writes run.toml whole or not at all."""
+        path = folder / FILE
+        half = folder / f".{FILE}.{os.getpid()}"
+        try:
+            half.write_text(to_toml(plain(asdict(self))), encoding="utf-8")
+            half.replace(path)
+        except OSError as error:
+            half.unlink(missing_ok=True)
+            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """The run of a folder; keys it does not know are left out: later versions may add some."""
+        path = folder / FILE
+        try:
+            values = read_toml(path)
+        except SettingError as error:
+            raise RecordError(f"{error}; {folder} is not a run folder") from None
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        for name, kind in _KINDS.items():
+            if name in known and not isinstance(known[name], kind):
+                raise RecordError(f"{path}: {name} must be {kind.__name__}, got {known[name]!r}")
+        if missing := [name for name in ("recipe", "victim", "data", "n") if name not in known]:
+            raise RecordError(f"{path} lacks {', '.join(missing)}; it was not written by a run")
+        return cls(**{"started": "", "versions": {}, **known})
+
+    def same_work(self, other: Run) -> str | None:
+        """None where outcomes of both belong together, else one line on the first setting that differs."""
+        ours, theirs = (
+            {**{f.name: getattr(run, f.name) for f in fields(Run)}, "malaprop": run.versions.get("malaprop")}
+            for run in (self, other)
+        )
+        return _difference({k: v for k, v in ours.items() if k not in _FREE}, theirs, "")
+
+
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("recipe", "victim", "data", "started"), str),
+    **dict.fromkeys(("n", "seed", "budget", "width"), int),
+    **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
+    "labels": list,
+}
+
+
+def _difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str) -> str | None:
+    for key in dict.fromkeys((*ours, *(theirs if where else ()))):
+        name, a, b = f"{where}{key}", ours.get(key), theirs.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            if (found := _difference(a, b, f"{name}.")) is not None:
+                return found
+        elif a != b:
+            return f"{name} is {a!r} here and {b!r} there"
+    return None

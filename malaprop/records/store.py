@@ -1,0 +1,201 @@
+"""A run folder: run.toml and outcomes.jsonl, appended line by line; a kill at any moment loses nothing finished."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from malaprop.core.errors import RecordError
+from malaprop.records.outcome import Outcome, to_json
+from malaprop.records.run import FILE as RUN_FILE
+from malaprop.records.run import Run
+from malaprop.records.schema import from_plain
+
+if sys.platform != "win32":  # which has no such locks; there two writers are the user's own care
+    import fcntl
+
+FILE = "outcomes.jsonl"
+
+
+def _scan(file: IO[bytes], path: Path) -> Iterator[tuple[Outcome, int]]:
+    """Each whole outcome and the byte after its line; a torn last line ends the scan, a broken earlier one raises."""
+    end = 0
+    for number, line in enumerate(file, start=1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            plain = json.loads(line)
+        except (ValueError, RecursionError):
+            if not file.read(1):
+                return
+            raise RecordError(
+                f"{path} line {number} is broken, yet lines follow it; mend or delete that line or choose another --out"
+            ) from None
+        try:
+            outcome = from_plain(plain)
+        except RecordError as error:
+            raise RecordError(f"{path} line {number}: {error}") from None
+        end += len(line)
+        yield outcome, end
+
+
+def _open(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror or error}; give a folder that a run wrote") from None
+
+
+def iter_outcomes(folder: Path) -> Iterator[Outcome]:
+    """The outcomes of a run folder in the order written, the first of each id."""
+    path = folder / FILE
+    seen: set[str] = set()
+    with _open(path) as file:
+        for outcome, _ in _scan(file, path):
+            if outcome.id not in seen:
+                seen.add(outcome.id)
+                yield outcome
+
+
+def read_outcomes(folder: Path) -> list[Outcome]:
+    """All outcomes of a run folder."""
+    return list(iter_outcomes(folder))
+
+
+def merge(folders: Iterable[Path]) -> list[Outcome]:
+    """The outcomes of several shards of one work, the first of each id; shards of different work are refused."""
+    found: dict[str, Outcome] = {}
+    first: tuple[Path, Run] | None = None
+    for folder in folders:
+        run = Run.read(folder)
+        if first is None:
+            first = folder, run
+        elif (difference := first[1].same_work(run)) is not None:
+            raise RecordError(f"{first[0]} and {folder} are not shards of one run: {difference}")
+        for outcome in iter_outcomes(folder):
+            found.setdefault(outcome.id, outcome)
+    return list(found.values())
+
+
+def find_runs(folders: Iterable[Path]) -> list[Path]:
+    """Every run folder at or below the given ones, sorted within each, each once."""
+    found: dict[Path, None] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise RecordError(f"no such folder: {folder}; give a folder that a run wrote, or one above it")
+        below = sorted(path.parent for path in folder.rglob(RUN_FILE) if (path.parent / FILE).is_file())
+        found.update(dict.fromkeys(below))
+    return list(found)
+
+
+class Writer:
+    """Appends outcomes to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
+
+    `fsync` waits for the disk after each outcome: safe against a power cut too, at some milliseconds an outcome.
+    """
+
+    def __init__(self, folder: Path, run: Run, resume: bool = False, fsync: bool = False) -> None:
+        self.folder = Path(folder)
+        self.run = run
+        self.resume = resume
+        self.fsync = fsync
+        self.done: set[str] = set()
+        self._fd = -1
+        self._end = 0
+
+    @property
+    def path(self) -> Path:
+        return self.folder / FILE
+
+    def __enter__(self) -> Writer:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise RecordError(
+                f"cannot write to {self.folder}: {error.strerror or error}; choose another --out"
+            ) from None
+        try:
+            self._lock()
+            self._take_up()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)  # gives the lock back too
+            self._fd = -1
+
+    def _lock(self) -> None:
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RecordError(
+                f"another process is writing to {self.folder}; wait for it, or choose another --out"
+            ) from None
+        except OSError:
+            return  # a file system without locks
+
+    def _take_up(self) -> None:
+        with _open(self.path) as file:
+            for outcome, end in _scan(file, self.path):
+                self.done.add(outcome.id)
+                self._end = end
+        if self.done:
+            self._check_resume()
+        else:
+            self.run.write(self.folder)
+        if os.fstat(self._fd).st_size > self._end:
+            os.ftruncate(self._fd, self._end)
+
+    def _check_resume(self) -> None:
+        if not self.resume:
+            raise RecordError(
+                f"{self.folder} already holds {len(self.done)} outcomes; "
+                "pass --resume to continue or choose another --out"
+            )
+        if (difference := self.run.same_work(Run.read(self.folder))) is not None:
+            raise RecordError(
+                f"cannot resume {self.folder}: {difference}; use the same settings or choose another --out"
+            )
+
+    def add(self, outcome: Outcome) -> None:
+        """Writes one line; when it returns, a kill of this process cannot lose the outcome."""
+        if self._fd < 0:
+            raise RecordError(f"the writer of {self.folder} is closed; use it inside `with`")
+        if outcome.id in self.done:
+            raise RecordError(f"{self.folder} already holds an outcome of example {outcome.id!r}; ids must differ")
+        line = (to_json(outcome) + "\n").encode()
+        try:
+            self._append(line)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # what cannot be cut now is dropped as a torn line later
+                os.ftruncate(self._fd, self._end)
+            raise RecordError(
+                f"cannot write to {self.path}: {error.strerror or error}; {len(self.done)} outcomes are safe, "
+                "make room and pass --resume"
+            ) from None
+        self._end += len(line)
+        self.done.add(outcome.id)
+
+    def _append(self, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+        if self.fsync:
+            os.fsync(self._fd)

@@ -1,0 +1,172 @@
+"""What a run's outcomes add up to: rates with their intervals, queries, curves, abused words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, median
+from typing import Any
+
+from malaprop.records.outcome import STATUSES, Outcome
+
+Z95 = 1.959964  # the normal's 97.5% point
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of a count, with Wilson's 95% interval."""
+
+    hits: int
+    total: int
+
+    @property
+    def value(self) -> float:
+        """Between 0 and 1; nan of nothing."""
+        return self.hits / self.total if self.total else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        if not self.total:
+            return 0.0, 1.0
+        n, p, z2 = self.total, self.value, Z95 * Z95
+        middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+        half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "n/a (0/0)"
+        low, high = self.interval
+        return f"{100 * self.value:.1f}% ({self.hits}/{self.total}, {100 * low:.1f}-{100 * high:.1f})"
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval
+        return {"value": _six(self.value), "hits": self.hits, "total": self.total, "low": _six(low), "high": _six(high)}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and median; None of nothing."""
+
+    mean: float | None
+    median: float | None
+
+    @classmethod
+    def of(cls, numbers: Iterable[float]) -> Spread:
+        found = list(numbers)
+        return cls(fmean(found), float(median(found))) if found else cls(None, None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"mean": _six(self.mean), "median": _six(self.median)}
+
+
+def _six(number: float | None) -> float | None:
+    return None if number is None or number != number else round(number, 6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Rates leave errors out. Queries are over attacked examples (success and failed), `to_break` over successes alone.
+
+    `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
+    """
+
+    counts: dict[str, int]
+    clean: Rate
+    under_attack: Rate
+    success: Rate
+    asked: Spread
+    unique: Spread
+    forwarded: Spread
+    to_break: Spread
+    changed_share: Spread
+    seconds: float
+    measures: dict[str, Spread]
+    reasons: dict[str, int]
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Summary:
+        found = list(outcomes)
+        counts = Counter(o.status for o in found)
+        broken, held, wrong = counts["success"], counts["failed"], counts["skipped"]
+        attacked = [o for o in found if o.status in ("success", "failed")]
+        won = [o for o in found if o.status == "success"]
+        names = dict.fromkeys(name for o in won for name in o.measures)
+        return cls(
+            counts={status: counts[status] for status in STATUSES},
+            clean=Rate(broken + held, broken + held + wrong),
+            under_attack=Rate(held, broken + held + wrong),
+            success=Rate(broken, broken + held),
+            asked=Spread.of(o.queries.asked for o in attacked),
+            unique=Spread.of(o.queries.unique for o in attacked),
+            forwarded=Spread.of(o.queries.forwarded for o in attacked),
+            to_break=Spread.of(o.queries.asked for o in won),
+            changed_share=Spread.of(o.changed_share for o in won),
+            seconds=round(sum(o.seconds for o in found), 6),
+            measures={name: Spread.of(o.measures[name] for o in won if name in o.measures) for name in names},
+            reasons=dict(Counter(o.reason or "no reason given" for o in found if o.status == "error").most_common()),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a rate or mean of nothing is null."""
+        return {
+            "counts": dict(self.counts),
+            "clean_accuracy": self.clean.to_dict(),
+            "accuracy_under_attack": self.under_attack.to_dict(),
+            "success": self.success.to_dict(),
+            "queries": {
+                "asked": self.asked.to_dict(),
+                "unique": self.unique.to_dict(),
+                "forwarded": self.forwarded.to_dict(),
+                "asked_to_break": self.to_break.to_dict(),
+            },
+            "changed_share": self.changed_share.to_dict(),
+            "seconds": self.seconds,
+            "measures": {name: spread.to_dict() for name, spread in self.measures.items()},
+            "reasons": dict(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Accuracy left when the attack may spend at most `at`."""
+
+    at: float
+    accuracy: Rate
+
+
+def _curve(outcomes: Sequence[Outcome], costs: list[float], at: Iterable[float] | None) -> list[Point]:
+    """One point for each cost in `at`, or for each that breaks something."""
+    counts = Counter(o.status for o in outcomes)
+    correct, total = counts["success"] + counts["failed"], sum(counts.values()) - counts["error"]
+    costs = sorted(costs)
+    points, broken = [], 0
+    for limit in sorted(set(costs) if at is None else at):
+        while broken < len(costs) and costs[broken] <= limit:
+            broken += 1
+        points.append(Point(limit, Rate(correct - broken, total)))
+    return points
+
+
+def accuracy_by_queries(outcomes: Sequence[Outcome], budgets: Iterable[float] | None = None) -> list[Point]:
+    """Accuracy left when each example may be asked about at most that often."""
+    return _curve(outcomes, [o.queries.asked for o in outcomes if o.status == "success"], budgets)
+
+
+def accuracy_by_change(outcomes: Sequence[Outcome], shares: Iterable[float] | None = None) -> list[Point]:
+    """Accuracy left when at most that share of the words may change."""
+    return _curve(outcomes, [o.changed_share for o in outcomes if o.status == "success"], shares)
+
+
+def abused_pairs(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
+    """How often each word gave way to which, over successes; a word's case is set aside."""
+    return Counter((e.before.lower(), e.after) for o in outcomes if o.status == "success" for e in o.edits)
+
+
+def abused_words(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """How many successes changed each word, whatever to; a word's case is set aside."""
+    return Counter(
+        word for o in outcomes if o.status == "success" for word in {e.before.lower() for e in o.edits} - {""}
+    )

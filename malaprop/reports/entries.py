@@ -1,0 +1,74 @@
+"""Runs side by side: told apart by name, given a colour, grouped by victim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from malaprop.records import Outcome, Run, Summary
+
+COLORS = 8  # lines beyond that repeat the colours with other dashes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entry:
+    """One run as the report names it."""
+
+    run: Run
+    outcomes: Sequence[Outcome]
+    summary: Summary
+    victim: str
+    attack: str
+    color: int
+
+    @property
+    def missing(self) -> int:
+        """How many examples the run still owes."""
+        return max(0, self.run.n - len(self.outcomes))
+
+
+def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[Entry]:
+    """The runs with names that differ: a victim's data is named where there are several, an attack's seed and budget too."""
+    many_data = len({run.data for run, _ in runs}) > 1
+    victims = [f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs]
+    attacks = _distinct(victims, [run for run, _ in runs])
+    colors = {name: number for number, name in enumerate(dict.fromkeys(attacks))}
+    return [
+        Entry(run=run, outcomes=found, summary=Summary.of(found), victim=victim, attack=attack, color=colors[attack])
+        for (run, found), victim, attack in zip(runs, victims, attacks, strict=True)
+    ]
+
+
+def _distinct(victims: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    names = [run.recipe for run in runs]
+    for detail in (lambda run: f"seed {run.seed}", lambda run: f"budget {run.budget or 'none'}"):
+        counts = Counter(zip(victims, names, strict=True))
+        told = {name for (_, name), count in counts.items() if count > 1}
+        varied = {name for name in told if len({detail(r) for r, n in zip(runs, names, strict=True) if n == name}) > 1}
+        names = [f"{name}, {detail(run)}" if name in varied else name for name, run in zip(names, runs, strict=True)]
+    seen: Counter[tuple[str, str]] = Counter()
+    out = []
+    for key in zip(victims, names, strict=True):
+        seen[key] += 1
+        out.append(key[1] if seen[key] == 1 else f"{key[1]} #{seen[key]}")
+    return out
+
+
+def by_victim(found: Iterable[Entry]) -> dict[str, list[Entry]]:
+    groups: dict[str, list[Entry]] = {}
+    for entry in found:
+        groups.setdefault(entry.victim, []).append(entry)
+    return groups
+
+
+def strongest(found: Iterable[Entry]) -> Entry | None:
+    """The attack that broke the largest share of what the victim got right; None where nothing was attacked."""
+    attacked = [e for e in found if e.summary.success.total]
+    return max(attacked, key=lambda e: e.summary.success.value, default=None)
+
+
+def cheapest(found: Iterable[Entry]) -> Entry | None:
+    """The lowest median of queries among attacks that break more than half; None where none does."""
+    able = [e for e in found if e.summary.success.total and e.summary.success.value > 0.5]
+    return min(able, key=lambda e: e.summary.asked.median or 0.0, default=None)

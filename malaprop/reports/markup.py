@@ -1,0 +1,40 @@
+"""HTML and SVG built from values: what is not markup already is escaped, so text from outside stays text."""
+
+from __future__ import annotations
+
+import html
+import re
+
+# What a file in UTF-8 cannot carry, and what HTML forbids even as a reference.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_EMPTY = frozenset({"br", "hr", "img", "input", "link", "meta"})
+
+
+class Markup(str):
+    """A string that is HTML already."""
+
+    __slots__ = ()
+
+
+Child = str | int | float | None
+
+
+def escape(value: Child) -> Markup:
+    if isinstance(value, Markup):
+        return value
+    return Markup(html.escape(_UNPRINTABLE.sub("\ufffd", "" if value is None else str(value))))
+
+
+def join(*children: Child) -> Markup:
+    return Markup("".join(map(escape, children)))
+
+
+def tag(name: str, *children: Child, **attributes: Child | bool) -> Markup:
+    """An element; an attribute's trailing underscore goes, others become hyphens; None and False leave it out."""
+    given = (
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(value)}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    opening = f"<{name}{''.join(given)}>"
+    return Markup(opening if name in _EMPTY else f"{opening}{join(*children)}</{name}>")

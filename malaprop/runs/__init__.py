@@ -1,0 +1,1 @@
+"""An attack over a dataset: joins victims, services and attacks, and writes what comes out."""

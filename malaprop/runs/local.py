@@ -1,0 +1,103 @@
+"""Attacks examples in this process and yields their outcomes as they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from time import perf_counter
+
+from malaprop.attacks.attack import Attack, Ending
+from malaprop.core.ask import Steps
+from malaprop.core.capability import check
+from malaprop.core.errors import DataError, MalapropError, SettingError, plain
+from malaprop.core.example import Example
+from malaprop.core.score import Floats
+from malaprop.core.text import Words
+from malaprop.core.victim import Victim
+from malaprop.engine.drive import drive
+from malaprop.engine.service import Scoring, Service, Tally
+from malaprop.records.outcome import Outcome, Queries, Side, edits_between
+from malaprop.runs.services import services as make_services
+
+SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
+
+
+def run(
+    attack: Attack,
+    victim: Victim,
+    examples: Iterable[Example],
+    *,
+    seed: int = 0,
+    width: int = 256,
+    lanes: int = 1,
+    services: Mapping[str, Service] | None = None,
+) -> Iterator[Outcome]:
+    """Outcomes in the order in which the attacks end; the same ones at any width."""
+    if width < 1:
+        raise SettingError(f"width must be at least 1, got {width}")
+    check(attack.name, attack.needs, victim.name, victim.offers)
+    known = make_services(victim) if services is None else services
+    rest = iter(examples)
+    while shard := list(islice(rest, SHARD)):
+        yield from _shard(attack, victim, shard, seed, width, lanes, known)
+
+
+def _shard(
+    attack: Attack,
+    victim: Victim,
+    shard: list[Example],
+    seed: int,
+    width: int,
+    lanes: int,
+    services: Mapping[str, Service],
+) -> Iterator[Outcome]:
+    table = Words()
+    began: dict[int, float] = {}
+    scoring = services["victim"]
+
+    def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
+        for owner, example in enumerate(shard):
+            began[owner] = perf_counter()
+            yield owner, _guarded(attack.steps(example, table, owner, seed=seed, unknown=victim.unknown))
+
+    for owner, ending in drive(jobs(), services, width=width, lanes=lanes):
+        tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
+        yield outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
+
+
+def _guarded(steps: Steps[Ending]) -> Steps[Ending]:
+    """One bad example ends in an error; what is wrong for all of them ends the run."""
+    try:
+        return (yield from steps)
+    except DataError as error:
+        return Ending("error", None, None, None, None, 0, plain(error))
+    except MalapropError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a plug-in's bug on one text must not cost the others
+        return Ending("error", None, None, None, None, 0, plain(error))
+
+
+def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: float) -> Outcome:
+    """The record of one ended attack."""
+    origin, final = ending.origin, ending.final
+    changed = len(final.changed(origin)) / max(1, origin.slots) if origin is not None and final is not None else 0.0
+    verified = 1 if ending.status == "success" else 0
+    return Outcome(
+        id=example.id,
+        status=ending.status,
+        label=example.label,
+        original=_side(dict(example.fields), ending.first),
+        adversarial=None if final is None else _side(final.fields, ending.last),
+        edits=edits_between(origin, final) if origin is not None and final is not None else (),
+        queries=Queries(ending.asked, len(tally.seen), tally.forwarded + verified),
+        changed_share=changed,
+        seconds=seconds,
+        seed=seed,
+        reason=ending.reason or None,
+    )
+
+
+def _side(fields: dict[str, str], answer: Floats | None) -> Side:
+    if answer is None:
+        return Side(fields)
+    return Side(fields, int(answer.argmax()), tuple(answer.tolist()))

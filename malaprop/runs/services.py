@@ -1,0 +1,61 @@
+"""The services an attack can ask, made when first asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from malaprop.core.text import Text
+from malaprop.core.victim import Victim
+from malaprop.engine.service import Batched, Fresh, Scoring, Service
+
+
+@cache
+def _tagger() -> Any:
+    from malaprop.assets.tagger import open_tagger
+
+    return open_tagger()
+
+
+@cache
+def _encoder() -> Any:
+    from malaprop.models.encoder import open_encoder
+
+    return open_encoder()
+
+
+@cache
+def _language_model() -> Any:
+    from malaprop.models.language_model import open_language_model
+
+    return open_language_model()
+
+
+def tags(texts: Sequence[Text]) -> list[list[str]]:
+    """The part of speech of every slot; each field is read on its own."""
+    strings: list[str] = []
+    spans: list[list[tuple[int, int]]] = []
+    for text in texts:
+        rows: list[list[tuple[int, int]]] = [[] for _ in text.names]
+        for field, span in zip(text.field_of_slots().tolist(), text.spans(), strict=True):
+            rows[field].append(span)
+        strings += text.values()
+        spans += rows
+    found = iter(_tagger().tags(strings, spans))
+    return [[tag for _ in text.names for tag in next(found)] for text in texts]
+
+
+@cache
+def shared() -> dict[str, Service]:
+    """Services that do not depend on the victim; what they remember serves every run of the process."""
+    return {
+        "tags": Batched(tags, key=lambda text: (text.values(), text.parts.size), size=lambda text: text.slots),
+        "encoder": Batched(lambda texts: _encoder().encode(texts), size=len),
+        "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
+    }
+
+
+def services(victim: Victim) -> dict[str, Service]:
+    """All services for attacks on one victim."""
+    return {**shared(), "victim": Scoring(victim), "verify": Fresh(victim)}

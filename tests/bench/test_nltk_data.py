@@ -1,0 +1,57 @@
+import zipfile
+
+import pytest
+from malaprop.bench.nltk_data import check, gather
+from malaprop.core.errors import AssetError
+
+
+def packed(folder, kind, name, member="file", body="x"):
+    (folder / kind).mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(folder / kind / f"{name}.zip", "w") as archive:
+        archive.writestr(f"{name}/{member}", body)
+
+
+def test_each_resource_comes_from_the_first_source_that_has_it(tmp_path):
+    one, two, out = (tmp_path / n for n in ("one", "two", "out"))
+    packed(one, "corpora", "wordnet", "data.noun", "first")
+    (two / "wordnet").mkdir(parents=True)
+    (two / "wordnet" / "data.noun").write_text("second")
+    packed(two, "taggers", "universal_tagset")
+    packed(two, "taggers", "averaged_perceptron_tagger_eng")
+    gather(out, [one, two], frozenset({"the", "a"}))
+    assert (out / "corpora/wordnet/data.noun").read_text() == "first"
+    assert (out / "corpora/wordnet/index.sense").exists()
+    assert (out / "corpora/stopwords/english").read_text() == "a\nthe\n"
+    assert not any(path.stat().st_mode & 0o022 for path in out.rglob("*"))
+    for recipe in ("pwws", "textfooler", "genetic"):
+        check(out, recipe)
+
+
+def test_a_plain_folder_will_do_and_a_second_time_changes_nothing(tmp_path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    (source / "wordnet").mkdir(parents=True)
+    (source / "wordnet" / "data.noun").write_text("x")
+    gather(out, [source], frozenset({"a"}))
+    gather(out, [source], frozenset({"b"}))
+    assert (out / "corpora/stopwords/english").read_text() == "a\n"
+
+
+def test_what_is_missing_is_named(tmp_path):
+    gather(tmp_path, [], frozenset({"a"}))
+    check(tmp_path, "genetic")
+    with pytest.raises(AssetError, match="pwws needs NLTK data wordnet;"):
+        check(tmp_path, "pwws")
+
+
+def test_a_member_that_points_outside_is_refused(tmp_path):
+    packed(tmp_path / "in", "corpora", "wordnet", "../../../evil")
+    with pytest.raises(AssetError, match="points outside"):
+        gather(tmp_path / "out", [tmp_path / "in"])
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_broken_archive_is_refused(tmp_path):
+    (tmp_path / "in/corpora").mkdir(parents=True)
+    (tmp_path / "in/corpora/wordnet.zip").write_text("no")
+    with pytest.raises(AssetError, match="not a zip"):
+        gather(tmp_path / "out", [tmp_path / "in"])

@@ -1,0 +1,124 @@
+"""StringVictim: what any function may answer, and what is made of it."""
+
+import numpy as np
+import pytest
+import torch
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+from malaprop.models.victims.strings import StringVictim
+
+
+def good_share(texts):
+    share = np.array([t.split().count("good") / max(1, len(t.split())) for t in texts])
+    return np.stack([1 - share, share], 1)
+
+
+def rounds(victim, groups):
+    pool = Pool(groups)
+    return victim.finish(victim.begin(pool, np.arange(pool.size)))
+
+
+def test_variants_are_scored_once_each_in_batches_of_like_length():
+    calls = []
+
+    def predict(texts):
+        calls.append(texts)
+        return good_share(texts)
+
+    victim = StringVictim(call=predict, batch=2)
+    table = Words()
+    base = Text.of("a good long film here", table)
+    words = table.ids(["bad", "good", "bad", "", "an unusually long one"])
+    scores = rounds(victim, [Variants.at(base, 1, words), Variants.itself(base)])
+    assert scores.dtype == np.float32
+    expected = good_share([str(base.put(1, w)) for w in words.tolist()] + [str(base)])
+    assert np.allclose(scores, expected)
+    sent = [text for call in calls for text in call]
+    assert len(sent) == len(set(sent)) == 4
+    assert [len(t) for t in sent] == sorted(len(t) for t in sent)
+    assert max(map(len, calls)) == 2
+    assert victim.labels == 2
+    assert victim.classes(table) is None
+    assert victim.notes == []
+
+
+def test_pairs_as_tuples_and_as_columns():
+    table = Words()
+    base = Text.of({"premise": "a man", "hypothesis": "a good man"}, table)
+    for style, predict in (
+        ("tuples", lambda pairs: good_share([h for _, h in pairs])),
+        ("columns", lambda premises, hypotheses: good_share(hypotheses)),
+    ):
+        scores = rounds(StringVictim(call=predict, pairs=style), [Variants.itself(base)])
+        assert np.allclose(scores, [[2 / 3, 1 / 3]])
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.tensor, list, lambda rows: torch.tensor(rows, requires_grad=True)])
+def test_tables_of_every_kind(make):
+    victim = StringVictim(call=lambda texts: make([[0.25, 0.75]] * len(texts)))
+    assert victim.predict([("a",), ("b",)]).tolist() == [[0.25, 0.75]] * 2
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda t: [0.5] * len(t), "answered 3 texts with 3; expected 3 rows"),
+        (lambda t: [[0.5, 0.5]], "answered 3 texts with 1 x 2"),
+        (lambda t: [[0.5]] * len(t), "with 3 x 1; .* at least two labels"),
+        (lambda t: 0.5, "with a single number"),
+        (lambda t: None, "NoneType that is no table|single number|nan"),
+        (lambda t: [{"label": "x", "score": 1.0}] * len(t), "a list of dict that is no table"),
+        (lambda t: [[1.0], [1.0, 2.0], [1.0]], "no table of numbers"),
+        (lambda t: [[0.5, 0.5], [NAN, 0.5], [0.5, 0.5]], r"answered with nan for 'b' \(1 of 3 texts\)"),
+        (lambda t: [[INF, 0.5]] * 3, "answered with inf"),
+        (lambda t: [[1e300, 0.5]] * 3, "answered with inf"),
+        (lambda t: 1 // 0, "toy raised ZeroDivisionError"),
+        (lambda t: [[0.2, 0.3, 0.5]] * 3, "answered with 3 labels, expected 2"),
+    ],
+)
+def test_answers_that_are_no_scores_say_why_in_one_line(answer, message):
+    victim = StringVictim(call=answer, name="toy", labels=2)
+    with pytest.raises(VictimError, match=message) as error:
+        victim.predict([("a",), ("b",), ("c",)])
+    assert "\n" not in str(error.value)
+
+
+def test_a_long_text_is_shortened_in_the_message():
+    victim = StringVictim(call=lambda texts: [[NAN, 1.0]] * len(texts))
+    with pytest.raises(VictimError) as error:
+        victim.predict([("word " * 100,)])
+    assert len(str(error.value)) < 220
+
+
+def test_the_number_of_labels_must_not_change():
+    sizes = iter([2, 3])
+    victim = StringVictim(call=lambda texts: np.full((len(texts), next(sizes)), 0.5))
+    victim.predict([("a",)])
+    with pytest.raises(VictimError, match="3 labels, expected 2"):
+        victim.predict([("a",)])
+
+
+def test_scores_that_do_not_sum_to_one_are_said_once():
+    heard = []
+    victim = StringVictim(call=lambda texts: [[3.0, -2.0]] * len(texts), name="svm", say=heard.append)
+    assert victim.predict([("a",)]).tolist() == [[3.0, -2.0]]
+    victim.predict([("b",)])
+    assert heard == victim.notes == ["the answers of svm do not sum to one; they are taken as scores as they are"]
+
+
+def test_no_text_no_call():
+    assert StringVictim(call=lambda texts: 1 / 0, labels=3).predict([]).shape == (0, 3)
+
+
+def test_settings_are_checked():
+    with pytest.raises(SettingError, match="batch"):
+        StringVictim(call=len, batch=0)
+    with pytest.raises(SettingError, match="pairs"):
+        StringVictim(call=len, pairs="rows")
+    with pytest.raises(VictimError, match="is a str"):
+        StringVictim(call="no")
