@@ -8,32 +8,45 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 MOST = 50  # neighbours kept of each word
-_BLOCK = 512  # rows a product: 512 x 60,000 floats are 120 MB
+_ROWS, _COLUMNS = 256, 8192  # of one product: 8 MB, which stays in the processor's cache
+_SAMPLE = 2048  # columns from which a row's bar is taken
 
 
-def nearest(matrix: Floats, k: int = MOST, *, seed: int = 0) -> tuple[Ints, NDArray[np.float16]]:
+def nearest(matrix: Floats, k: int = MOST) -> tuple[Ints, NDArray[np.float16]]:
     """For each unit vector the k others of highest cosine, ties to the lower number.
 
-    A sample of the columns gives each row a bar that about 3k cosines pass; only those are sorted. A row where fewer
-    than k pass is sorted whole, so the bar changes the time alone.
+    A spread sample of the columns gives each row a bar that about 3k cosines pass; only those are sorted. The bar is
+    lowered for a row where fewer than k pass, so it changes the time alone.
     """
     many = len(matrix)
     k = min(k, many - 1)
-    share = max(1, many // 2000)
-    sample = np.random.default_rng(seed).permutation(many)[: max(many // share, 1)]
     table, cosines = np.zeros((many, k), np.int32), np.zeros((many, k), np.float16)
-    for start in range(0, many if k else 0, _BLOCK):
-        block = matrix[start : start + _BLOCK] @ matrix.T
-        here = np.arange(len(block))
-        block[here, start + here] = -2.0  # not its own neighbour
-        place = max(0, len(sample) - 1 - (3 * k) // share)
-        bar = np.partition(block[:, sample], place, axis=1)[:, place]
-        rows, columns = np.nonzero(block >= bar[:, None])
-        ends = np.searchsorted(rows, np.arange(len(block) + 1))
-        for row in here.tolist():
-            near = columns[ends[row] : ends[row + 1]]
-            if len(near) < k:
-                near = np.arange(many)
-            best = near[np.lexsort((near, -block[row, near]))[:k]]
-            table[start + row], cosines[start + row] = best, block[row, best]
+    sample = matrix[:: max(1, many // _SAMPLE)]
+    place = max(0, len(sample) - 2 - 3 * k * len(sample) // many)  # one more down: a row may be in its own sample
+    for start in range(0, many if k > 0 else 0, _ROWS):
+        rows = np.arange(start, min(start + _ROWS, many))
+        bar = np.partition(matrix[rows] @ sample.T, place, axis=1)[:, place]
+        while True:
+            at, columns, values = passing(matrix, rows, bar)
+            short = np.bincount(at, minlength=len(rows)) < k
+            if not short.any():
+                break
+            bar = np.where(short, np.float32(-2), bar)
+        order = np.lexsort((columns, -values, at))
+        first = np.searchsorted(at[order], np.arange(len(rows)))
+        best = order[first[:, None] + np.arange(k)]
+        table[rows], cosines[rows] = columns[best], values[best]
     return table, cosines
+
+
+def passing(matrix: Floats, rows: NDArray[np.int64], bar: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Which others have at least the row's bar as cosine: place among `rows`, number of the other, cosine."""
+    ats, columns, values = [], [], []
+    for start in range(0, len(matrix), _COLUMNS):
+        block = matrix[rows] @ matrix[start : start + _COLUMNS].T
+        at, column = np.divmod(np.flatnonzero(block >= bar[:, None]), block.shape[1])
+        other = rows[at] != column + start
+        ats.append(at[other])
+        columns.append(column[other] + start)
+        values.append(block[at[other], column[other]])
+    return np.concatenate(ats), np.concatenate(columns), np.concatenate(values)

@@ -104,6 +104,9 @@ class Attack:
             origin = Text.of(example.fields, table, owner)
         except TextError as error:
             return Ending("error", None, None, None, None, 0, plain(error))
+        if missing := [name for name in example.open if name not in example.fields]:
+            reason = f"no field is called {missing[0]!r}; the example has {', '.join(example.fields)}"
+            return Ending("error", origin, None, None, None, 0, reason)
         trial = Trial(self, example, origin, seed, unknown)
         try:
             return (yield from self._run(trial))
@@ -112,16 +115,17 @@ class Attack:
 
     def _run(self, trial: Trial) -> Steps[Ending]:
         origin, label = trial.origin, trial.example.label
-        (scored,) = yield from trial.score([Variants.itself(origin)], probe=True)
-        first = scored.answers[0]
+        first = yield from trial.first()
         if not 0 <= label < len(first):
             reason = f"label {label} is not among the victim's {len(first)} labels"
             return Ending("error", origin, first, None, None, trial.asked, reason)
-        if self.goal.wrong(scored.answers, label)[0]:
-            return Ending("skipped", origin, first, None, None, trial.asked, "the victim does not give the true label")
-        if not origin.slots:
+        if self.goal.wrong(first[None], label)[0]:
+            right = int(first.argmax()) == label
+            reason = "its label is the target already" if right else "the victim does not give the true label"
+            return Ending("skipped", origin, first, None, None, trial.asked, reason)
+        if not len(trial.open()):
             return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
-        start = trial.take(scored, 0)
+        start = trial.start(first)
         try:
             space = yield from trial.space()
             end = start
@@ -129,7 +133,7 @@ class Attack:
                 end = yield from self.search.steps(trial, start, space)
             trial.hold(end)
         except Spent:
-            pass
+            yield from trial.look_back()
         final = trial.held or start
         if not final.reached:
             return Ending("failed", origin, first, final.text, final.answer, trial.asked)

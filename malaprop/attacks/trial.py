@@ -59,8 +59,8 @@ class Trial:
         self.asked = 0
         self.held: Held | None = None
         self._tags: list[str] | None = None
-        cheap = [c for c in attack.constraints if c.stage == "edit"]
-        self._edit_rules = cheap
+        self._seen: list[Scored] = []  # what reached the goal, and what was scored last
+        self._edit_rules = [c for c in attack.constraints if c.stage == "edit"]
         self._text_rules = [c for c in attack.constraints if c.stage == "text"]
 
     def generator(self, *names: str) -> np.random.Generator:
@@ -69,6 +69,17 @@ class Trial:
 
     # --- asking the victim
 
+    def first(self) -> Steps[Floats]:
+        """The victim's answer for the original, before the goal weighs it: its label may not be among the scores."""
+        self.asked += 1
+        (answers,) = yield Ask("victim", [Variants.itself(self.origin)])
+        row: Floats = answers[0]
+        return row
+
+    def start(self, first: Floats) -> Held:
+        """The original, held until there is something better."""
+        return self.take(self._scored(Variants.itself(self.origin), first[None]), 0)
+
     def score(self, groups: Sequence[Variants], *, probe: bool = False) -> Steps[list[Scored]]:
         """The victim's answers in the light of the goal.
 
@@ -76,13 +87,22 @@ class Trial:
         covers: read `scored.variants`, not what was handed in. A probe (a hole, an unknown word) is no attempt: it is
         asked as it is.
         """
-        if not probe:
-            for rule in self._edit_rules:
-                groups = [g.keep(rule.edits(self, g)) for g in groups]
+        if not probe and self._edit_rules:
+            groups = [g.keep(self.allows(g)) for g in groups]
         groups = self._afford(groups)
         some = [g for g in groups if g.count]
         answers = iter((yield Ask("victim", some)))
-        return [self._scored(g, next(answers)) if g.count else self._nothing(g) for g in groups]
+        scored = [self._scored(g, next(answers)) if g.count else self._nothing(g) for g in groups]
+        if not probe and self.attack.budget is not None:
+            self._seen = [s for s in self._seen if s.reached.any()] + scored
+        return scored
+
+    def allows(self, variants: Variants) -> Flags:
+        """Which variants keep the cheap constraints."""
+        fine = np.ones(variants.count, np.bool_)
+        for rule in self._edit_rules:
+            fine &= rule.edits(self, variants)
+        return fine
 
     def _afford(self, groups: Sequence[Variants]) -> list[Variants]:
         budget = self.attack.budget
@@ -143,6 +163,13 @@ class Trial:
             going = [i for i in going if chosen[i] is None and at < len(lines[i])]
         return chosen
 
+    def look_back(self) -> Steps[None]:
+        """Holds the best that was scored when the budget ended: a ranking asks, and leaves the choice to the search."""
+        for scored in self._seen:
+            if self.held is not None and self.held.reached:
+                return
+            yield from self.choose([scored], [None if self.held is None else self.held.value])
+
     def _line(self, scored: Scored, floor: float | None) -> Ints:
         if not len(scored.values):
             return np.empty(0, np.int64)
@@ -171,7 +198,7 @@ class Trial:
 
     def space(self) -> Steps[Space]:
         """The open slots and their replacements, after all constraints on slots and words."""
-        slots = self._open()
+        slots = self.open()
         for rule in self.attack.constraints:
             if rule.stage == "slot" and len(slots):
                 slots = slots[rule.slots(self, slots)]
@@ -182,6 +209,7 @@ class Trial:
                 words = [w[f] for w, f in zip(words, flags, strict=True)]
         return Space(slots, words)
 
-    def _open(self) -> Ints:
+    def open(self) -> Ints:
+        """The slots of the fields that may change."""
         names = [self.origin.names.index(name) for name in self.example.open if name in self.origin.names]
         return np.flatnonzero(np.isin(self.origin.field_of_slots(), names))

@@ -67,10 +67,11 @@ def bench(
     with tempfile.TemporaryDirectory(prefix="malaprop-bench-") as folder:
         peer = None if peer_python is None else Peer(python=peer_python, folder=Path(folder)).prepare()
         for name in victims:
-            spec, victim = own.victim(name)
+            spec = own.folder(name, data)
+            victim = own.victim(spec)
             rows = correct_rows(victim, data, n)
             for recipe in recipes:
-                if recipe.endswith(STOCK) and not own.is_transformers(spec):
+                if recipe.endswith(STOCK) and not own.has_stock(spec):
                     continue
                 say(f"{recipe} on {name}: {len(rows)} texts")
                 cells.append(_cell(recipe, name, spec, victim, rows, peer, Path(folder), terms))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.core.errors import DataError
+from malaprop.core.text import word_pattern
 
 FOLDER = Path("word_embeddings") / "paragramcf"
 # TextAttack runs its post-install downloads unless this file is there
@@ -21,7 +22,8 @@ def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.
     """Writes vectors [word, dim] and neighbours [word, k], nearest first, below the peer's cache folder.
 
     The peer expects each word as its own first neighbour, and reads the word list and two empty stores of distances as
-    pickles. They are written for it alone; nothing here reads one.
+    pickles. They are written for it alone; nothing here reads one. A neighbour that is no word (a comma, a bracket)
+    gives way to the word itself, which is no candidate: the peer's genetic search breaks on it.
     """
     if len(matrix) != len(words) or len(near) != len(words):
         raise DataError(
@@ -29,11 +31,14 @@ def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.
         )
     if len(near) and (near.min() < 0 or near.max() >= len(words)):
         raise DataError(f"neighbours must be numbers from 0 to {len(words) - 1}, got {near.min()} to {near.max()}")
+    own = np.arange(len(words))[:, None]
+    is_word = np.asarray([word_pattern().fullmatch(word) is not None for word in words], np.bool_)
+    table = np.concatenate([own, np.where(is_word[near], near, own)], axis=1).astype(np.int64)
     out = cache / FOLDER
     out.mkdir(parents=True, exist_ok=True)
     (cache / INSTALLED).touch()
     np.save(out / "paragram.npy", np.asarray(matrix, np.float32))
-    np.save(out / "nn.npy", np.concatenate([np.arange(len(words))[:, None], near], axis=1).astype(np.int64))
+    np.save(out / "nn.npy", table)
     index = {word: number for number, word in enumerate(words)}
     for name, value in (
         ("wordlist.pickle", index),

@@ -51,7 +51,7 @@ def check(folder: Path, recipe: str) -> None:
     missing = [name for name in NEEDED[recipe] if not (folder / RESOURCES[name] / name).exists()]
     if missing:
         raise AssetError(
-            f"the peer's {recipe} needs NLTK data {', '.join(missing)}; put it in $MALAPROP_DATA/nltk_data or $NLTK_DATA"
+            f"the peer's {recipe} needs NLTK data {', '.join(missing)}: put it in $MALAPROP_DATA/nltk_data or NLTK_DATA"
         )
 
 

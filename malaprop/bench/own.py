@@ -50,11 +50,25 @@ class Timed:
             answer = yield ask
 
 
-def victim(name: str) -> tuple[str, Victim]:
-    """A victim, and the folder or name by which another process finds the same one. A zoo name is trained if need be."""
+def folder(name: str, data: str) -> str:
+    """What names the victim to every process: a zoo model's folder, trained first if need be, or what was given."""
+    if Path(name).exists() or ":" in name:
+        return name
+    from malaprop.data import load
+    from malaprop.models.trained import trained
+
+    return str(trained(name, data, read=load))
+
+
+def has_stock(spec: str) -> bool:
+    """Whether the peer's own Hugging Face wrapper can read the victim."""
+    return (Path(spec) / "config.json").is_file()
+
+
+def victim(spec: str) -> Victim:
     from malaprop.models.victims.load import load
 
-    return name, load(name)
+    return load(spec)
 
 
 def build(recipe: str) -> Attack:
@@ -132,7 +146,7 @@ def main(given: Sequence[str] | None = None) -> int:
     import torch
 
     torch.set_num_threads(options.threads)
-    _, model = victim(options.victim)
+    model = victim(options.victim)
     rows = read_rows(options.rows)
     attack_all(build(options.recipe), model, rows, seed=options.seed, width=options.width).write(options.out)
     return 0

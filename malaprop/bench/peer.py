@@ -33,7 +33,7 @@ class Peer:
         (self.folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
         if not (self.folder / "cache" / export_vectors.FOLDER / "nn.npy").exists():
             near = vectors.open_neighbours("counter-fitted")
-            export_vectors.export_neighbours(near, self.folder / "cache")
+            export_vectors.export(near.vectors.words, near.vectors.matrix, near.table, self.folder / "cache")
         child.import_folder(self.folder / "import")
         return self
 

@@ -83,7 +83,7 @@ class Meter:
 
 def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> Any:
     """The recipe as TextAttack has it. Without sentence encoder and language model, which ours leaves out as well."""
-    from textattack import Attack
+    from textattack import Attack  # type: ignore[import-not-found,unused-ignore]
     from textattack.attack_recipes import PWWSRen2019  # type: ignore[import-not-found,unused-ignore]
     from textattack.constraints.grammaticality import PartOfSpeech  # type: ignore[import-not-found,unused-ignore]
     from textattack.constraints.overlap import MaxWordsPerturbed  # type: ignore[import-not-found,unused-ignore]
@@ -120,6 +120,9 @@ def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> An
             WordSwapEmbedding(max_candidates=8),
             AlzantotGeneticAlgorithm(pop_size=60, max_iters=20, post_crossover_check=False),
         )
+    unknown = getattr(model.model, "unknown", None)
+    if recipe == "pwws" and unknown:  # its own [UNK] is three words to a victim that reads words
+        attack.search_method.unk_token = unknown
     if stop_words is not None:  # both tools may then change the same words
         for constraint in attack.pre_transformation_constraints:
             if isinstance(constraint, StopwordModification):
@@ -145,7 +148,11 @@ def attack_all(attack: Any, meter: Meter, rows: Sequence[tuple[str, int]], secon
     outcomes: list[dict[str, Any]] = []
     began = time.perf_counter()
     for text, label in rows:
-        outcomes.append(outcome(attack.attack(text, label)))
+        try:
+            outcomes.append(outcome(attack.attack(text, label)))
+        except Exception as error:  # noqa: BLE001 - one text that breaks the peer must not cost the others
+            print(f"{type(error).__name__}: {error} on {text!r}", file=sys.stderr)
+            outcomes.append({"status": "error", "text": text, "queries": 0})
         if time.perf_counter() - began > seconds:
             break
     wall = time.perf_counter() - began

@@ -9,7 +9,7 @@ from typing import Any
 from malaprop.bench.cell import Cell
 from malaprop.bench.measured import Measured
 
-HEAD = (
+TIMES = (
     "recipe",
     "victim",
     "texts",
@@ -18,11 +18,16 @@ HEAD = (
     "TextAttack s",
     "times faster",
     "goal",
+    "floor s",
     "share of floor",
+)
+RESULTS = (
+    "recipe",
+    "victim",
     "success ours",
     "success TextAttack",
-    "changed ours / TextAttack",
-    "asked ours / TextAttack",
+    "changed",
+    "asked",
     "unique",
     "forwarded",
     "equal status / text / queries",
@@ -30,12 +35,12 @@ HEAD = (
 
 
 def markdown(cells: Sequence[Cell], about: Mapping[str, Any]) -> str:
-    """The whole page: what was run on, one row a cell, and how to read it."""
+    """The whole page: what was run on, one line a cell for time and one for results, and how to read them."""
     lines = ["# Speed", "", " · ".join(f"{name}: {value}" for name, value in about.items()), ""]
-    lines += [_line(HEAD), _line(["---"] * len(HEAD))]
-    lines += [_line(_row(cell)) for cell in cells]
-    lines += [f"\n- {cell.recipe}, {cell.victim}: {cell.reason}" for cell in cells if cell.reason]
-    return "\n".join([*lines, "", _READING])
+    lines += _table(TIMES, [_times(cell) for cell in cells])
+    lines += ["", "Results, ours / TextAttack:", "", *_table(RESULTS, [_results(cell) for cell in cells]), ""]
+    lines += [f"- {cell.recipe}, {cell.victim}: {cell.reason}\n" for cell in cells if cell.reason]
+    return "\n".join([*lines, _READING])
 
 
 _READING = """\
@@ -45,35 +50,45 @@ WordNet and vectors is in neither time; finding candidates is in both.
 
 - *Floor*: plain forward passes over TextAttack's distinct texts, sorted by length, at the best batch size, and nothing
   else. *Share of floor*: our whole time over it; below one where an edit does not cost a whole pass.
-- *Asked* counts an attack's questions, *unique* the distinct texts among them, *forwarded* those that reached the model.
+- *Asked* counts an attack's questions, *unique* the distinct texts among them, *forwarded* those the model really read.
 - `textfooler` here has no sentence encoder on either side. TextAttack tags every changed text with NLTK's tagger, ours
   reads a replacement's parts of speech off WordNet, so the two admit other words; `textfooler-untagged` leaves parts of
-  speech out on both sides, and its candidates are the same. `genetic` has no language model, and the two tools draw other
-  random numbers: compare rates there, not texts.
+  speech out on both sides, and its candidates are the same.
+- `genetic` has no language model, and the two tools draw other random numbers: compare rates there, not texts.
 - Equal runs on a shared machine differ by 1.4 times: read one digit.
 """
 
 
-def _row(cell: Cell) -> list[str]:
-    ours, peer, equal = cell.ours, cell.peer, cell.agreement
+def _times(cell: Cell) -> list[str]:
+    ours, peer = cell.ours, cell.peer
     return [
         cell.recipe,
         cell.victim,
         str(len(cell.rows)),
-        _number(ours and ours.wall_s),
-        _number(ours and ours.lookup_s),
-        _number(peer and peer.wall_s),
+        _number(None if ours is None else ours.wall_s),
+        _number(None if ours is None else ours.lookup_s),
+        _number(None if peer is None else peer.wall_s),
         _number(cell.faster) + _spread(cell.ratios),
-        "-" if cell.goal is None else f"{cell.goal:g}",
+        _number(cell.goal),
+        _number(None if cell.floor is None else cell.floor.seconds),
         _number(cell.of_floor),
-        "-" if ours is None else str(ours.success),
-        "-" if peer is None else str(peer.success),
-        " / ".join(_percent(side and side.changed(cell.rows)) for side in (ours, peer)),
-        " / ".join(_count(side, "asked") for side in (ours, peer)),
-        " / ".join(_count(side, "distinct") for side in (ours, peer)),
-        " / ".join(_count(side, "forwarded") for side in (ours, peer)),
+    ]
+
+
+def _results(cell: Cell) -> list[str]:
+    sides, equal = (cell.ours, cell.peer), cell.agreement
+    return [
+        cell.recipe,
+        cell.victim,
+        *("-" if side is None else str(side.success) for side in sides),
+        " / ".join(_percent(None if side is None else side.changed(cell.rows)) for side in sides),
+        *(" / ".join(_count(side, name) for side in sides) for name in ("asked", "distinct", "forwarded")),
         "-" if equal is None else f"{equal.statuses} / {equal.texts} / {equal.queries} of {equal.rows}",
     ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_line(head), _line(["---"] * len(head)), *map(_line, rows)]
 
 
 def _line(parts: Sequence[str]) -> str:
@@ -99,10 +114,10 @@ def _count(side: Measured | None, name: str) -> str:
 def svg(cells: Sequence[Cell]) -> str:
     """Bars of how many times faster, on a logarithmic scale, each with its goal as a tick."""
     shown = [(cell, cell.faster) for cell in cells if cell.faster]
-    width, left, line = 760, 250, 30
+    width, left, line = 780, 270, 30
     top = max([10.0, *(1.2 * max(ratio, cell.goal or 1) for cell, ratio in shown)])
     height = 60 + line * len(shown)
-    parts = [_text(12, 24, "Times faster than TextAttack, same victim, texts and candidates", "title")]
+    parts = [_text(12, 24, "Times faster than TextAttack on the same victim and texts; the mark is the goal", "title")]
     for mark in (m for m in (1, 2, 5, 10, 20, 50, 100, 200) if m <= top):
         x = left + _along(mark, top, width - left - 60)
         parts.append(f'<line x1="{x:.1f}" y1="36" x2="{x:.1f}" y2="{height - 22}" class="grid"/>')

@@ -1,1 +1,1 @@
-""""""
+"""Commands: one file each; each imports its work when called."""

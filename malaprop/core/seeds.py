@@ -6,8 +6,12 @@ from hashlib import blake2b
 
 import numpy as np
 
+from malaprop.core.errors import SettingError
+
 
 def generator(seed: int, *names: str) -> np.random.Generator:
     """A generator that depends on the seed and the names alone."""
+    if seed < 0:
+        raise SettingError(f"seed must be 0 or more, got {seed}")
     digest = blake2b("\x1f".join(names).encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return np.random.default_rng([seed, *np.frombuffer(digest, np.uint32).tolist()])

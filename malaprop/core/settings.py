@@ -16,8 +16,8 @@ from malaprop.core.errors import SettingError
 def plain(value: Any) -> Any:
     """A part as plain values: dataclasses become tables with their class under `kind`."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"kind": type(value).__name__, **{k: v for k, v in fields.items() if v is not None}}
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, **plain(fields)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items() if v is not None}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -35,12 +35,17 @@ def _scalar(value: Any) -> str:
         return "{" + ", ".join(f"{_key(k)} = {_scalar(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_scalar, value)) + "]"
-    # JSON's escapes are TOML's, but TOML also wants DEL escaped
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return _quoted(str(value))
+
+
+def _quoted(string: str) -> str:
+    """JSON's escapes are TOML's, but TOML also wants DEL escaped and cannot carry lone surrogates."""
+    carried = string.encode("utf-8", "replace").decode()
+    return json.dumps(carried, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(key: str) -> str:
-    return key if key and all(c.isascii() and (c.isalnum() or c in "-_") for c in key) else json.dumps(key)
+    return key if key and all(c.isascii() and (c.isalnum() or c in "-_") for c in key) else _quoted(key)
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
@@ -65,9 +70,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 def parse_value(text: str) -> Any:
     """One value of an override: TOML where it parses, else the string itself."""
     try:
-        return tomllib.loads(f"x = {text}")["x"]
+        found = tomllib.loads(f"x = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    return found["x"] if len(found) == 1 else text
 
 
 def overrides(pairs: list[str]) -> dict[str, Any]:

@@ -132,13 +132,15 @@ class Text:
 
     def put(self, slot: int, word: int | str) -> Text:
         """This text with another word in one slot; an empty word deletes."""
+        if not 0 <= slot < self.slots:
+            raise IndexError(f"slot {slot} of a text of {self.slots}")
         parts = self.parts.copy()
         parts[2 * slot + 1] = self.table.id(word) if isinstance(word, str) else word
         return Text(self.table, parts, self.owner, self.names)
 
     def insert(self, slot: int, word: str, *, after: bool = True) -> Text:
         """This text with a word set beside the one in a slot, inside the same slot."""
-        here = self.table.strings[int(self.parts[2 * slot + 1])]
+        here = self.strings[slot]
         both = (here, word) if after else (word, here)
         return self.put(slot, " ".join(w for w in both if w))
 
@@ -161,13 +163,17 @@ class Text:
         """Gap, word, gap, ... as they stand in the string: an emptied slot takes one space along."""
         strings = self.table.strings
         out = [strings[i] for i in self.parts.tolist()]
+        edge = 1  # the place before which its field holds no word
         for place in range(1, len(out), 2):
             if out[place]:
                 continue
-            if out[place - 1][-1:].isspace():
-                out[place - 1] = out[place - 1][:-1]
-            elif out[place + 1][:1].isspace() and (place == 1 or out[place - 1][-1:] == BREAK):
-                out[place + 1] = out[place + 1][1:]
+            before = out[place - 1]
+            if before[-1:].isspace():
+                out[place - 1] = before[:-1]
+            elif place == edge or before[-1:] == BREAK:
+                if out[place + 1][:1].isspace():
+                    out[place + 1] = out[place + 1][1:]
+                edge = place if out[place + 1] else place + 2
         return out
 
     def values(self) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,6 @@ class Memory:
 
     def __len__(self) -> int:
         return self.used
-
-    @property
-    def labels(self) -> int:
-        return int(self.values.shape[1])
 
     def extend(self, keys: Sequence[int], fresh: Floats) -> int:
         """Adds rows under new keys; gives the first one's number."""
@@ -86,19 +83,24 @@ class Disk:
             raise RecordError(
                 "a disk cache needs a victim with a fingerprint; name it with mp.victim(..., fingerprint=...)"
             )
-        self.salt = fingerprint.encode()
-        try:
+        self.salt, self.path = fingerprint.encode(), path
+        with self._said("opened"):
             path.parent.mkdir(parents=True, exist_ok=True)
             self.base = sqlite3.connect(path, timeout=60, check_same_thread=False)
             self.base.execute("PRAGMA journal_mode=WAL")
             self.base.execute(
                 "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
             )
+
+    @contextmanager
+    def _said(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except (OSError, sqlite3.Error) as error:
-            raise RecordError(f"the cache {path} cannot be opened: {error}") from None
+            raise RecordError(f"the cache {self.path} cannot be {what}: {error}; mend or remove it") from None
 
     def _key(self, fields: Fields) -> bytes:
-        whole = "\x1e".join(fields).encode("utf-8", "surrogatepass")
+        whole = "".join(f"{len(value)}:{value}" for value in fields).encode("utf-8", "surrogatepass")
         return blake2b(self.salt + b"\x1f" + whole, digest_size=16).digest()
 
     def wrap(self, predict: Predict) -> Predict:
@@ -106,13 +108,14 @@ class Disk:
 
         def cached(texts: Sequence[Fields]) -> Floats:
             keys = [self._key(fields) for fields in texts]
-            known = {key: row for key in keys if (row := self._get(key)) is not None}
+            with self._said("read"):
+                known = {key: row for key in keys if (row := self._get(key)) is not None}
             fresh = {key: fields for key, fields in zip(keys, texts, strict=True) if key not in known}
             if fresh:
                 scores = np.asarray(predict(list(fresh.values())), np.float32)
                 known.update(zip(fresh, scores, strict=True))
                 rows = [(key, known[key].astype("<f4").tobytes()) for key in fresh]
-                with self.base:
+                with self._said("written"), self.base:
                     self.base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
             return np.stack([known[key] for key in keys])
 

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from malaprop.core.ask import Ask, ServiceFailed, Steps
-from malaprop.core.errors import AssetError, plain
+from malaprop.core.errors import AssetError, RecordError, plain
 from malaprop.engine.service import Service
 
 T = TypeVar("T")
 N = TypeVar("N")
+
+_EVERYBODYS = (AssetError, RecordError)  # no example's fault, and no other example would fare better
 
 
 class _Lane(Generic[N, T]):
@@ -39,42 +41,54 @@ class _Lane(Generic[N, T]):
             names.append(name)
             items.append(ask.items)
         for service, (names, items) in pooled.items():
-            try:
-                pending: Any = services[service].begin(items)
-            except KeyError:
-                pending = ServiceFailed(f"nothing here answers to {service!r}")
-            except AssetError:
-                raise  # no example's fault, and no other example would fare better
-            except Exception as error:  # noqa: BLE001 - whatever a victim raises is isolated in finish
-                pending = error
-            self.begun[service] = (names, items, pending)
+            self.begun[service] = (names, items, _begun(services.get(service), items))
 
     def finish(self, services: Mapping[str, Service]) -> Iterator[tuple[N, T]]:
         """Ends the round and advances every attack that was waiting for it."""
         begun, self.begun = self.begun, {}
         for service, (names, items, pending) in begun.items():
-            for name, reply in zip(names, _answers(services.get(service), items, pending), strict=True):
+            for name, reply in zip(names, _answers(service, services, items, pending), strict=True):
                 yield from self.advance(name, self.waiting[name][0], reply)
 
 
-def _answers(service: Service | None, items: list[Sequence[Any]], pending: Any) -> list[list[Any] | ServiceFailed]:
+def _begun(service: Service | None, items: list[Sequence[Any]]) -> Any:
+    """A round under way, or the error that met it."""
+    try:
+        return None if service is None else service.begin(items)
+    except _EVERYBODYS:
+        raise
+    except Exception as error:  # noqa: BLE001 - found out later, whose fault it is
+        return error
+
+
+def _ended(service: Service, items: list[Sequence[Any]], pending: Any) -> list[list[Any] | ServiceFailed]:
+    answers = service.finish(pending)
+    if len(answers) != len(items):
+        raise RuntimeError(f"a service answered {len(answers)} of {len(items)} asks")
+    return [*answers]
+
+
+def _answers(
+    name: str, services: Mapping[str, Service], items: list[Sequence[Any]], pending: Any
+) -> list[list[Any] | ServiceFailed]:
+    service = services.get(name)
     if service is None:
-        return [pending for _ in items]
+        return [ServiceFailed(f"nothing here answers to {name!r}") for _ in items]
     if not isinstance(pending, Exception):
         try:
-            return [*service.finish(pending)]
-        except AssetError:
+            return _ended(service, items, pending)
+        except _EVERYBODYS:
             raise
-        except Exception:  # noqa: BLE001 - found out below, whose fault it is
-            return _isolate(service, items)
+        except Exception:  # noqa: BLE001, S110 - found out below, whose fault it is
+            pass
     return _isolate(service, items)
 
 
 def _isolate(service: Service, items: list[Sequence[Any]]) -> list[list[Any] | ServiceFailed]:
     """Answers what can be answered after a failure: halves the round until the asks that fail alone are found."""
     try:
-        return [*service.finish(service.begin(items))]
-    except AssetError:
+        return _ended(service, items, service.begin(items))
+    except _EVERYBODYS:
         raise
     except Exception as error:  # noqa: BLE001 - a victim may raise anything; the reason goes into the record
         if len(items) == 1:

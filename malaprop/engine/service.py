@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise, repeat
 from time import perf_counter
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 
 from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.text import Ints, Text
+from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.engine.cache import Memory, Recent
@@ -65,19 +66,20 @@ class Scoring:
     def __init__(self, victim: Victim, *, remember: int = 2_000_000) -> None:
         self.victim, self.remember = victim, remember
         self.memory = Memory()
+        self.labels = 0  # how many scores a text had so far
         self.tallies: dict[int, Tally] = {}
         self.clock = Clock()
+        self._table: Callable[[], Words | None] = lambda: None  # whose ids the keys are made of
 
     def begin(self, asks: Sequence[Sequence[Variants]]) -> _Pending:
         started = perf_counter()
         pool = Pool([group for ask in asks for group in ask])
+        self._renew(pool.table)
         classes = self.victim.classes(pool.table)
         texts = pool.keys().view(np.int64)
         keys = texts if classes is None else pool.keys(classes).view(np.int64)
         owners = [ask[0].base.owner for ask in asks]
         self._see(asks, owners, texts)
-        if len(self.memory) > self.remember:
-            self.memory = self.memory.newer_half()  # work in flight keeps the one it began with
         rows = np.fromiter(map(self.memory.rows.get, keys.tolist(), repeat(-1)), np.int64, pool.size)
         missing = np.flatnonzero(rows < 0)
         _, first, place = np.unique(keys[missing], return_index=True, return_inverse=True)
@@ -96,7 +98,8 @@ class Scoring:
         started = perf_counter()
         pool, rows, memory = pending.pool, pending.rows, pending.memory
         if pending.begun is not None:
-            fresh = _checked(self.victim.finish(pending.begun), len(pending.wanted), memory.labels)
+            fresh = _checked(self.victim.finish(pending.begun), len(pending.wanted), self.labels)
+            self.labels = fresh.shape[1]
             self.clock.victim += perf_counter() - started
             started = perf_counter()
             first = memory.extend(pending.keys[pending.wanted].tolist(), fresh)
@@ -112,6 +115,16 @@ class Scoring:
         self.clock.rounds += 1
         self.clock.host += perf_counter() - started
         return out
+
+    def _renew(self, table: Words) -> None:
+        """Forgets what no longer holds or has grown too large; work in flight keeps the memory it began with.
+
+        Another table counts its ids and owners anew, so an old key may stand for another text.
+        """
+        if self._table() is not table:
+            self.memory, self.tallies, self._table = Memory(), {}, ref(table)
+        elif len(self.memory) > self.remember:
+            self.memory = self.memory.newer_half()
 
     def tally(self, owner: int) -> Tally:
         """What an example cost; its counters go with the call."""

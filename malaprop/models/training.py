@@ -23,7 +23,7 @@ from malaprop.core.text import Ints
 
 
 class Rows(NamedTuple):
-    """Token rows, each with its special tokens, and their labels."""
+    """Token rows as the model reads them, with special tokens and cut to its limit, and their labels."""
 
     tokens: Sequence[Sequence[int]]
     labels: Sequence[int]
@@ -73,11 +73,10 @@ class Training:
     warmup: float = 0.1  # of all steps; then the rate falls to nothing in a straight line
     clip: float = 1.0
     patience: int = 2  # epochs without a better accuracy on the part held out
-    limit: int = 256  # tokens of a text that are read
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.batch, self.patience, self.limit) < 1 or self.rate <= 0 or self.clip <= 0:
-            raise SettingError(f"training wants epochs, batch, patience, limit, rate and clip above 0, got {self}")
+        if min(self.epochs, self.batch, self.patience) < 1 or self.rate <= 0 or self.clip <= 0:
+            raise SettingError(f"training wants epochs, batch, patience, rate and clip above 0, got {self}")
 
 
 class Fitted(NamedTuple):
@@ -122,11 +121,11 @@ def fit(
             model.train()
             total = 0.0
             for rows in _order(train, settings.batch, generator(seed, "epoch", str(number))):
-                batch = pack(train, rows, settings.limit, device)
+                batch = pack(train, rows, device)
                 total += _step(model, hooks.batch(batch) if hooks.batch else batch, hooks.loss, optimiser, settings)
                 schedule.step()
                 advance()
-            share, loss = judge(model, held_out, limit=settings.limit)
+            share, loss = judge(model, held_out)
             seconds = time.perf_counter() - began
             history.append(Epoch(number + 1, total / max(1, len(train.tokens)), share, seconds))
             if hooks.epoch:
@@ -171,24 +170,19 @@ def _order(train: Rows, size: int, rng: np.random.Generator) -> Iterator[Ints]:
     yield from (batches[i] for i in rng.permutation(len(batches)))
 
 
-def pack(data: Rows, rows: Ints, limit: int, device: torch.device) -> Batch:
-    """Rows side by side, padded with 0; what is over the limit falls away before the last token, which stays."""
-    cut = [_cut(data.tokens[i], limit) for i in rows.tolist()]
-    lengths = [len(row) for row in cut]
-    ids = np.zeros((len(cut), max(1, *lengths)), np.int64)
-    for line, row in zip(ids, cut, strict=True):
+def pack(data: Rows, rows: Ints, device: torch.device) -> Batch:
+    """Rows side by side, padded with 0."""
+    tokens = [data.tokens[i] for i in rows.tolist()]
+    lengths = [len(row) for row in tokens]
+    ids = np.zeros((len(tokens), max(1, *lengths)), np.int64)
+    for line, row in zip(ids, tokens, strict=True):
         line[: len(row)] = row
-    labels = [data.labels[i] for i in rows.tolist()]
-    return Batch(*(torch.tensor(x, device=device) for x in (ids, lengths, labels)), rows)
+    numbers = (ids, lengths, [data.labels[i] for i in rows.tolist()])
+    put, sizes, labels = (torch.tensor(x, device=device) for x in numbers)
+    return Batch(put, sizes, labels, rows)
 
 
-def _cut(row: Sequence[int], limit: int) -> Sequence[int]:
-    return row if len(row) <= limit else [*row[: limit - 1], row[-1]]
-
-
-def _step(
-    model: nn.Module, batch: Batch, loss: Loss, optimiser: torch.optim.Optimizer, settings: Training
-) -> float:
+def _step(model: nn.Module, batch: Batch, loss: Loss, optimiser: torch.optim.Optimizer, settings: Training) -> float:
     optimiser.zero_grad(set_to_none=True)
     value = loss(model, batch)
     amount = value.item()
@@ -201,14 +195,14 @@ def _step(
 
 
 @torch.inference_mode()
-def judge(model: nn.Module, data: Rows, *, limit: int = 256, batch: int = 128) -> tuple[float, float]:
+def judge(model: nn.Module, data: Rows, *, batch: int = 128) -> tuple[float, float]:
     """Accuracy and mean loss."""
     model.eval()
     device = next(model.parameters()).device
     order = np.argsort(np.fromiter(map(len, data.tokens), np.int64), kind="stable")
     right, loss = 0, 0.0
     for begin in range(0, len(order), batch):
-        part = pack(data, order[begin : begin + batch], limit, device)
+        part = pack(data, order[begin : begin + batch], device)
         logits = model(part.ids, part.lengths)
         right += int((logits.argmax(1) == part.labels).sum())
         loss += float(functional.cross_entropy(logits, part.labels, reduction="sum"))

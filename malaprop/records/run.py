@@ -21,13 +21,10 @@ _FREE = frozenset({"width", "started", "versions"})
 
 def versions() -> dict[str, str]:
     """Of what decides the outcomes; torch only where it is loaded, as asking must not load it."""
-    from malaprop import __version__
-
-    found = {"malaprop": __version__, "python": platform.python_version()}
-    for name in ("numpy", "torch"):
-        if name in sys.modules:
-            found[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
-    return found
+    names = ["malaprop", "numpy", "torch"]
+    loaded = {name: sys.modules[name] for name in names if name in sys.modules}
+    found = {name: str(getattr(module, "__version__", "unknown")) for name, module in loaded.items()}
+    return {**found, "python": platform.python_version()}
 
 
 def now() -> str:

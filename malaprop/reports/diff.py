@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import accumulate
 from typing import Literal
 
 from malaprop.core.errors import TextError
@@ -14,6 +16,7 @@ from malaprop.records import Edit, Outcome
 
 Kind = Literal["same", "old", "new"]
 _TOKEN = re.compile(r"\s+|[^\W_][\w'’-]*|.", re.DOTALL)  # noqa: RUF001
+PAIRS = 200_000  # equal words on both sides; the comparison can take the square of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Patch:
 
 
 def patches(outcome: Outcome) -> list[Patch]:
-    """What turns the original into the adversarial text: from the edits where they explain it, else by comparing words."""
+    """What turns the original into the adversarial text: from the edits where they explain it, else word by word."""
     if outcome.adversarial is None:
         return []
     old, new = outcome.original.fields, outcome.adversarial.fields
@@ -85,12 +88,24 @@ def _merged(found: Iterable[Patch]) -> Iterator[Patch]:
 def _by_words(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Patch]:
     for field, (name, before) in enumerate(old.items()):
         a, b = _TOKEN.findall(before), _TOKEN.findall(new.get(name, before))
-        ends = [0]
-        for token in a:
-            ends.append(ends[-1] + len(token))
-        for op, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-            if op != "equal":
-                yield Patch(field, ends[i], ends[j], "".join(b[k:m]))
+        ends = [0, *accumulate(map(len, a))]
+        for i, j, k, m in _differences(a, b):
+            yield Patch(field, ends[i], ends[j], "".join(b[k:m]))
+
+
+def _differences(a: list[str], b: list[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Where a[i:j] gives way to b[k:m]. Texts that repeat themselves without end are one difference, to stay quick."""
+    least = min(len(a), len(b))
+    head = next((n for n in range(least) if a[n] != b[n]), least)
+    tail = next((n for n in range(least - head) if a[-1 - n] != b[-1 - n]), least - head)
+    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
+    often = Counter(a)
+    if sum(often[token] for token in b if not token.isspace()) > PAIRS:
+        yield head, head + len(a), head, head + len(b)
+        return
+    for op, i, j, k, m in SequenceMatcher(str.isspace, a, b, autojunk=False).get_opcodes():
+        if op != "equal":
+            yield head + i, head + j, head + k, head + m
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Entry:
 
 
 def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[Entry]:
-    """The runs with names that differ: a victim's data is named where there are several, an attack's seed and budget too."""
+    """The runs under names that differ: with the data where there are several, with seed or budget if needed."""
     many_data = len({run.data for run, _ in runs}) > 1
     victims = [f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs]
     attacks = _distinct(victims, [run for run, _ in runs])
@@ -40,9 +40,17 @@ def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[Entry]:
     ]
 
 
+def _seed(run: Run) -> str:
+    return f"seed {run.seed}"
+
+
+def _budget(run: Run) -> str:
+    return f"budget {run.budget or 'none'}"
+
+
 def _distinct(victims: Sequence[str], runs: Sequence[Run]) -> list[str]:
     names = [run.recipe for run in runs]
-    for detail in (lambda run: f"seed {run.seed}", lambda run: f"budget {run.budget or 'none'}"):
+    for detail in (_seed, _budget):
         counts = Counter(zip(victims, names, strict=True))
         told = {name for (_, name), count in counts.items() if count > 1}
         varied = {name for name in told if len({detail(r) for r, n in zip(runs, names, strict=True) if n == name}) > 1}

@@ -12,7 +12,7 @@ from malaprop.reports.markup import Markup, join, tag
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 44
-DASHES = ("", "7 4", "2 3", "9 3 2 3")
+DASHES = ("", "7 4", "2 3", "9 3 2 3", "14 3", "5 2 1 2 1 2", "3 6")
 POINTS = 160  # a step curve of more is thinned; the eye sees no difference at this width
 
 
@@ -120,13 +120,21 @@ def _steps(line: Line, axis: Axis) -> Markup:
     path.append(f"H{axis.place(max(line.end, axis.low)):.1f}")
     color, dash = stroke(line.color)
     return tag(
-        "path", tag("title", line.name), d="".join(path), class_="line", style=f"stroke:{color}", stroke_dasharray=dash or None
+        "path",
+        tag("title", line.name),
+        d="".join(path),
+        class_="line",
+        style=f"stroke:{color}",
+        stroke_dasharray=dash or None,
     )
 
 
 def line_chart(name: str, lines: Sequence[Line], axis: Axis) -> Markup:
     """Accuracy, from 0 to 100%, against what the attack may spend."""
-    ends = (f"{line.name} ends at {percent(line.points[-1].accuracy.value if line.points else line.start)}" for line in lines)
+    ends = (
+        f"{line.name} ends at {percent(line.points[-1].accuracy.value if line.points else line.start)}"
+        for line in lines
+    )
     about = f"Accuracy against {axis.label.lower()}: " + ", ".join(ends)
     return _figure("lines", name, about, WIDTH, HEIGHT, _frame(axis), *(_steps(line, axis) for line in lines))
 
@@ -136,7 +144,9 @@ def legend(names: Sequence[tuple[str, int]]) -> Markup:
     items = []
     for name, color in names:
         paint, dash = stroke(color)
-        mark = tag("line", x1=1, x2=27, y1=6, y2=6, class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None)
+        mark = tag(
+            "line", x1=1, x2=27, y1=6, y2=6, class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None
+        )
         items.append(tag("li", tag("svg", mark, viewBox="0 0 28 12", width=28, height=12, aria_hidden="true"), name))
     return tag("ul", *items, class_="legend")
 
@@ -197,7 +207,16 @@ def word_bars(name: str, words: Sequence[tuple[str, int, Sequence[str]]]) -> Mar
         y = number * row + row / 2
         length = max(2.0, count / most * wide)
         parts += [
-            tag("text", tag("title", word), clip(word, 17), x=label - 8, y=y, dy="0.34em", text_anchor="end", class_="name"),
+            tag(
+                "text",
+                tag("title", word),
+                clip(word, 17),
+                x=label - 8,
+                y=y,
+                dy="0.34em",
+                text_anchor="end",
+                class_="name",
+            ),
             tag("rect", x=label, y=y - 7, width=f"{length:.1f}", height=14, rx=2),
             tag("text", count, x=f"{label + length + 6:.1f}", y=y, dy="0.34em"),
             tag("text", clip(", ".join(became), 38), x=right + 28, y=y, dy="0.34em", class_="became"),

@@ -58,32 +58,35 @@ def _row(run: int, text: int, outcome: Outcome) -> list[Any]:
     ]
 
 
-def _order(found: Sequence[Entry]) -> Iterator[tuple[int, int, Outcome]]:
+def _order(found: Sequence[Entry]) -> Iterator[tuple[int, Outcome]]:
     """Successes of all runs first, then errors, failures, skipped; within each the runs take turns."""
     places = [(run, at, o) for run, entry in enumerate(found) for at, o in enumerate(entry.outcomes)]
-    yield from sorted(places, key=lambda place: (_FIRST[place[2].status], place[1], place[0]))
+    places.sort(key=lambda place: (_FIRST[place[2].status], place[1], place[0]))
+    yield from ((run, outcome) for run, _, outcome in places)
 
 
 def payload(found: Sequence[Entry], limit: int = LIMIT) -> Payload:
     """As many examples as fit in `limit` bytes, in the order above; one that does not fit is passed over."""
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
     texts: list[str] = []
-    rows: list[tuple[int, int, str]] = []
+    rows: list[str] = []
     size = total = 0
-    for run, at, outcome in _order(found):
+    for run, outcome in _order(found):
         total += 1
         key = tuple(outcome.original.fields.items())
         number = numbers.get(key, len(texts))
-        row = dump(_row(run, number, outcome))
         text = dump(key) if key not in numbers else ""
-        cost = len(row.encode()) + len(text.encode()) + 2
+        cost = len(text.encode()) + 2
+        if size + cost > limit:
+            continue
+        row = dump(_row(run, number, outcome))
+        cost += len(row.encode())
         if size + cost > limit:
             continue
         size += cost
-        rows.append((at, run, row))
+        rows.append(row)
         if text:
             numbers[key] = number
             texts.append(text)
     runs = dump([{"victim": e.victim, "attack": e.attack, "labels": list(e.run.labels)} for e in found])
-    body = ",".join(row for _, _, row in sorted(rows))
-    return Payload(f'{{"runs":{runs},"texts":[{",".join(texts)}],"rows":[{body}]}}', len(rows), total)
+    return Payload(f'{{"runs":{runs},"texts":[{",".join(texts)}],"rows":[{",".join(rows)}]}}', len(rows), total)

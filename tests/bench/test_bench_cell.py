@@ -5,7 +5,7 @@ import pytest
 from malaprop.bench.cell import Agreement, Cell
 from malaprop.bench.floor import Floor
 from malaprop.bench.measured import Ended, Measured
-from malaprop.bench.table import HEAD, markdown, svg
+from malaprop.bench.table import RESULTS, TIMES, markdown, svg
 
 ROWS = (("a good film", 1), ("a bad film", 0))
 
@@ -53,20 +53,23 @@ def test_json_holds_both_sides():
     assert BARE.to_dict()["peer"] is None
 
 
-def test_table_has_one_full_line_a_cell():
-    lines = markdown([CELL, BARE], {"threads": 1}).splitlines()
-    (full,) = [line for line in lines if "CNN-W" in line]
-    parts = [p.strip() for p in full.strip("|").split("|")]
-    assert len(parts) == len(HEAD)
-    row = dict(zip(HEAD, parts, strict=True))
-    assert row["times faster"] == "12"
-    assert row["ours s"] == "0.5"
-    assert row["of it look-up s"] == "0.1"
-    assert row["success TextAttack"].startswith("100.0% (2/2")
-    assert row["asked ours / TextAttack"] == "10 / 11"
-    assert row["equal status / text / queries"] == "1 / 2 / 1 of 2"
-    assert any("own\\|model" in line for line in lines)
-    assert any(line.endswith("the peer <broke>") for line in lines)
+def line_of(page, head, name):
+    found = [[p.strip() for p in line.strip("|").split(" | ")] for line in page.splitlines() if name in line]
+    (row,) = [row for row in found if len(row) == len(head)]
+    return dict(zip(head, row, strict=True))
+
+
+def test_tables_have_one_full_line_a_cell():
+    page = markdown([CELL, BARE], {"threads": 1})
+    times, results = line_of(page, TIMES, "CNN-W"), line_of(page, RESULTS, "CNN-W")
+    assert (times["times faster"], times["ours s"], times["of it look-up s"]) == ("12", "0.5", "0.1")
+    assert (times["goal"], times["floor s"], times["share of floor"]) == ("7", "2", "0.25")
+    assert results["success TextAttack"].startswith("100.0% (2/2")
+    assert (results["asked"], results["unique"], results["forwarded"]) == ("10 / 11", "9 / 3", "8 / 8")
+    assert results["equal status / text / queries"] == "1 / 2 / 1 of 2"
+    bare = line_of(page, TIMES, "own\\|model")
+    assert (bare["TextAttack s"], bare["times faster"], bare["goal"]) == ("-", "-", "-")
+    assert "the peer <broke>" in page
 
 
 def test_repeats_show_their_spread():

@@ -33,3 +33,8 @@ def test_the_peer_finds_its_layout(tmp_path):
 def test_tables_that_do_not_fit_are_refused(tmp_path, matrix, near, said):
     with pytest.raises(DataError, match=said):
         export(WORDS, matrix, near, tmp_path)
+
+
+def test_a_neighbour_that_is_no_word_gives_way(tmp_path):
+    export(["film", ",", "it's"], np.eye(3), NEAR, tmp_path)
+    assert np.load(tmp_path / FOLDER / "nn.npy").tolist() == [[0, 0, 2], [1, 0, 2], [2, 0, 2]]

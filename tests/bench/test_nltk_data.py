@@ -39,7 +39,7 @@ def test_a_plain_folder_will_do_and_a_second_time_changes_nothing(tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     gather(tmp_path, [], frozenset({"a"}))
     check(tmp_path, "genetic")
-    with pytest.raises(AssetError, match="pwws needs NLTK data wordnet;"):
+    with pytest.raises(AssetError, match="pwws needs NLTK data wordnet:"):
         check(tmp_path, "pwws")
 
 

@@ -55,6 +55,16 @@ def test_no_example_is_begun_after_the_time():
     assert len(held["outcomes"]) == 2
 
 
+def test_a_text_that_breaks_the_peer_does_not_cost_the_others(capsys):
+    meter = Meter(Toy())
+    attack = Attack(meter)
+    plain = attack.attack
+    attack.attack = lambda text, label: plain(text, label) if text != "b" else next(iter([]))
+    held = attack_all(attack, meter, [("a", 0), ("b", 1), ("c", 0)], seconds=60)
+    assert [o["status"] for o in held["outcomes"]] == ["success", "error", "success"]
+    assert "StopIteration" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("kind", "status"),
     [("SuccessfulAttackResult", "success"), ("FailedAttackResult", "failed"), ("SkippedAttackResult", "skipped")],

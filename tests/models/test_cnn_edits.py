@@ -5,8 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from word_edits import VOCABULARY, alone, cut, groups, many_edits
-
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
@@ -16,6 +14,7 @@ from malaprop.models.pieces import Pieces
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.splice import splice
+from word_edits import VOCABULARY, alone, cut, groups, many_edits
 
 
 def model(widths: tuple[int, ...] = (3, 4, 5), **more: int) -> WordCNN:
@@ -49,7 +48,9 @@ def test_bases_are_read_once_where_many_variants_share_them(monkeypatch: pytest.
     work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
     scorer, seen = CnnEdits(model=model()), []
     whole = CnnEdits._largest
-    monkeypatch.setattr(CnnEdits, "_largest", lambda s, ids, sizes: (seen.append(ids.shape[1]), whole(s, ids, sizes))[1])
+    monkeypatch.setattr(
+        CnnEdits, "_largest", lambda s, ids, sizes: (seen.append(ids.shape[1]), whole(s, ids, sizes))[1]
+    )
     scorer.logits(work)
     assert seen
     assert max(seen) <= 2 + 2 * 4, "no text is read from end to end"

@@ -10,7 +10,10 @@ from malaprop.attacks.attack import Candidates
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
+from malaprop.core.score import ranked
 from malaprop.core.text import Ints
+
+_SLACK = 1e-4  # of the logarithm: a language model's rounding with its batch must not choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,7 @@ class Likely:
         out = []
         for options in words:
             if len(options) > self.keep:
-                surprise = np.asarray([next(scores) for _ in options], np.float64)
-                options = options[np.sort(np.argsort(surprise, kind="stable")[: self.keep])]
+                surprise = np.log(np.clip([next(scores) for _ in options], 1e-30, 1e30)).astype(np.float32)
+                options = options[np.sort(ranked(-surprise, slack=_SLACK)[: self.keep])]
             out.append(options)
         return out

@@ -9,7 +9,7 @@ from typing import Literal
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.text import Ints, Words
+from malaprop.core.text import Ints, Words, checked
 
 # Universal tags whose words WordNet knows. Proper nouns are left alone: a synonym of a name is another name.
 WORDNET_PART = {"NOUN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "r"}
@@ -124,10 +124,24 @@ class Listed:
 
     table: Mapping[str, tuple[str, ...]] = field(hash=False)
 
+    def __post_init__(self) -> None:
+        rows: Mapping[str, Iterable[str]] = self.table
+        for word, others in rows.items():
+            if isinstance(others, str):
+                raise SettingError(f"Listed.table maps a word to several, got {word!r} = {others!r}; put it in a list")
+            for other in others:
+                checked(other)
+
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
         words, strings = trial.origin.table, trial.origin.strings
+        key = ("listed", id(self.table))
+        lower: dict[str, list[str]] | None = words.notes.get(key)
+        if lower is None:
+            lower = words.notes[key] = {}
+            for word, others in self.table.items():
+                lower.setdefault(word.lower(), []).extend(others)
         return [
-            remembered(words, ("listed", id(self.table), w), w, lambda w=w: self.table.get(w.lower(), ()))  # type: ignore[misc]
+            remembered(words, (*key, w), w, lambda w=w: lower.get(w.lower(), ()))  # type: ignore[misc]
             for w in (strings[s] for s in slots.tolist())
         ]

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK, Flags, Floats
 
 
@@ -56,7 +57,13 @@ class Targeted:
     target: int
     needs = frozenset({Capability.SCORES})
 
+    def __post_init__(self) -> None:
+        if self.target < 0:
+            raise SettingError(f"Targeted.target must be at least 0, got {self.target}")
+
     def wrong(self, answers: Floats, label: int) -> Flags:
+        if self.target >= answers.shape[1]:
+            raise SettingError(f"target {self.target} is not among the victim's {answers.shape[1]} labels")
         return np.asarray((answers.argmax(1) != label) | (label == self.target))
 
     def values(self, answers: Floats, label: int) -> Floats:  # noqa: ARG002

@@ -104,7 +104,8 @@ class _People:
         self.weights = self.weights[order]
         rng, count = self.trial.rng, self.search.size - 1
         sign = -1 if self.search.peer else 1
-        chance = np.exp(sign * np.round(self.values / SLACK) * SLACK / self.search.heat)
+        heated = sign * np.round(self.values / SLACK) * SLACK / self.search.heat
+        chance = np.exp(heated - heated.max())  # scores may be logits of any size
         chance /= chance.sum()
         mothers, fathers = (rng.choice(self.search.size, count, p=chance) for _ in range(2))
         rows = np.stack([m.text.words for m in self.members])
@@ -114,12 +115,17 @@ class _People:
             mixed = self._trim(mixed)
         row, slot = np.nonzero(mixed != self.trial.origin.words)
         children = Variants(self.trial.origin, slot, mixed[row, slot], row, count)
+        allowed = np.flatnonzero(self.trial.allows(children))
         (scored,) = yield from self.trial.score([children])
-        inner = mask[:, self.space.slots]
-        self.weights[1:] = np.where(inner, self.weights[fathers], self.weights[mothers])
         fine = yield from self.trial.admit([scored.variants.pick(i) for i in range(len(scored.values))])
-        for i, allowed in enumerate(fine.tolist()):  # a child that breaks a constraint never lives: its parent stays
-            self.members[i + 1] = self.trial.take(scored, i) if allowed else self.members[int(mothers[i])]
+        born = allowed[: len(fine)][fine]
+        parents = self.members
+        self.members = [parents[0], *(parents[m] for m in mothers.tolist())]
+        for child, i in zip(born.tolist(), np.flatnonzero(fine).tolist(), strict=True):
+            self.members[child + 1] = self.trial.take(scored, i)
+        taken = np.zeros_like(mask)  # a child that breaks a constraint never lives: its mother stays
+        taken[born] = mask[born]
+        self.weights[1:] = np.where(taken[:, self.space.slots], self.weights[fathers], self.weights[mothers])
 
     def _trim(self, mixed: Ints) -> Ints:
         """Restores random words of children that differ in more slots than the share allows."""

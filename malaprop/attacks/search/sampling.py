@@ -51,6 +51,10 @@ class Exhaustive:
     limit: int = 10_000
     block: int = 1_000
 
+    def __post_init__(self) -> None:
+        if min(self.limit, self.block) < 1:
+            raise SettingError(f"Exhaustive wants limit and block of at least 1, got {self.limit} and {self.block}")
+
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         able = space.able()
         left = self.limit

@@ -42,7 +42,7 @@ class CnnEdits:
     """
 
     model: WordCNN
-    rows: int = 256  # variants at a time
+    rows: int = 512  # variants at a time
     tokens: int = 2048  # of bases at a time: what is kept of them should stay in the cache
 
     def __post_init__(self) -> None:

@@ -1,0 +1,57 @@
+"""malaprop attack: one recipe over a dataset."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from malaprop.cli import options as o
+
+
+def attack(
+    recipe: Annotated[
+        str, typer.Argument(help="pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes.")
+    ],
+    victim: o.Victim,
+    data: o.Data = "mr",
+    n: o.Count = 100,
+    budget: o.Budget = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the recipe, as name=value; may be repeated.")
+    ] = None,
+    seed: o.Seed = 0,
+    width: o.Width = 256,
+    split: o.Split = "test",
+    text: o.TextColumn = None,
+    label: o.LabelColumn = None,
+    device: o.Device = "auto",
+    out: o.Out = None,
+    resume: o.Resume = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Attack a dataset with one recipe and write the outcomes.
+
+    Examples:
+
+      malaprop attack pwws --victim LSTM-W-GloVe-1 --n 200
+
+      malaprop attack textfooler --victim my_model:predict --data reviews.csv --budget 500 --out runs/mine
+
+      malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine --resume
+    """
+    from malaprop.core.settings import overrides
+    from malaprop.runs.api import recipe as make
+
+    made = make(recipe, budget=budget, **overrides(set_ or []))
+    from malaprop.cli.show import show
+    from malaprop.cli.work import Work
+
+    work = Work(data=data, n=n, seed=seed, width=width, split=split, text=text, label=label, device=device, quiet=quiet)
+    folder = o.out_folder(out, resume, recipe, victim, data)
+    _, summary = work.one(made, victim, folder, resume=resume)
+    if not quiet:
+        show([folder])
+        o.say(f"outcomes in {folder}; see them with: malaprop report {folder}")
+    o.finish({"command": "attack", "out": str(folder), **summary}, json)

@@ -1,0 +1,62 @@
+"""malaprop audit: a suite of attacks, a report card."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from malaprop.cli import options as o
+
+VICTIMS = "LSTM-W-GloVe-1,CNN-W-GloVe-1,BERT"
+ATTACKS = "pwws,textfooler,deepwordbug,typos,homoglyph"
+
+
+def audit(
+    victim: Annotated[
+        str,
+        typer.Option(
+            help="Victims, separated by commas: folders written by train, zoo names, module:attribute (a function: "
+            "list of texts to scores), Hugging Face folders or hub names, sklearn pipelines (.skops)."
+        ),
+    ] = VICTIMS,
+    data: o.Data = "mr",
+    n: o.Count = 100,
+    attacks: Annotated[str, typer.Option(help="Recipes, separated by commas: see malaprop list recipes.")] = ATTACKS,
+    budget: o.Budget = None,
+    seed: o.Seed = 0,
+    width: o.Width = 256,
+    split: o.Split = "test",
+    text: o.TextColumn = None,
+    label: o.LabelColumn = None,
+    device: o.Device = "auto",
+    out: o.Out = None,
+    resume: o.Resume = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Attack victims with a suite of recipes and write a report card (report.html).
+
+    Without options it audits three sentiment classifiers on movie reviews, training them first if need be.
+
+    Examples:
+
+      malaprop audit --n 50
+
+      malaprop audit --victim my_model:predict --data reviews.csv --attacks pwws,typos --out runs/mine
+
+      malaprop audit --victim ./my-bert --data hub:rotten_tomatoes --n 200
+    """
+    from malaprop.cli.show import show
+    from malaprop.cli.work import Work
+    from malaprop.runs.api import recipe as make
+
+    made = [make(name.strip(), budget=budget) for name in attacks.split(",") if name.strip()]
+    work = Work(data=data, n=n, seed=seed, width=width, split=split, text=text, label=label, device=device, quiet=quiet)
+    victims = [name.strip() for name in victim.split(",") if name.strip()]
+    folder = o.out_folder(out, resume, "audit", *(victims if len(victims) == 1 else []), data)
+    summary = work.suite(made, victims, folder, resume=resume)
+    if not quiet:
+        show([folder])
+    o.say(f"report card: {summary['report']}", quiet)
+    o.finish({"command": "audit", **summary}, json)

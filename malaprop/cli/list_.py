@@ -1,0 +1,87 @@
+"""malaprop list: what there is, with its state."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from malaprop.cli import options as o
+
+KINDS = ("recipes", "models", "datasets", "assets", "searches", "rankings", "candidates", "constraints", "goals")
+
+
+def list_(
+    kind: Annotated[str, typer.Argument(help=", ".join(KINDS))],
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """List recipes, models, datasets, assets, or the parts that attacks are made of.
+
+    Examples:
+
+      malaprop list recipes
+
+      malaprop list assets --json
+    """
+    from malaprop.core.catalogue import unknown
+
+    if kind not in KINDS:
+        raise unknown("kind of thing to list", kind, KINDS)
+    rows = _rows(kind)
+    if not quiet:
+        _print(kind, rows)
+    o.finish({"command": "list", "kind": kind, "items": rows}, json)
+
+
+def _rows(kind: str) -> list[dict[str, Any]]:
+    if kind == "assets":
+        from malaprop.assets import store
+
+        return [
+            {"name": name, "state": store.state(name), "MB": e.size, "licence": e.licence, "what": e.about}
+            for name, e in store.entries().items()
+        ]
+    if kind == "datasets":
+        from malaprop.data.base import names
+
+        return [{"name": name} for name in names()]
+    if kind == "models":
+        from malaprop.models.trained import listing
+
+        return listing()
+    from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+
+    table = {
+        "recipes": recipes.RECIPES,
+        "searches": search.SEARCHES,
+        "rankings": ranking.RANKINGS,
+        "candidates": candidates.CANDIDATES,
+        "constraints": constraints.CONSTRAINTS,
+        "goals": goals.GOALS,
+    }[kind]
+    return [{"name": name, "what": _first_line(table[name]), "settings": _settings(table[name])} for name in table]
+
+
+def _first_line(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n")[0]
+
+
+def _settings(thing: Any) -> str:
+    given = inspect.signature(thing).parameters.values()
+    return ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in given)
+
+
+def _print(kind: str, rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=kind)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(str(row.get(c, ""))) for c in columns))
+    Console().print(table)

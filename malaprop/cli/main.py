@@ -1,0 +1,62 @@
+"""The command line: `malaprop COMMAND`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from malaprop import __version__
+from malaprop.cli import attack, audit, bench, fetch, list_, report, train
+from malaprop.core.errors import MalapropError, plain
+
+app = typer.Typer(
+    name="malaprop",
+    help="Finds out how a text model breaks when words and characters change.",
+    epilog="Start with: malaprop audit --n 50      Your own: malaprop audit --victim my_model:predict --data my.csv",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (audit.audit, attack.attack, train.train, report.report, fetch.fetch, bench.bench):
+    app.command()(command)
+app.command("list")(list_.list_)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"malaprop {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Runs a command: exit 0 done, 1 the run failed, 2 the input was wrong."""
+    try:
+        app()
+    except MalapropError as error:
+        _end(plain(error), 2)
+    except KeyboardInterrupt:
+        _end("stopped; what was finished is kept, and --resume with the same --out goes on from there", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("MALAPROP_TRACE"):
+            raise
+        _end(f"the run failed: {plain(error)} (set MALAPROP_TRACE=1 to see where)", 1)
+
+
+def _end(line: str, code: int) -> None:
+    print(f"malaprop: {line}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,73 @@
+"""Options that several commands share, and how a command speaks."""
+
+from __future__ import annotations
+
+import json as _json
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from malaprop.core.errors import SettingError
+
+Victim = Annotated[
+    str,
+    typer.Option(
+        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, CNN-W-GloVe-1, BERT), module:attribute (a "
+        "function: list of texts to scores), a Hugging Face folder or hub name, or an sklearn pipeline (.skops)."
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="mr, imdb, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), or hub:NAME."
+    ),
+]
+Count = Annotated[int, typer.Option("--n", help="How many examples, drawn by the seed.", min=1)]
+Budget = Annotated[int | None, typer.Option(help="Most victim queries an example may ask.", min=1)]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same outcomes.", min=0)]
+Width = Annotated[
+    int, typer.Option(help="How many examples are attacked side by side; changes the speed alone.", min=1)
+]
+Split = Annotated[str, typer.Option(help="Of a packaged or hub dataset: train, validation or test.")]
+TextColumn = Annotated[str | None, typer.Option("--text", help="Name of the text column, if it is not 'text'.")]
+LabelColumn = Annotated[str | None, typer.Option("--label", help="Name of the label column, if it is not 'label'.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for what is written; made if it is missing.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
+Json = Annotated[bool, typer.Option("--json", help="Make the last line of standard output one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no table.")]
+
+
+def out_folder(out: Path | None, resume: bool, *names: str) -> Path:
+    """The folder asked for, or a new one under runs/ that says what and when."""
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise SettingError(f"--out {out} is a file; give a folder")
+        return out
+    if resume:
+        raise SettingError("--resume needs the --out of the run to go on with")
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / "-".join([*map(slug, names), stamp])
+
+
+def slug(name: str) -> str:
+    """A name that can be a folder's."""
+    kept = "".join(c if c.isalnum() or c in "-_.#" else "-" for c in name).strip("-.")
+    return kept[-60:] or "unnamed"
+
+
+def finish(summary: Mapping[str, Any], json: bool) -> None:
+    """The last line for machines, where asked for."""
+    if json:
+        print(_json.dumps(summary, ensure_ascii=False))
+        sys.stdout.flush()
+
+
+def say(line: str, quiet: bool = False) -> None:
+    """One line for people; standard output is for results."""
+    if not quiet:
+        print(line, file=sys.stderr)

@@ -1,0 +1,15 @@
+"""The summary of run folders on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def show(folders: Iterable[Path]) -> None:
+    """A table for each victim found at or below the folders."""
+    from malaprop.records.run import Run
+    from malaprop.records.store import find_runs, read_outcomes
+    from malaprop.reports.terminal import print_summary
+
+    print_summary([(Run.read(folder), read_outcomes(folder)) for folder in find_runs(folders)])

@@ -1,0 +1,91 @@
+"""The report: one HTML file that needs nothing else, made from records alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+
+from malaprop.core.errors import RecordError
+from malaprop.records import Outcome, Run, find_runs, read_outcomes
+from malaprop.reports import sections
+from malaprop.reports.entries import entries
+from malaprop.reports.markup import escape
+from malaprop.reports.payload import LIMIT, Payload, payload
+
+TITLE = "Robustness report"
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+
+
+def _template(name: str) -> str:
+    return files("malaprop.reports").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    """Each {{name}} by its value, in one pass: a value that looks like a slot stays as it is."""
+    return _SLOT.sub(lambda found: values[found[1]], template)
+
+
+def _policy(script: str) -> str:
+    """Nothing from anywhere, and of scripts only ours, by its hash."""
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    allowed = (f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'", "img-src data:")
+    return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
+
+
+def _shown(data: Payload) -> str:
+    if data.shown == data.total:
+        return f"All {data.total:,} outcomes are here."
+    return (
+        f"{data.shown:,} of {data.total:,} outcomes are here, to keep this file small: successes first, then errors, "
+        "failures and skipped texts, the runs taking turns. The rates above count all; outcomes.jsonl holds the rest."
+    )
+
+
+def render(runs: Sequence[tuple[Run, Sequence[Outcome]]], title: str = TITLE, limit: int = LIMIT) -> str:
+    """The whole page. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says so."""
+    if not runs:
+        raise RecordError("a report needs at least one run, got none")
+    found = entries(runs)
+    data = payload(found, limit)
+    script = _template("report.js")
+    return _fill(
+        _template("report.html"),
+        {
+            "policy": escape(_policy(script)),
+            "title": escape(title),
+            "style": _template("report.css"),
+            "headline": sections.headline(found),
+            "facts": sections.header(found),
+            "matrix": sections.matrix(found),
+            "victims": sections.victims(found),
+            "shown": escape(_shown(data)),
+            "errors": sections.errors(found),
+            "settings": sections.settings(found),
+            "data": data.json,
+            "script": script,
+        },
+    )
+
+
+def write_report(folders: Iterable[Path], out_path: Path, title: str = TITLE) -> Path:
+    """The report on every run folder at or below the given ones, written whole or not at all."""
+    asked = [Path(folder) for folder in folders]
+    found = find_runs(asked)
+    if not found:
+        raise RecordError(f"no run below {', '.join(map(str, asked)) or 'no folder'}; give a folder that a run wrote")
+    page = render([(Run.read(folder), read_outcomes(folder)) for folder in found], title)
+    half = out_path.with_name(f".{out_path.name}.{os.getpid()}")
+    try:
+        out_path.parent.mkdir(parents=True, exist_ok=True)
+        half.write_text(page, encoding="utf-8")
+        half.replace(out_path)
+    except OSError as error:
+        if half.parent.is_dir():
+            half.unlink(missing_ok=True)
+        raise RecordError(f"cannot write {out_path}: {error.strerror or error}; choose another place") from None
+    return out_path

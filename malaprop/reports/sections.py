@@ -1,0 +1,229 @@
+"""The parts of the page that need no script: header, matrix, a card for each victim, errors, settings."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from malaprop.core.settings import to_toml
+from malaprop.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
+from malaprop.reports.entries import Entry, by_victim, cheapest, strongest
+from malaprop.reports.figures import Axis, Bar, Line, compact, interval_bars, legend, line_chart, percent, word_bars
+from malaprop.reports.markup import Child, Markup, join, tag
+
+WORDS = 10
+
+
+def whole(rate: Rate) -> str:
+    """A rate in round percent, kept from saying 0% or 100% where that is not the case."""
+    if not rate.total:
+        return "n/a"
+    shown = percent(rate.value)
+    if shown == "100%" and rate.hits < rate.total:
+        return f"{100 * rate.value:.1f}%"
+    return f"{100 * rate.value:.1f}%" if shown == "0%" and rate.hits else shown
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"  # noqa: RUF001 - a dash for nothing
+
+
+def headline(found: Sequence[Entry]) -> Markup:
+    """The strongest attack in one sentence."""
+    top = strongest(found)
+    if top is None:
+        return join("No text was attacked: the victims were wrong on every one, or could not be asked.")
+    summary = top.summary
+    victim, attack = tag("strong", top.victim), tag("strong", top.attack)
+    if not summary.success.hits:
+        return join("No attack broke any of the ", f"{summary.success.total:,} texts that ", victim, " got right.")
+    share = 100 * (summary.changed_share.mean or 0.0)
+    return join(
+        *(attack, " broke ", tag("strong", whole(summary.success)), " of the texts that ", victim, " got right, "),
+        f"with {share:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.",
+    )
+
+
+def _values(found: Sequence[Entry], what: str) -> str:
+    return ", ".join(dict.fromkeys(str(getattr(e.run, what)) for e in found))
+
+
+def header(found: Sequence[Entry]) -> Markup:
+    """What was audited, when, and with what."""
+    dates = sorted({e.run.started[:10] for e in found} - {""})
+    versions = dict.fromkeys(f"{name} {value}" for e in found for name, value in e.run.versions.items())
+    counts = sorted({len(e.outcomes) for e in found})
+    spread = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    rows: list[tuple[str, str]] = [
+        ("Victims", _values(found, "victim")),
+        ("Attacks", ", ".join(dict.fromkeys(e.attack for e in found))),
+        ("Data", f"{_values(found, 'data')}, {spread} texts a run"),
+        ("Seed", _values(found, "seed")),
+        ("Date", " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "not known"),
+        ("Versions", ", ".join(versions) or "not known"),
+    ]
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts")
+
+
+def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
+    if not rate.total:
+        return tag("td", "n/a", class_="empty")
+    low, high = rate.interval
+    style = f"--broken:{100 * (1 - rate.value):.0f}" if shade else None
+    return tag(
+        "td",
+        tag("span", f"{100 * rate.value:.1f}%", class_="big"),
+        tag("span", f"{rate.hits}/{rate.total}, {100 * low:.1f}-{100 * high:.1f}", class_="small"),
+        tag("span", note, class_="small note") if note else None,
+        class_="shaded" if shade else None,
+        style=style,
+    )
+
+
+def matrix(found: Sequence[Entry]) -> Markup:
+    """Victims as rows, attacks as columns, accuracy under attack in each cell."""
+    attacks = list(dict.fromkeys(e.attack for e in found))
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("Victim", "No attack", *attacks)))
+    rows = []
+    for victim, group in by_victim(found).items():
+        runs = {e.attack: e for e in group}
+        clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+        cells = [_cell(clean, shade=False)]
+        for name in attacks:
+            entry = runs.get(name)
+            note = f"{entry.missing:,} not done" if entry and entry.missing else ""
+            cells.append(_cell(entry.summary.under_attack, note) if entry else tag("td", "not run", class_="empty"))
+        rows.append(tag("tr", tag("th", victim, scope="row"), *cells))
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix")
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Accuracy by victim and attack")
+
+
+def _tile(name: str, value: Child, detail: Child) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", value, class_="big"), tag("dd", detail, class_="small"), class_="tile")
+
+
+def _tiles(group: Sequence[Entry]) -> Markup:
+    clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+    tiles = [_tile("Clean accuracy", whole(clean), str(clean))]
+    top, cheap = strongest(group), cheapest(group)
+    if top is not None:
+        under = top.summary.under_attack
+        tiles.append(_tile("Under the strongest attack", whole(under), f"{top.attack}, {under.hits}/{under.total}"))
+    if cheap is None:
+        tiles.append(_tile("Cheapest attack", "none", "no attack breaks more than half"))
+    else:
+        tiles.append(_tile("Cheapest attack", cheap.attack, f"breaks {cheap.summary.success}"))
+    medians = [(e.summary.asked.median, e) for e in (cheap, top) if e is not None]
+    if medians:
+        detail = ", ".join(dict.fromkeys(f"{number(value)} with {e.attack}" for value, e in medians))
+        tiles.append(_tile("Median queries a text", number(medians[0][0]), detail))
+    return tag("dl", *tiles, class_="tiles")
+
+
+def _panel(title: str, *body: Child) -> Markup:
+    return tag("figure", tag("figcaption", title), *body, class_="panel")
+
+
+def _bars(group: Sequence[Entry]) -> Markup:
+    clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+    ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.total else 2.0)
+    bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.under_attack, e.color) for e in ordered)]
+    return _panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
+
+
+def _words(group: Sequence[Entry]) -> Markup:
+    outcomes = [o for e in group for o in e.outcomes]
+    became: dict[str, Counter[str]] = {}
+    for (before, after), count in abused_pairs(outcomes).items():
+        became.setdefault(before, Counter())[after.lower() or "(deleted)"] += count
+    # ties by spelling, so that the same records give the same page
+    ranked = sorted(abused_words(outcomes).items(), key=lambda item: (-item[1], item[0]))[:WORDS]
+    rows = [
+        (word, count, [new for new, _ in sorted(became[word].items(), key=lambda item: (-item[1], item[0]))[:3]])
+        for word, count in ranked
+    ]
+    title = "Words most often abused, and what replaced them"
+    return _panel(title, word_bars(title, rows) if rows else tag("p", "No attack succeeded.", class_="quiet"))
+
+
+def _curves(group: Sequence[Entry]) -> Markup:
+    ends = {e.attack: max((o.queries.asked for o in e.outcomes), default=1) for e in group}
+    most = max(10, *ends.values())
+    widest = max((o.changed_share for e in group for o in e.outcomes if o.status == "success"), default=0.0)
+    reach = min(1.0, max(0.05, math.ceil(widest * 20 - 1e-9) / 20))
+    spent, changed = [], []
+    for e in group:
+        clean = e.summary.clean.value if e.summary.clean.total else 0.0
+        spent.append(Line(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
+        changed.append(Line(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
+    queries = Axis(label="Queries allowed for each text", low=1, high=most, log=True, show=compact)
+    share = Axis(label="Share of words changed at most", low=0, high=reach, show=percent)
+    key = legend([(e.attack, e.color) for e in group])
+    return join(
+        _panel("Accuracy against query budget", line_chart("Accuracy against query budget", spent, queries), key),
+        _panel("Accuracy against changed share", line_chart("Accuracy against changed share", changed, share), key),
+    )
+
+
+def _table(group: Sequence[Entry]) -> Markup:
+    names = (
+        "Attack",
+        "Broken",
+        "Words changed",
+        "Asked, median",
+        "Asked, mean",
+        "Unique",
+        "Forwarded",
+    )
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
+    rows = []
+    for e in group:
+        s = e.summary
+        share = "–" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"  # noqa: RUF001
+        spent = (s.asked.median, s.asked.mean, s.unique.mean, s.forwarded.mean)
+        cells = (str(s.success), share, *map(number, spent))
+        rows.append(tag("tr", tag("th", e.attack, scope="row"), *(tag("td", cell) for cell in cells)))
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Figures of each attack")
+
+
+def victims(found: Sequence[Entry]) -> Markup:
+    """A card for each victim."""
+    cards = []
+    for place, (victim, group) in enumerate(by_victim(found).items()):
+        title = tag("h2", victim, id=f"victim-{place}")
+        panels = tag("div", _bars(group), _words(group), _curves(group), class_="panels")
+        body = (title, tag("p", headline(group), class_="lead"), _tiles(group), panels, _table(group))
+        cards.append(tag("section", *body, class_="card victim", aria_labelledby=f"victim-{place}"))
+    return join(*cards)
+
+
+def errors(found: Sequence[Entry]) -> Markup:
+    """Examples that could not be attacked, by reason; nothing where there are none."""
+    rows = [
+        tag("tr", *(tag("td", cell) for cell in (e.victim, e.attack, f"{count:,}", reason)))
+        for e in found
+        for reason, count in e.summary.reasons.items()
+    ]
+    if not rows:
+        return Markup("")
+    head = tag("tr", *(tag("th", name, scope="col") for name in ("Victim", "Attack", "Texts", "Reason")))
+    total = sum(e.summary.counts["error"] for e in found)
+    note = f"{total:,} could not be attacked; they are left out of every rate above."
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain errors")
+    body = (tag("h2", "Errors", id="errors"), tag("p", note), tag("div", table, class_="scroll"))
+    return tag("section", *body, class_="card", aria_labelledby="errors")
+
+
+def settings(found: Sequence[Entry]) -> Markup:
+    """The resolved settings of each run, folded away."""
+    items = []
+    for e in found:
+        run = e.run
+        shown = {
+            **{k: getattr(run, k) for k in ("recipe", "victim", "data", "n", "seed", "budget", "width", "started")},
+            **{k: getattr(run, k) for k in ("parts", "fingerprints", "versions")},
+        }
+        items.append(tag("details", tag("summary", f"{e.victim}, {e.attack}"), tag("pre", to_toml(shown), tabindex=0)))
+    return join(*items)

@@ -1,0 +1,49 @@
+"""The summary for those who stay in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from malaprop.records import Outcome, Run
+from malaprop.reports.entries import Entry, by_victim, cheapest, entries
+from malaprop.reports.sections import number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_COLUMNS = ("Attack", "Accuracy under attack", "Broken of correct", "Words changed", "Queries, median", "Errors")
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    s = entry.summary
+    share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
+    name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
+    return name, str(s.under_attack), str(s.success), share, number(s.asked.median), str(s.counts["error"])
+
+
+def summary_table(victim: str, group: Sequence[Entry]) -> Table:
+    """One victim: its clean accuracy above, a row for each attack, the cheapest named below."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+    cheap = cheapest(group)
+    note = "no attack breaks more than half" if cheap is None else f"cheapest attack: {cheap.attack}"
+    table = Table(title=escape(f"{victim}, clean accuracy {clean}"), caption=escape(note), title_justify="left")
+    for place, name in enumerate(_COLUMNS):
+        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=place in (1, 2))
+    for entry in group:
+        table.add_row(*map(Text, _row(entry)))
+    return table
+
+
+def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Console | None = None) -> None:
+    """A table for each victim, to the console given or to standard output."""
+    from rich.console import Console as Made
+
+    out = console or Made()
+    for victim, group in by_victim(entries(runs)).items():
+        out.print(summary_table(victim, group))

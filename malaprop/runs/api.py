@@ -1,0 +1,45 @@
+"""The library's front door: attack a victim from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.recipes import RECIPES
+from malaprop.core.settings import call
+from malaprop.data.base import Source, of
+from malaprop.runs.local import run
+
+if TYPE_CHECKING:
+    from malaprop.core.example import Example
+    from malaprop.records.outcome import Outcome
+
+
+def recipe(name: str, *, budget: int | None = None, **settings: Any) -> Attack:
+    """A recipe by name, with its own settings by name."""
+    made: Attack = call(RECIPES[name], settings, f"recipe {name}")
+    return made.within(budget)
+
+
+def attack(
+    recipe_or_attack: str | Attack,
+    victim: Any,
+    examples: Iterable[Example | tuple[Source, int]],
+    *,
+    seed: int = 0,
+    width: int = 256,
+    budget: int | None = None,
+    **settings: Any,
+) -> list[Outcome]:
+    """Attacks every example and gives the outcomes in the order of the examples.
+
+    `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
+    pairs, or Examples. Further keywords are settings of the recipe.
+    """
+    from malaprop.models.victims.load import wrap
+
+    made = recipe_or_attack if isinstance(recipe_or_attack, Attack) else recipe(recipe_or_attack, **settings)
+    data = of(examples)
+    found = {o.id: o for o in run(made.within(budget), wrap(victim), data, seed=seed, width=width)}
+    return [found[example.id] for example in data]

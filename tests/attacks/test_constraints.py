@@ -1,0 +1,174 @@
+"""What each constraint lets through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from malaprop.attacks.constraints.edits import MaxCharacters, MaxShare, MaxWords, OncePerSlot, levenshtein
+from malaprop.attacks.constraints.positions import KeepStopWords, LongWords
+from malaprop.attacks.constraints.similarity import SentenceCosine
+from malaprop.attacks.constraints.words import SamePart, SameTag, WordCosine
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.trial import Trial
+from malaprop.core.errors import SettingError
+from malaprop.core.example import Example
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+from malaprop.engine.drive import drive
+
+import toy
+from toy import listed, only
+
+
+def trial(text: str, *rules, **parts) -> Trial:
+    attack = listed(constraints=rules, **parts)
+    return Trial(attack, Example("id", {"text": text}, 1), Text.of(text, Words()), 0, "?")
+
+
+def space(text: str, *rules, table=None) -> dict[str, list[str]]:
+    here = trial(text, *rules, **({"candidates": toy.Listed(table=table)} if table else {}))
+    ((_, found),) = drive([(0, here.space())], toy.toy_services(toy.victim()), width=1)
+    strings = here.origin.table.strings
+    return {
+        here.origin.strings[s]: [strings[w] for w in words.tolist()]
+        for s, words in zip(found.slots.tolist(), found.words, strict=True)
+    }
+
+
+def test_stop_words_stay():
+    assert list(space("the Good film of it", KeepStopWords())) == ["Good", "film"]
+    assert list(space("the Good film", KeepStopWords(extra=("GOOD",)))) == ["film"]
+    assert only(listed(constraints=(KeepStopWords(),)), "the of it", label=0).status == "failed"
+
+
+def test_long_words():
+    assert list(space("a bad film", LongWords(least=3))) == ["bad", "film"]
+    assert list(space("a bad film", LongWords(least=4))) == ["film"]
+    with pytest.raises(SettingError, match="at least 1"):
+        LongWords(least=0)
+
+
+def test_word_cosine(tiny_assets):
+    """The stand-in: 1 minus a quarter of the difference of the weights; good is 2, fine and nice are 1."""
+    table = {"good": ("fine", "bad", "unheard"), "plot": ("good",)}
+    assert space("good plot", WordCosine(floor=0.7), table=table) == {"good": ["fine"], "plot": []}
+    assert space("good", WordCosine(floor=-1.0), table=table) == {"good": ["bad", "fine"]}
+    with pytest.raises(SettingError, match="must lie in"):
+        WordCosine(floor=1.5)
+
+
+def test_same_part(tiny_assets):
+    table = {"film": ("movie", "okay", "bad", "unheard"), "good": ("nice", "movie"), "the": ("a", "bad")}
+    found = space("film good the", SamePart(), table=table)
+    assert found == {"film": ["movie", "okay"], "good": ["nice"], "the": ["a"]}
+
+
+def test_same_tag_reads_the_changed_text():
+    attack = listed({"fine": ("bad", "film")}, constraints=(SameTag(),))
+    assert only(attack, "fine", toy.victim()).adversarial.text == "bad"
+    refused = listed({"fine": ("poor",)}, constraints=(SameTag(),))  # the stand-in tags poor X
+    assert only(refused, "fine").status == "failed"
+    assert SameTag(nouns_for_verbs=True)._same("NOUN", "VERB")
+    assert not SameTag()._same("NOUN", "VERB")
+    assert SameTag()._same("AUX", "VERB")
+
+
+def flags(rule, text: str, base: list[tuple[int, str]], edits: list[list[tuple[int, str]]]) -> list[bool]:
+    here = trial(text, rule)
+    start = here.origin
+    for slot, word in base:
+        start = start.put(slot, word)
+    others = []
+    for row in edits:
+        other = start
+        for slot, word in row:
+            other = other.put(slot, word)
+        others.append(other)
+    many = rule.edits(here, Variants.between(start, others)).tolist()
+    singles = [e[0] for e in edits if len(e) == 1]
+    if len(singles) == len(edits):
+        slots = np.asarray([s for s, _ in singles], np.int64)
+        one = rule.edits(here, Variants(start, slots, here.origin.table.ids(w for _, w in singles))).tolist()
+        assert one == many
+    return many
+
+
+def test_share_and_number_of_words():
+    text = "a b c d e f g h i j"
+    edits = [[(0, "x")], [(0, "x"), (1, "y")], [(0, "x"), (1, "y"), (2, "z")], []]
+    assert flags(MaxShare(share=0.2), text, [], edits) == [True, True, False, True]
+    assert flags(MaxWords(count=1), text, [], edits) == [True, False, False, True]
+    assert flags(MaxShare(share=0.2), text, [(0, "q"), (1, "q")], [[(1, "x")], [(2, "x")], [(1, "b")]]) == [
+        True,
+        False,
+        True,
+    ]
+    assert flags(MaxShare(share=0.1), "a b", [], [[(0, "x")], [(0, "x"), (1, "y")]]) == [True, False]
+    assert flags(MaxShare(share=0.3), text, [], [[(s, "x") for s in range(3)]]) == [True]  # 0.3 * 10 rounds below 3
+    for wrong in (lambda: MaxShare(share=0), lambda: MaxShare(share=1.1), lambda: MaxWords(count=0)):
+        with pytest.raises(SettingError, match="must"):
+            wrong()
+
+
+def test_a_slot_changes_once():
+    assert flags(OncePerSlot(), "a b", [(0, "x")], [[(0, "y")], [(1, "y")], [(0, "x")], [(0, "a")]]) == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_characters_are_counted_over_the_text():
+    edits = [[(0, "gold")], [(1, "flim")], [(0, "gold"), (1, "flim")], [(0, "")]]
+    assert flags(MaxCharacters(count=2), "good film", [], edits) == [True, True, False, False]
+    assert flags(MaxCharacters(count=2), "good film", [(0, "gooda")], [[(1, "fil")], [(1, "fi")], [(0, "good")]]) == [
+        True,
+        False,
+        True,
+    ]
+    with pytest.raises(SettingError, match="at least 1"):
+        MaxCharacters(count=0)
+
+
+def naive(one: str, two: str) -> int:
+    if not one or not two:
+        return len(one) + len(two)
+    return min(naive(one[1:], two) + 1, naive(one, two[1:]) + 1, naive(one[1:], two[1:]) + (one[0] != two[0]))
+
+
+@given(st.text("abc", max_size=5), st.text("abc", max_size=5))
+def test_levenshtein_against_a_naive_one(one, two):
+    assert levenshtein(one, two) == naive(one, two) == levenshtein(two, one)
+
+
+def test_sentence_similarity_is_against_the_original():
+    """Two small steps may add up to one large one: the second is compared with the first text, not with the last."""
+    table = {"aaaa": ("aabb",), "cccc": ("ccdd",)}
+    scores = {"aaaa cccc": 0.9, "aabb cccc": 0.8, "aaaa ccdd": 0.8, "aabb ccdd": 0.1}
+    target = toy.victim(lambda texts: [[1 - scores.get(t, 0.9), scores.get(t, 0.9)] for t in texts])
+    one, both = (
+        float(a @ b)
+        for a, b in [
+            toy.encode(["aaaa cccc", "aabb cccc"]),
+            toy.encode(["aaaa cccc", "aabb ccdd"]),
+        ]
+    )
+    assert both < one
+    strict = listed(table, search=Greedy(), constraints=(SentenceCosine(floor=(one + both) / 2),))
+    loose = listed(table, search=Greedy(), constraints=(SentenceCosine(floor=both - 0.01),))
+    assert only(strict, "aaaa cccc", target, label=1).status == "failed"
+    assert only(loose, "aaaa cccc", target, label=1).status == "success"
+    with pytest.raises(SettingError, match="must lie in"):
+        SentenceCosine(floor=-2)
+
+
+def test_what_needs_a_service_is_put_only_to_texts_that_would_win():
+    asked: list[str] = []
+    services = toy.toy_services(toy.victim())
+    services["encoder"].function = lambda items: asked.extend(items) or toy.encode(items)
+    attack = listed(constraints=(SentenceCosine(floor=0.1),))
+    only(attack, "a fine film", services=services)
+    assert asked == ["a fine film", "a poor film"]

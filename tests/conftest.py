@@ -1,0 +1,104 @@
+"""Shared fixtures: the toy victim and its texts, tiny stand-ins for assets, and what to do about the real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from malaprop.core.errors import AssetError
+from malaprop.core.example import Example
+from malaprop.models.victims.strings import StringVictim
+
+import toy
+
+# Times on a shared machine say nothing about the code, and a failure must come again.
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=60
+)
+settings.load_profile("tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves slow tests out unless they are asked for by mark or by name."""
+    if config.getoption("markexpr") or any("::" in arg for arg in config.args):
+        return
+    skip = pytest.mark.skip(reason="slow; run with -m slow")
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def real_asset(request: pytest.FixtureRequest):
+    """A function that makes sure of an asset, or skips the test where it cannot be had."""
+    assert request.node.get_closest_marker("assets"), "a test that wants real assets is marked `assets`"
+
+    def ensure(*names: str) -> None:
+        from malaprop.assets import store
+
+        for name in names:
+            try:
+                store.locate(name)
+            except AssetError as error:
+                pytest.skip(str(error))
+
+    return ensure
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """An empty cache for tests that write to it; assets keep to MALAPROP_CACHE."""
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def toy_victim() -> StringVictim:
+    return toy.victim()
+
+
+@pytest.fixture
+def toy_examples() -> list[Example]:
+    return toy.some_examples()
+
+
+class _WordNet:
+    def synonyms(self, word: str, pos: str | None = None, *, multiword: bool = False) -> tuple[str, ...]:
+        fits = pos is None or pos == ("n" if word in ("film", "movie") else "a")
+        return toy.SYNONYMS.get(word, ()) if fits else ()
+
+    def peer_synonyms(self, word: str) -> tuple[str, ...]:
+        return toy.SYNONYMS.get(word.lower(), ())
+
+    def parts(self, word: str) -> frozenset[str]:
+        if word in ("film", "movie", "picture"):
+            return frozenset("n")
+        return frozenset("nv") if word == "okay" else frozenset("a" if word in toy.WEIGHTS else "")
+
+
+class _Neighbours:
+    def of(self, word: str) -> tuple[tuple[str, ...], np.ndarray]:
+        near = toy.SYNONYMS.get(word, ())
+        return near, np.linspace(0.9, 0.6, len(near), dtype=np.float32)
+
+
+class _Vectors:
+    words = ("the", "film", "good", "bad", "1980", "okay", "poor")
+
+    def cosine(self, word: str, others: list[str]) -> np.ndarray:
+        known = toy.WEIGHTS
+        if word not in known:
+            return np.full(len(others), np.nan, np.float32)
+        return np.asarray([1 - abs(known[word] - known[o]) / 4 if o in known else np.nan for o in others], np.float32)
+
+
+@pytest.fixture
+def tiny_assets(monkeypatch) -> None:
+    """Stand-ins for WordNet, vectors and misspellings, so that parts which read them can be checked by hand."""
+    monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
+    monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _Neighbours())
+    monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
+    monkeypatch.setattr(
+        "malaprop.assets.lexicon.misspellings",
+        lambda: {"good": ("godo", "goood"), "film": ("flim",), "awful": ("aweful",)},
+    )

@@ -1,0 +1,195 @@
+"""What holds for every part in the tables: each entry goes through one list of checks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import re
+import tomllib
+from typing import Any
+
+import pytest
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates import CANDIDATES
+from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.constraints import CONSTRAINTS
+from malaprop.attacks.goals import GOALS
+from malaprop.attacks.ranking import RANKINGS
+from malaprop.attacks.ranking.order import LeftToRight
+from malaprop.attacks.recipes import RECIPES
+from malaprop.attacks.search import SEARCHES
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.core.capability import Capability
+from malaprop.core.errors import MalapropError, SettingError
+from malaprop.core.settings import plain, to_toml
+from malaprop.records.outcome import Outcome, compare_key, to_json
+from malaprop.records.schema import from_json
+
+import toy
+from toy import attack_all, listed
+
+pytestmark = pytest.mark.usefixtures("tiny_assets")
+
+TABLES = {
+    "goal": GOALS,
+    "candidates": CANDIDATES,
+    "constraint": CONSTRAINTS,
+    "ranking": RANKINGS,
+    "search": SEARCHES,
+    "recipe": RECIPES,
+}
+LIST = Listed(table=toy.SYNONYMS)
+LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has a default
+    "targeted": {"target": 0},
+    "listed": {"table": toy.SYNONYMS},
+    "likely": {"of": LIST},
+    "max-words": {"count": 2},
+    "first-found": {"rank": LeftToRight()},
+}
+ENTRIES = [(kind, name) for kind, table in TABLES.items() for name in table]
+PARTS = [(kind, name) for kind, name in ENTRIES if kind != "recipe"]
+OURS = re.compile(r"\b(19|20)\d\d\b|\bours\b", re.IGNORECASE)
+
+
+def made(kind: str, name: str) -> Any:
+    return TABLES[kind][name](**LEAST.get(name, {}))
+
+
+def as_attack(kind: str, name: str) -> Attack:
+    """An attack with this part in it."""
+    part = made(kind, name)
+    if kind == "recipe":
+        return part
+    if kind == "constraint":
+        return listed(constraints=(part,))
+    if kind == "ranking":
+        return listed(search=Greedy(rank=part))
+    return listed(**{kind: part})
+
+
+def small(attack: Attack) -> Attack:
+    """The same attack with a population that a test can wait for."""
+    if type(attack.search).__name__ == "Genetic":
+        return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=3))
+    return attack
+
+
+def test_tables_are_not_empty():
+    assert all(len(table) >= 3 for table in TABLES.values())
+
+
+def test_no_part_wants_more_than_is_stated_here():
+    for kind, name in ENTRIES:
+        if name in LEAST:
+            with pytest.raises(TypeError):
+                TABLES[kind][name]()
+
+
+@pytest.mark.parametrize(("kind", "name"), PARTS)
+def test_parts_are_frozen_values_with_keywords(kind, name):
+    part = made(kind, name)
+    assert dataclasses.is_dataclass(part)
+    with pytest.raises((dataclasses.FrozenInstanceError, AttributeError, TypeError)):
+        part.anything = 1
+    for field in dataclasses.fields(part):
+        assert field.kw_only
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(part, field.name, None)
+    assert part == made(kind, name)
+    assert hash(part) == hash(made(kind, name))
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_repr_is_the_config_and_plain_values_are_json_and_toml(kind, name):
+    part = made(kind, name)
+    assert re.fullmatch(r"\w+\(.*\)", repr(part))
+    values = plain(part)
+    assert json.loads(json.dumps(values)) == values
+    assert tomllib.loads(to_toml({"part": values})) == {"part": values}
+    assert "None" not in json.dumps(values)
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_a_part_can_go_to_another_process(kind, name):
+    part = made(kind, name)
+    back = pickle.loads(pickle.dumps(part))
+    assert back == part
+    assert repr(back) == repr(part)
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_every_entry_says_what_it_is(kind, name):
+    words = TABLES[kind][name].__doc__ or ""
+    assert len(words.split()) >= 3
+    assert not words.startswith(f"{TABLES[kind][name].__name__}("), "the docstring that dataclass makes says nothing"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_cite_a_paper_or_say_that_they_are_ours(name):
+    words = RECIPES[name].__doc__ or ""
+    assert OURS.search(words), words
+    assert RECIPES[name]().name == name
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_needs_are_capabilities(kind, name):
+    assert as_attack(kind, name).needs <= set(Capability)
+
+
+def same(outcomes: list[Outcome]) -> list[str]:
+    for outcome in outcomes:
+        assert outcome.status != "error", outcome.reason
+        assert from_json(to_json(outcome)) == outcome
+    return [compare_key(o) for o in outcomes]
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_width_and_order_do_not_change_outcomes(kind, name, toy_examples):
+    attack = small(as_attack(kind, name))
+    rows = toy_examples[:16]
+    alone = same(attack_all(attack, rows, width=1, seed=3))
+    together = same(attack_all(attack, rows[::-1], width=64, seed=3))[::-1]
+    assert together == alone
+    assert same(attack_all(attack, rows[::2], width=5, lanes=2, seed=3)) == alone[::2]
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+@pytest.mark.parametrize("budget", [1, 2, 7])
+def test_the_budget_holds(kind, name, budget, toy_examples):
+    attack = small(as_attack(kind, name)).within(budget)
+    calls = toy.Calls()
+    outcomes = attack_all(attack, toy_examples[:8], toy.victim(calls))
+    same(outcomes)
+    assert all(outcome.queries.asked <= budget for outcome in outcomes)
+    assert all(outcome.queries.unique <= outcome.queries.asked for outcome in outcomes)
+    assert len(calls.texts) <= len(outcomes) * (budget + 1)
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_texts_of_no_word_and_of_one(kind, name):
+    attack = small(as_attack(kind, name))
+    target = toy.victim(lambda texts: [[0.2, 0.8] for _ in texts])
+    rows = toy.examples(["", "?!", "fine", "Film", "x", "the", "👍 ok", "don't"], label=1)
+    outcomes = attack_all(attack, rows, target)
+    assert [o.status for o in outcomes[:2]] == ["error", "error"]
+    assert {o.status for o in outcomes[2:]} == {"failed"}, [o.reason for o in outcomes]
+
+
+@pytest.mark.parametrize(("kind", "name"), ENTRIES)
+def test_success_means_another_label(kind, name, toy_examples):
+    for outcome in attack_all(small(as_attack(kind, name)), toy_examples):
+        if outcome.status == "success":
+            assert outcome.adversarial.prediction != outcome.label == outcome.original.prediction
+            assert outcome.edits
+            (row,) = toy.predict([outcome.adversarial.text])
+            assert outcome.adversarial.scores == pytest.approx(row, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_refuse_settings_they_do_not_take(name):
+    from malaprop.core.settings import call
+
+    with pytest.raises(SettingError, match="no setting of"):
+        call(RECIPES[name], {"no_such_setting": 1}, name)
+    assert issubclass(SettingError, MalapropError)

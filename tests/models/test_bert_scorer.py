@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from malaprop.core.errors import SettingError
+from malaprop.core.pool import Pool
+from malaprop.core.variants import Variants
+from malaprop.models.batches import Bounds
+from malaprop.models.pieces import Pieces
+from malaprop.models.scorers.bert import BertScorer, readable
+from malaprop.models.scorers.plain import Plain, attended
+from malaprop.models.splice import splice
+from word_edits import VOCABULARY, cut, groups, many_edits, whole_tokens
+
+HEAD, TAIL, SEP = (VOCABULARY,), (2,), 2
+
+
+def model(**more: Any) -> Any:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24}
+    config = transformers.BertConfig(
+        vocab_size=VOCABULARY + 1, max_position_embeddings=64, num_labels=3, initializer_range=0.1, **(shape | more)
+    )
+    return transformers.BertForSequenceClassification(config).eval()
+
+
+BERT = model()
+
+
+def alone(pool: Pool, limit: int) -> torch.Tensor:
+    """Each text in a batch of one, with the segments that transformers' tokenizer would give it."""
+    out = []
+    for text in pool.texts(np.arange(pool.size)):
+        ids = whole_tokens(text, limit, HEAD, TAIL)
+        first = ids.index(SEP) + 1
+        types = [0] * first + [1] * (len(ids) - first)
+        out.append(BERT(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types])).logits)
+    return torch.cat(out)
+
+
+@settings(max_examples=60, deadline=None)
+@given(groups(), st.sampled_from([64, 9]), st.builds(Bounds, rows=st.integers(1, 9), waste=st.sampled_from([0.0, 1.0])))
+@torch.inference_mode()
+def test_scores_are_those_of_each_text_alone(variants: list[Variants], limit: int, bounds: Bounds) -> None:
+    pool = Pool(variants)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit, head=HEAD, tail=TAIL)
+    expected = alone(pool, limit)
+    for scorer in (
+        BertScorer(model=BERT, separator=SEP, bounds=bounds),
+        Plain(forward=attended(BERT, separator=SEP), bounds=bounds),
+    ):
+        assert (scorer.logits(work) - expected).abs().max() < 1e-5
+
+
+def test_half_precision_stays_near() -> None:
+    pool = Pool(many_edits(3, 10))
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=64, head=HEAD, tail=TAIL)
+    full, half = (BertScorer(model=BERT, dtype=d).logits(work) for d in (torch.float32, torch.bfloat16))
+    assert half.dtype == torch.float32
+    assert 0 < (full.softmax(1) - half.softmax(1)).abs().max() < 0.1
+    assert BERT.classifier.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize("more", [{"hidden_act": "relu"}, {"num_hidden_layers": 1}, {"type_vocab_size": 1}])
+@torch.inference_mode()
+def test_other_shapes(more: dict[str, Any]) -> None:
+    other = model(**more)
+    ids = torch.randint(3, VOCABULARY, (4, 11))
+    expected = other(input_ids=ids).logits
+    assert (BertScorer(model=other).forward(ids, None) - expected).abs().max() < 1e-5
+
+
+def test_other_models_are_refused() -> None:
+    assert readable(BERT)
+    assert not readable(torch.nn.Linear(1, 1))
+    assert not readable(model(is_decoder=True))
+    with pytest.raises(SettingError, match="got Linear"):
+        BertScorer(model=torch.nn.Linear(1, 1))

@@ -1,0 +1,97 @@
+"""What starts at once: importing loads no library of numbers or models, and help is there in an eye's blink."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "transformers", "spacy", "sklearn", "datasets", "pyarrow", "safetensors", "tokenizers", "skops")
+
+
+def python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level modules that this code loads."""
+    shown = "print('\\n' + ' '.join({name.partition('.')[0] for name in sys.modules}))"
+    return set(python(f"import sys\n{code}\n{shown}").splitlines()[-1].split())
+
+
+def best(code: str, times: int = 5) -> float:
+    """The shortest of some runs, in seconds; other work on the machine only ever adds."""
+    out = []
+    for _ in range(times):
+        began = perf_counter()
+        python(code)
+        out.append(perf_counter() - began)
+    return min(out)
+
+
+HELP = """
+try:
+    from malaprop.cli.main import main
+    sys.argv = ["malaprop", *{args}]
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+"""
+
+
+def test_importing_the_package_loads_no_library():
+    found = loaded("import malaprop")
+    assert not found & {*HEAVY, "numpy", "rich", "typer"}
+
+
+def test_importing_the_package_is_fast():
+    assert best("import malaprop") - best("pass") < 0.15
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "malaprop.core.text",
+        "malaprop.engine.drive",
+        "malaprop.attacks.recipes.words",
+        "malaprop.attacks.recipes.chars",
+        "malaprop.runs.local",
+        "malaprop.records",
+        "malaprop.data",
+        "malaprop.models",
+    ],
+)
+def test_no_layer_loads_a_model_library_by_being_imported(module):
+    assert not loaded(f"import {module}") & set(HEAVY)
+
+
+def test_every_report_module_starts_without_a_model_library():
+    found = loaded(
+        "import importlib, pkgutil, malaprop.reports\n"
+        "for module in pkgutil.walk_packages(malaprop.reports.__path__, 'malaprop.reports.'):\n"
+        "    importlib.import_module(module.name)"
+    )
+    assert not found & set(HEAVY)
+
+
+@pytest.mark.parametrize("args", [["--help"], ["audit", "--help"], ["attack", "--help"], ["report", "--help"]])
+def test_help_loads_no_library_of_numbers(args):
+    assert not loaded(HELP.format(args=args)) & {*HEAVY, "numpy"}
+
+
+def test_help_is_fast():
+    assert best("import sys\n" + HELP.format(args=["--help"])) < 0.3

@@ -1,0 +1,120 @@
+"""A victim of one line, its words, and services small enough to check by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.core.example import Example, number
+from malaprop.core.text import Text
+from malaprop.engine.service import Batched, Fresh, Scoring, Service
+from malaprop.models.victims.strings import StringVictim
+from malaprop.records.outcome import Outcome
+from malaprop.runs.local import run
+
+WEIGHTS = {"good": 2.0, "great": 3.0, "fine": 1.0, "nice": 1.0, "okay": 0.25, "bad": -2.0, "awful": -3.0, "poor": -1.0}
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "good": ("fine", "nice"),
+    "great": ("fine", "good"),
+    "fine": ("okay", "poor"),
+    "bad": ("poor", "okay"),
+    "awful": ("poor", "bad"),
+    "film": ("movie", "picture"),
+}
+TAGS = {"good": "ADJ", "great": "ADJ", "fine": "ADJ", "bad": "ADJ", "awful": "ADJ", "film": "NOUN", "movie": "NOUN"}
+
+
+def weigh(text: str | tuple[str, ...]) -> float:
+    whole = text if isinstance(text, str) else " ".join(text)
+    return sum(WEIGHTS.get(word.strip(".,!?").lower(), 0.0) for word in whole.split())
+
+
+def predict(texts: Sequence[str | tuple[str, ...]]) -> list[list[float]]:
+    """Probabilities of bad and good: the sum of the words' weights through a sigmoid."""
+    good = [1 / (1 + math.exp(-weigh(text))) for text in texts]
+    return [[1 - p, p] for p in good]
+
+
+@dataclass
+class Calls:
+    """A victim's function that notes what it was asked."""
+
+    function: Callable[[Sequence[Any]], Any] = predict
+    texts: list[Any] = field(default_factory=list)
+    batches: int = 0
+
+    def __call__(self, texts: Sequence[Any]) -> Any:
+        self.texts += texts
+        self.batches += 1
+        return self.function(texts)
+
+
+def victim(call: Callable[..., Any] = predict, **settings: Any) -> StringVictim:
+    return StringVictim(call=call, name="toy", **settings)
+
+
+def examples(texts: Iterable[str | Mapping[str, str]], *, label: int | None = None, **more: Any) -> list[Example]:
+    """Examples with the label that the toy victim gives, or the one given."""
+    rows = [{"text": text} if isinstance(text, str) else dict(text) for text in texts]
+    labels = [int(weigh(tuple(row.values())) > 0) if label is None else label for row in rows]
+    return list(number(zip(rows, labels, strict=True), **more))
+
+
+def some_examples(count: int = 24, words: int = 8, seed: int = 0) -> list[Example]:
+    """Short reviews of known and unknown words."""
+    rng = np.random.default_rng(seed)
+    known = [*WEIGHTS, "film", "the", "A", "Good", "plot,"]
+    return examples(" ".join(rng.choice(known, rng.integers(1, words + 1))) for _ in range(count))
+
+
+def listed(table: Mapping[str, tuple[str, ...]] | None = None, **parts: Any) -> Attack:
+    """Greedy over a small list of synonyms, unless told otherwise."""
+    defaults = {"name": "toy", "candidates": Listed(table=table or SYNONYMS), "search": Greedy()}
+    return Attack(**(defaults | parts))
+
+
+def tags(texts: Sequence[Text]) -> list[list[str]]:
+    return [[TAGS.get(word.lower(), "X") for word in text.strings] for text in texts]
+
+
+def encode(strings: Sequence[str]) -> list[np.ndarray[Any, Any]]:
+    """Unit vectors of letter counts."""
+    rows = [np.asarray([1e-3, *(text.lower().count(c) for c in "abcdefghijklmnopqrstuvwxyz")]) for text in strings]
+    return [row / np.linalg.norm(row) for row in rows]
+
+
+def perplexity(strings: Sequence[str]) -> list[float]:
+    return [1.0 + len(text) for text in strings]
+
+
+def toy_services(target: StringVictim, *, remember: int = 2_000_000) -> dict[str, Service]:
+    return {
+        "victim": Scoring(target, remember=remember),
+        "verify": Fresh(target),
+        "tags": Batched(tags, key=lambda text: text.parts.tobytes()),
+        "encoder": Batched(encode),
+        "language-model": Batched(perplexity),
+    }
+
+
+def attack_all(
+    attack: Attack, rows: Sequence[Example], target: StringVictim | None = None, **settings: Any
+) -> list[Outcome]:
+    """Outcomes in the order of the examples."""
+    target = target or victim()
+    services = settings.pop("services", None) or toy_services(target)
+    found = {o.id: o for o in run(attack, target, rows, services=services, **settings)}
+    return [found[row.id] for row in rows]
+
+
+def only(attack: Attack, text: str | Mapping[str, str], target: StringVictim | None = None, **more: Any) -> Outcome:
+    """The outcome of one text."""
+    given = {name: more.pop(name) for name in ("label", "editable") if name in more}
+    (outcome,) = attack_all(attack, examples([text], **given), target, **more)
+    return outcome
