@@ -16,7 +16,7 @@ _NAMES = {
     "attack": "malaprop.runs.api:attack",
     "recipe": "malaprop.runs.api:recipe",
     "run": "malaprop.runs.local:run",
-    "victim": "malaprop.models.victims.load:wrap",
+    "victim": "malaprop.runs.victims:victim",
     "load": "malaprop.data.base:load",
     "Attack": "malaprop.attacks.attack:Attack",
     "Example": "malaprop.core.example:Example",
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from malaprop.core.errors import MalapropError as MalapropError
     from malaprop.core.example import Example as Example
     from malaprop.data.base import load as load
-    from malaprop.models.victims.load import wrap as victim  # noqa: F401
     from malaprop.records.summary import Summary as Summary
     from malaprop.runs.api import attack as attack
     from malaprop.runs.api import recipe as recipe
     from malaprop.runs.local import run as run
+    from malaprop.runs.victims import victim as victim
 
 
 def __getattr__(name: str) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import toy
 from hypothesis import HealthCheck, settings
+
 from malaprop.core.errors import AssetError
 from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
-
-import toy
 
 # Times on a shared machine say nothing about the code, and a failure must come again.
 settings.register_profile(

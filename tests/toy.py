@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.search.greedy import Greedy

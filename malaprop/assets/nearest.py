@@ -39,7 +39,9 @@ def nearest(matrix: Floats, k: int = MOST) -> tuple[Ints, NDArray[np.float16]]:
     return table, cosines
 
 
-def passing(matrix: Floats, rows: NDArray[np.int64], bar: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+def passing(
+    matrix: Floats, rows: NDArray[np.int64], bar: Floats
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Which others have at least the row's bar as cosine: place among `rows`, number of the other, cosine."""
     ats, columns, values = [], [], []
     for start in range(0, len(matrix), _COLUMNS):

@@ -95,10 +95,12 @@ def open_neighbours(name: str = "counter-fitted", k: int = MOST) -> Neighbours:
     if not 1 <= k <= MOST:
         raise SettingError(f"the table of neighbours holds 1 to {MOST} a word, got k={k}")
     folder = store.locate(name)
+    vectors = open_vectors(name)
     if not (folder / "neighbours.npy").is_file():
         folder = _built(name, folder)
-    read = [np.load(folder / f"{part}.npy", allow_pickle=False) for part in ("neighbours", "cosines")]
-    return Neighbours(Vectors(*vectorfiles.load(folder)), read[0], read[1], k)
+        vectors = Vectors(*vectorfiles.load(folder))
+    table, cosines = (np.load(folder / f"{part}.npy", allow_pickle=False) for part in ("neighbours", "cosines"))
+    return Neighbours(vectors, table, cosines, k)
 
 
 def _built(name: str, source: Path, most: int = 60_000) -> Path:

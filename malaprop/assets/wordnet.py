@@ -46,6 +46,7 @@ class WordNet:
         self._spans = {pos: (self._arrays[f"from_{pos}"], self._arrays[f"senses_{pos}"]) for pos in PARTS}
         self._bases = lru_cache(1 << 16)(self._find_bases)
         self._synonyms = lru_cache(1 << 16)(self._find_synonyms)
+        self._forms = lru_cache(4)(self._find_forms)
 
     def _has(self, lemma: str, pos: str) -> bool:
         place, starts = self._keys.get(lemma), self._spans[pos][0]
@@ -111,21 +112,32 @@ class WordNet:
             p: int(sum(counts[self._keys[b], PARTS.index(p)] for b in found)) for p, found in bases.items() if found
         }
 
+    def irregular(self, lemma: str, pos: str) -> tuple[str, ...]:
+        """Forms of a lemma that follow no rule, as WordNet lists them."""
+        return self._forms(_known(pos)).get(lemma, ())
+
+    def _find_forms(self, pos: str) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for form, bases in self._irregular[pos].items():
+            for base in bases:
+                found[base].append(form)
+        return {base: tuple(forms) for base, forms in found.items()}
+
     def antonyms(self) -> list[tuple[str, str]]:
         """Pairs of names that WordNet sets against each other, each once, sorted."""
         return self._named(self._arrays["antonyms"])
 
-    def synonym_pairs(self, *, senses: int | None = None) -> list[tuple[str, str]]:
+    def synonym_pairs(self, pos: str | None = None, *, senses: int | None = None) -> list[tuple[str, str]]:
         """Pairs of names that share a synset, each once, sorted; with `senses`, only of the first so many of both."""
-        return self._named(self._pairs(senses))
+        return self._named(np.concatenate([self._pairs(one, senses) for one in (_known(pos) if pos else PARTS)]))
 
-    def _pairs(self, senses: int | None) -> Ints:
-        rank = self._arrays["ranks"]  # of each member's sense among the senses of its name
-        starts, members = self._arrays["members_from"], self._arrays["members"]
+    def _pairs(self, pos: str, senses: int | None) -> Ints:
+        ranks, starts, members = (self._arrays[name] for name in ("ranks", "members_from", "members"))
         pairs = []
-        for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for synset in np.unique(self._arrays[f"senses_{pos}"]).tolist():
+            start, end = starts[synset : synset + 2].tolist()
             if end - start > 1:
-                kept = [members[i] for i in range(start, end) if senses is None or rank[i] < senses]
+                kept = [members[i] for i in range(start, end) if senses is None or ranks[i] < senses]
                 pairs += [(a, b) for i, a in enumerate(kept) for b in kept[i + 1 :]]
         return np.asarray(pairs, np.int32).reshape(-1, 2)
 

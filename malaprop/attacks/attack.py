@@ -14,7 +14,7 @@ from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, TextError, plain
 from malaprop.core.example import Example
-from malaprop.core.score import Flags, Floats
+from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 
@@ -120,7 +120,7 @@ class Attack:
             reason = f"label {label} is not among the victim's {len(first)} labels"
             return Ending("error", origin, first, None, None, trial.asked, reason)
         if self.goal.wrong(first[None], label)[0]:
-            right = int(first.argmax()) == label
+            right = winner(first) == label
             reason = "its label is the target already" if right else "the victim does not give the true label"
             return Ending("skipped", origin, first, None, None, trial.asked, reason)
         if not len(trial.open()):
@@ -145,6 +145,6 @@ class Attack:
         origin = trial.origin
         if bool(self.goal.reached(np.asarray([fresh], np.float32), trial.example.label, 0.0)[0]):
             return Ending("success", origin, first, final.text, fresh, trial.asked)
-        was, now = int(final.answer.argmax()), int(fresh.argmax())
+        was, now = winner(final.answer), winner(fresh)
         reason = f"victim is not deterministic: it answered label {was}, then {now}, for the same text"
         return Ending("error", origin, first, None, None, trial.asked, reason)

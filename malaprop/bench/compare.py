@@ -65,7 +65,7 @@ def bench(
     out.mkdir(parents=True, exist_ok=True)
     cells: list[Cell] = []
     with tempfile.TemporaryDirectory(prefix="malaprop-bench-") as folder:
-        peer = None if peer_python is None else Peer(python=peer_python, folder=Path(folder)).prepare()
+        peer = None if peer_python is None else Peer(python=peer_python, folder=Path(folder)).prepare(recipes)
         for name in victims:
             spec = own.folder(name, data)
             victim = own.victim(spec)

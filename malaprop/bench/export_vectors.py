@@ -14,7 +14,6 @@ from malaprop.core.errors import DataError
 from malaprop.core.text import word_pattern
 
 FOLDER = Path("word_embeddings") / "paragramcf"
-# TextAttack runs its post-install downloads unless this file is there
 INSTALLED = "post_install_check_3"
 
 
@@ -36,7 +35,6 @@ def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.
     table = np.concatenate([own, np.where(is_word[near], near, own)], axis=1).astype(np.int64)
     out = cache / FOLDER
     out.mkdir(parents=True, exist_ok=True)
-    (cache / INSTALLED).touch()
     np.save(out / "paragram.npy", np.asarray(matrix, np.float32))
     np.save(out / "nn.npy", table)
     index = {word: number for number, word in enumerate(words)}
@@ -47,3 +45,9 @@ def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.
     ):
         (out / name).write_bytes(pickle.dumps(value))
     return out
+
+
+def mark_installed(cache: Path) -> None:
+    """Keeps the peer from its post-install downloads."""
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / INSTALLED).touch()

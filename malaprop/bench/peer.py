@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,8 @@ class Peer:
     python: Path
     folder: Path
 
-    def prepare(self) -> Peer:
-        """Hands over our word vectors, WordNet and stop words, once."""
+    def prepare(self, recipes: Iterable[str]) -> Peer:
+        """Hands over our WordNet and stop words and, for recipes that draw from them, our word vectors."""
         from malaprop.assets import lexicon, store, vectors
 
         sources = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
@@ -31,9 +31,10 @@ class Peer:
         stop = lexicon.stop_words()
         nltk_data.gather(self.folder / "nltk_data", sources, stop)
         (self.folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
-        if not (self.folder / "cache" / export_vectors.FOLDER / "nn.npy").exists():
+        if any(not recipe.startswith("pwws") for recipe in recipes):
             near = vectors.open_neighbours("counter-fitted")
             export_vectors.export(near.vectors.words, near.vectors.matrix, near.table, self.folder / "cache")
+        export_vectors.mark_installed(self.folder / "cache")
         child.import_folder(self.folder / "import")
         return self
 

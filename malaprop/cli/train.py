@@ -28,12 +28,10 @@ def train(
 
       malaprop train BERT --data reviews.csv --out models/mine
     """
-    from malaprop.models.trained import train_to_folder
+    from malaprop.runs.victims import train as run
 
     folder = o.out_folder(out, False, "train", spec, data)
-    figures = train_to_folder(
-        spec, data=data, folder=folder, seed=seed, text=text, label=label, device=device, quiet=quiet
-    )
+    figures = run(spec, data, folder, seed=seed, text=text, label=label, device=device, quiet=quiet)
     if not quiet:
         print(", ".join(f"{name} {value}" for name, value in figures.items()))
         o.say(f"model in {folder}; attack it with: malaprop audit --victim {folder}")

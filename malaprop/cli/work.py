@@ -45,9 +45,9 @@ class Work:
         return whole.sample(self.n, self.seed)
 
     def victim(self, spec: str) -> Victim:
-        from malaprop.models.victims.load import load as load_victim
+        from malaprop.runs.victims import victim
 
-        return load_victim(spec, device=self.device, quiet=self.quiet)
+        return victim(spec, device=self.device, quiet=self.quiet)
 
     def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> tuple[list[Outcome], dict[str, Any]]:
         """One recipe on one victim."""

@@ -36,13 +36,22 @@ class Prediction:
 
     @classmethod
     def of(cls, scores: Sequence[float] | Floats) -> Prediction:
-        row = [float(s) for s in scores]
-        return cls(int(np.argmax(row)), tuple(row))
+        return cls(winner(np.asarray(scores, np.float32)), tuple(float(s) for s in scores))
 
 
 def best(values: Floats, slack: float = SLACK) -> int:
     """The first index within `slack` of the largest value: the rounding of a batch must not choose among ties."""
     return int(np.argmax(values >= values.max() - slack))
+
+
+def winners(answers: Floats, slack: float = SLACK) -> NDArray[np.int64]:
+    """The label of each row of scores [text, label]: the first within `slack` of its largest score."""
+    return np.asarray((answers >= answers.max(1, keepdims=True) - slack).argmax(1))
+
+
+def winner(answer: Floats) -> int:
+    """The label of one row of scores."""
+    return best(answer)
 
 
 def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -> NDArray[np.int64]:

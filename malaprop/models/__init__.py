@@ -1,1 +1,1 @@
-""""""
+"""Target models: the zoo, its training, and victims of every kind."""

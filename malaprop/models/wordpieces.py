@@ -45,9 +45,9 @@ class WordPieces:
 
         try:
             return cls.of(Reader.from_file(str(path)))
+        except VictimError:
+            raise
         except Exception as error:  # noqa: BLE001 - the library raises bare exceptions
-            if isinstance(error, VictimError):
-                raise
             raise VictimError(f"{path} cannot be read as a tokenizer: {str(error).splitlines()[0][:160]}") from None
 
     def pieces(self, strings: list[str]) -> list[list[int]]:

@@ -37,7 +37,7 @@ def attack(
     `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
     pairs, or Examples. Further keywords are settings of the recipe.
     """
-    from malaprop.models.victims.load import wrap
+    from malaprop.runs.victims import victim as wrap
 
     made = recipe_or_attack if isinstance(recipe_or_attack, Attack) else recipe(recipe_or_attack, **settings)
     data = of(examples)

@@ -11,7 +11,7 @@ from malaprop.core.ask import Steps
 from malaprop.core.capability import check
 from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
-from malaprop.core.score import Floats
+from malaprop.core.score import Floats, winner
 from malaprop.core.text import Words
 from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
@@ -100,4 +100,4 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
 def _side(fields: dict[str, str], answer: Floats | None) -> Side:
     if answer is None:
         return Side(fields)
-    return Side(fields, int(answer.argmax()), tuple(answer.tolist()))
+    return Side(fields, winner(answer), tuple(answer.tolist()))

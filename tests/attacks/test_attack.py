@@ -5,8 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+import toy
 from hypothesis import given
 from hypothesis import strategies as st
+from toy import attack_all, listed, only, victim
+
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
@@ -19,9 +22,6 @@ from malaprop.attacks.search.sampling import Exhaustive, Random
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, TextError
 from malaprop.core.example import Example
-
-import toy
-from toy import attack_all, listed, only, victim
 
 SEARCHES = {
     "greedy": Greedy(),
@@ -162,6 +162,8 @@ def test_an_attack_says_what_it_needs_before_the_first_query():
 def test_a_tie_is_no_success():
     tied = victim(lambda texts: [[0.5, 0.5] if "poor" in t else [0.1, 0.9] for t in texts])
     assert only(listed({"fine": ("poor",)}), "fine", tied).status == "failed"
+    level = victim(lambda texts: [[0.5, 0.5] for _ in texts])  # it gives the first label
+    assert [only(listed(), "fine", level, label=label).status for label in (0, 1)] == ["failed", "skipped"]
 
 
 # --- pairs

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import toy
 from hypothesis import given
 from hypothesis import strategies as st
+from toy import listed
+
 from malaprop.attacks.attack import Candidates
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, edits
 from malaprop.attacks.candidates.likely import Likely
@@ -15,9 +18,6 @@ from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.engine.drive import drive
-
-import toy
-from toy import listed
 
 
 def offered(candidates: Candidates, text: str, *, seed: int = 0, table: Words | None = None) -> list[list[str]]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import toy
 from hypothesis import given
 from hypothesis import strategies as st
+from toy import listed, only
+
 from malaprop.attacks.constraints.edits import MaxCharacters, MaxShare, MaxWords, OncePerSlot, levenshtein
 from malaprop.attacks.constraints.positions import KeepStopWords, LongWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
@@ -17,9 +20,6 @@ from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.drive import drive
-
-import toy
-from toy import listed, only
 
 
 def trial(text: str, *rules, **parts) -> Trial:

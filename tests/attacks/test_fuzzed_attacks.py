@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
+import toy
+from fuzz import fuzzed
+
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.example import number
 from malaprop.records.outcome import to_json
 from malaprop.records.schema import from_json
-
-import toy
-from fuzz import fuzzed
 
 ATTACKS = {name: RECIPES[name]() for name in ("deepwordbug", "homoglyph", "keyboard")} | {"listed": toy.listed()}
 

@@ -7,6 +7,9 @@ import math
 
 import numpy as np
 import pytest
+import toy
+from toy import attack_all, listed, only, victim
+
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.constraints.edits import MaxCharacters, MaxWords, OncePerSlot
 from malaprop.attacks.constraints.similarity import SentenceCosine
@@ -19,9 +22,6 @@ from malaprop.attacks.trial import Trial
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Text, Words
 from malaprop.engine.drive import drive
-
-import toy
-from toy import attack_all, listed, only, victim
 
 
 def by_table(scores: dict[str, float], rest: float = 0.9, **settings):

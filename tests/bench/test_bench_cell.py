@@ -2,6 +2,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+
 from malaprop.bench.cell import Agreement, Cell
 from malaprop.bench.floor import Floor
 from malaprop.bench.measured import Ended, Measured

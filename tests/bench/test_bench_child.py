@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+
 from malaprop.bench.child import BenchError, environment, import_folder, run
 
 

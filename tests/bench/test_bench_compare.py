@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+
 from malaprop.bench import compare
 from malaprop.bench.child import BenchError
 from malaprop.bench.measured import Ended, Measured
@@ -37,7 +38,7 @@ def table(monkeypatch):
         def __init__(self, *, python, folder):
             self.python = python
 
-        def prepare(self):
+        def prepare(self, recipes):
             return self
 
         def run(self, spec, rows, recipe, *, threads, seconds, seed, stock):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+
 from malaprop.bench.floor import floor, in_threads
 from malaprop.models.victims.tokens import TokenVictim
 

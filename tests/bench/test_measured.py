@@ -1,4 +1,5 @@
 import pytest
+
 from malaprop.bench.measured import Ended, Measured, changed_share, read_rows, write_rows
 from malaprop.core.errors import DataError
 

@@ -1,6 +1,7 @@
 import zipfile
 
 import pytest
+
 from malaprop.bench.nltk_data import check, gather
 from malaprop.core.errors import AssetError
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.search.greedy import Greedy

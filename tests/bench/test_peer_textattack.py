@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from malaprop.bench.peer_textattack import WARM, Meter, arguments, attack_all, outcome
 
 

@@ -10,6 +10,9 @@ import tomllib
 from typing import Any
 
 import pytest
+import toy
+from toy import attack_all, listed
+
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates import CANDIDATES
 from malaprop.attacks.candidates.lookup import Listed
@@ -25,9 +28,6 @@ from malaprop.core.errors import MalapropError, SettingError
 from malaprop.core.settings import plain, to_toml
 from malaprop.records.outcome import Outcome, compare_key, to_json
 from malaprop.records.schema import from_json
-
-import toy
-from toy import attack_all, listed
 
 pytestmark = pytest.mark.usefixtures("tiny_assets")
 

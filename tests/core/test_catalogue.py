@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from malaprop.core.capability import Capability, check
 from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.errors import CapabilityError, MalapropError, SettingError, TextError, plain

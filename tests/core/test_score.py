@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from malaprop.core.score import Prediction, best, ranked
+
+from malaprop.core.score import Prediction, best, ranked, winner, winners
 
 floats = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12)
 
@@ -54,6 +55,12 @@ def test_ranked_is_an_order_from_best_to_worst(values):
     order = ranked(given)
     assert sorted(order.tolist()) == list(range(len(values)))
     assert (np.diff(given[order]) <= 1e-6 * len(values)).all()
+
+
+def test_the_winning_label_of_a_tie_is_the_first():
+    answers = array(0.5, 0.5, 0.5 - 3e-7, 0.5 + 3e-7, 0.4, 0.6).reshape(3, 2)
+    assert winners(answers).tolist() == [0, 0, 1]
+    assert [winner(row) for row in answers] == [0, 0, 1]
 
 
 def test_prediction_of_a_row():

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import call, overrides, parse_value, plain, read_toml, to_toml
 

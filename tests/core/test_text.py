@@ -7,12 +7,12 @@ import unicodedata
 
 import numpy as np
 import pytest
+from fuzz import HOSTILE, fuzzed
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from malaprop.core.errors import TextError
 from malaprop.core.text import BREAK, Text, Words, checked, word_pattern
-
-from fuzz import HOSTILE, fuzzed
 
 valid = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 wordy = st.text("ab'-_ .\u0301👍*@`", max_size=40)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from malaprop.core.pool import Pool, mix
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.data import base, hub, load, need_two_labels, of

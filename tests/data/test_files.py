@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+
 from malaprop.core.errors import DataError
 from malaprop.data import load
 

@@ -1,6 +1,7 @@
 """Labels as files have them, to numbers from 0."""
 
 import pytest
+
 from malaprop.core.errors import DataError
 from malaprop.data.labels import read_labels
 

@@ -5,6 +5,7 @@ import gzip
 import json
 
 import pytest
+
 from malaprop.assets import store
 from malaprop.core.errors import AssetError, DataError
 from malaprop.data import load, packaged

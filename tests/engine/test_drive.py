@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import toy
+from toy import attack_all, listed, only
+
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.errors import AssetError
 from malaprop.engine.drive import drive
-
-import toy
-from toy import attack_all, listed, only
 
 
 class Doubling:

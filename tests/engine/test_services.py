@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import toy
+
 from malaprop.core.errors import RecordError, VictimError
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.cache import Disk, Memory, Recent
 from malaprop.engine.service import Batched, Fresh, Scoring
 from malaprop.models.victims.strings import StringVictim
-
-import toy
 
 
 class CaseBlind(StringVictim):

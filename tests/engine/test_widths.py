@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
+import numpy as np
 import pytest
+import toy
+from toy import attack_all, listed
+
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.constraints.words import SameTag
-from malaprop.attacks.ranking.order import AnyOrder, Saliency, UnknownWord
+from malaprop.attacks.ranking.order import AnyOrder, LeaveOneOut, Saliency, UnknownWord
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import Greedy
@@ -15,12 +21,10 @@ from malaprop.core.text import Words
 from malaprop.models.victims.strings import StringVictim
 from malaprop.records.outcome import compare_key
 
-import toy
-from toy import attack_all, listed
-
 ATTACKS = {
     "greedy": listed(),
     "pwws": listed(search=Greedy(rank=Saliency(), always=True)),
+    "shift": listed(search=Greedy(rank=LeaveOneOut(shift=True))),
     "random order": listed(search=Greedy(rank=AnyOrder())),
     "budget": listed(budget=11),
     "drawn characters": listed(candidates=CharEdits(each=1), search=Greedy(rank=UnknownWord())),

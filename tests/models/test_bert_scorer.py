@@ -7,6 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from word_edits import VOCABULARY, cut, groups, many_edits, whole_tokens
+
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
@@ -15,7 +17,6 @@ from malaprop.models.pieces import Pieces
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.splice import splice
-from word_edits import VOCABULARY, cut, groups, many_edits, whole_tokens
 
 HEAD, TAIL, SEP = (VOCABULARY,), (2,), 2
 

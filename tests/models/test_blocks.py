@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
 

@@ -5,6 +5,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from word_edits import VOCABULARY, alone, cut, groups, many_edits
+
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
@@ -14,7 +16,6 @@ from malaprop.models.pieces import Pieces
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.splice import splice
-from word_edits import VOCABULARY, alone, cut, groups, many_edits
 
 
 def model(widths: tuple[int, ...] = (3, 4, 5), **more: int) -> WordCNN:

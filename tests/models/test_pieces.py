@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from malaprop.core.text import BREAK, Words
 from malaprop.models.pieces import Pieces, at_breaks, runs
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from word_edits import KNOWN, PAD, UNK, cut, groups, listed, whole_tokens
+
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.batches import Bounds, batches
 from malaprop.models.pieces import Pieces
 from malaprop.models.splice import Splice, splice
-from word_edits import KNOWN, PAD, UNK, cut, groups, listed, whole_tokens
 
 AA, BB, CC, DD = (KNOWN[w] for w in ("aa", "bb", "cc", "dd"))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words

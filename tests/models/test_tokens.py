@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from torch import Tensor
+from word_edits import UNK, VOCABULARY, cut, groups, many_edits
+
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
@@ -18,8 +21,6 @@ from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.victims.tokens import TokenVictim
-from torch import Tensor
-from word_edits import UNK, VOCABULARY, cut, groups, many_edits
 
 
 def bag(ids: Tensor, lengths: Tensor) -> Tensor:

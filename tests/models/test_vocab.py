@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from malaprop.core.errors import VictimError
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.models.vocab import SEP, SPECIAL, UNK, UNKNOWN, Vocab, tokens

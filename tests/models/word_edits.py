@@ -8,11 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from torch import Tensor
+
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.splice import Splice
-from torch import Tensor
 
 PAD, UNK, SEP = 0, 1, 2
 KNOWN = {w: i + 3 for i, w in enumerate([a + b for a in "abcde" for b in "abcde"] + [",", ".", "[", "]", "!"])}

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from malaprop.core.errors import RecordError
 from malaprop.core.text import Text, Words
 from malaprop.records import OPS, STATUSES, Edit, Outcome, Queries, Side, compare_key, edits_between, from_json, to_json

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from malaprop.core.errors import RecordError
 from malaprop.records import Outcome, Run, Side, Writer, find_runs, merge, read_outcomes, to_json
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from malaprop.core.errors import RecordError
 from malaprop.records import Run
 

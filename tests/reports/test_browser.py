@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sample_records import sample
+
 from malaprop.records import Edit, Outcome, Queries, Run, Side
 from malaprop.reports import render
-from sample_records import sample
 
 BAD = '<script>window.hacked=1</script> "><img src=x onerror="window.hacked=1"> </script><!-- zebra'
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -8,6 +8,7 @@ from time import perf_counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from malaprop.core.text import Text, Words
 from malaprop.records import Edit, Outcome, Side, edits_between
 from malaprop.reports import Patch, marked, patches

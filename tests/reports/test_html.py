@@ -12,6 +12,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from sample_records import outcome, sample
+
 from malaprop.core.errors import RecordError
 from malaprop.records import Outcome, Queries, Run, Side, Writer
 from malaprop.reports import print_summary, render, write_report
@@ -19,7 +21,6 @@ from malaprop.reports.entries import cheapest, entries, strongest
 from malaprop.reports.figures import Axis, compact
 from malaprop.reports.markup import Markup, tag
 from malaprop.reports.payload import payload
-from sample_records import outcome, sample
 
 HOSTILE = '</script><script>window.hacked=1</script><!-- "><img src=x onerror=window.hacked=1> {{data}} \u2028 \ud800'
 

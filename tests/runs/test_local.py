@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import toy
+from toy import attack_all, listed
+
 from malaprop.attacks.attack import Ending
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.errors import AssetError, SettingError
@@ -11,9 +14,6 @@ from malaprop.core.example import Example
 from malaprop.engine.service import Tally
 from malaprop.records.outcome import compare_key
 from malaprop.runs.local import outcome, run
-
-import toy
-from toy import attack_all, listed
 
 
 def test_outcomes_come_as_attacks_end_and_examples_are_read_by_the_shard(monkeypatch):

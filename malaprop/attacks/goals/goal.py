@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
-from malaprop.core.score import SLACK, Flags, Floats
+from malaprop.core.score import SLACK, Flags, Floats, winners
 
 
 class Goal(Protocol):
@@ -41,7 +41,7 @@ class Untargeted:
     needs = frozenset({Capability.SCORES})
 
     def wrong(self, answers: Floats, label: int) -> Flags:
-        return np.asarray(answers.argmax(1) != label)
+        return np.asarray(winners(answers) != label)
 
     def values(self, answers: Floats, label: int) -> Floats:
         return 1 - answers[:, label]
@@ -64,7 +64,7 @@ class Targeted:
     def wrong(self, answers: Floats, label: int) -> Flags:
         if self.target >= answers.shape[1]:
             raise SettingError(f"target {self.target} is not among the victim's {answers.shape[1]} labels")
-        return np.asarray((answers.argmax(1) != label) | (label == self.target))
+        return np.asarray((winners(answers) != label) | (label == self.target))
 
     def values(self, answers: Floats, label: int) -> Floats:  # noqa: ARG002
         return answers[:, self.target]
@@ -80,7 +80,7 @@ class LabelOnly:
     needs = frozenset({Capability.LABELS})
 
     def wrong(self, answers: Floats, label: int) -> Flags:
-        return np.asarray(answers.argmax(1) != label)
+        return np.asarray(winners(answers) != label)
 
     def values(self, answers: Floats, label: int) -> Floats:
         return self.reached(answers, label).astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
-from malaprop.core.score import Floats, best, ranked
+from malaprop.core.score import Floats, best, ranked, winner, winners
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
@@ -45,9 +45,9 @@ class LeaveOneOut:
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         values, answers = yield from _probe(trial, start, space.slots, 0)
         if self.shift:
-            new = answers.argmax(1)
+            new = winners(answers)
             rows = np.arange(len(new))
-            values = values + np.where(new != start.answer.argmax(), answers[rows, new] - start.answer[new], 0)
+            values = values + np.where(new != winner(start.answer), answers[rows, new] - start.answer[new], 0)
         return _sorted(space, values)
 
 

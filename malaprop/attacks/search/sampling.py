@@ -11,6 +11,7 @@ import numpy as np
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
+from malaprop.core.score import SLACK
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 
@@ -65,7 +66,7 @@ class Exhaustive:
                 left -= len(block)
                 (scored,) = yield from trial.score([Variants.between(start.text, block)])
                 (found,) = yield from trial.choose([scored], [start.value])
-                if found is not None and found.reached and (reached is None or found.value > reached.value):
+                if found is not None and found.reached and (reached is None or found.value > reached.value + SLACK):
                     reached = found
             if reached is not None:
                 return reached

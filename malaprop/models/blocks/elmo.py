@@ -1,0 +1,157 @@
+"""ELMo: words read as characters, in the light of the words before and after them (Peters et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+CHARS = 50  # characters of a word with its begin and end marks; the rest of a longer one is not read
+_BEGIN, _END, _MARK = 257, 258, 259  # 0 is padding, 1 to 256 are the bytes of UTF-8
+SYMBOLS = 260
+FILTERS = ((1, 32), (2, 64), (3, 128), (4, 128), (5, 128))
+MARK = (_BEGIN, _MARK, _END)  # stands before, after and between texts
+
+
+def spell(words: Sequence[str]) -> NDArray[np.int16]:
+    """The characters of words, [word, char]: their bytes between two marks, then padding; any word has a spelling."""
+    out = np.zeros((len(words), CHARS), np.int16)
+    for line, word in zip(out, words, strict=True):
+        data = word.encode("utf-8", "surrogatepass")[: CHARS - 2]
+        line[0], line[len(data) + 1] = _BEGIN, _END
+        line[1 : len(data) + 1] = np.frombuffer(data, np.uint8).astype(np.int16) + 1
+    return out
+
+
+class CharCNN(nn.Module):
+    """A word from its characters: convolutions of several widths, the maximum of each, highways, a projection.
+
+    Windows begin inside the word and read zeros behind it, so the padding of a spelling never matters.
+    """
+
+    def __init__(self, *, dim: int, char_dim: int, filters: Sequence[Sequence[int]], highways: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(SYMBOLS, char_dim, padding_idx=0)
+        self.convolutions = nn.ModuleList(nn.Conv1d(char_dim, count, width) for width, count in filters)
+        size = sum(count for _, count in filters)
+        self.highways = nn.ModuleList(nn.Linear(size, 2 * size) for _ in range(highways))
+        self.projection = nn.Linear(size, dim)
+        with torch.no_grad():
+            for layer in self.highways:
+                layer.bias[size:].fill_(-2.0)  # at first a highway carries its input through
+
+    def forward(self, chars: Int[Tensor, "word char"]) -> Float[Tensor, "word dim"]:
+        seen = self.embedding(chars).transpose(1, 2)
+        outside: Bool[Tensor, "word 1 char"] = (chars == 0)[:, None]
+        found = []
+        for convolution in self.convolutions:
+            reach = int(convolution.weight.shape[-1]) - 1
+            windows = convolution(functional.pad(seen, (0, reach)))
+            found.append(windows.masked_fill(outside, -torch.inf).amax(2).relu())
+        state = torch.cat(found, 1)
+        for layer in self.highways:
+            fresh, gate = layer(state).chunk(2, 1)
+            share = gate.sigmoid()
+            state = share * fresh.relu() + (1 - share) * state
+        word: Tensor = self.projection(state)
+        return word
+
+
+class Elmo(nn.Module):
+    """Two projected LSTM layers in each direction over words read as characters; the upper adds to the lower.
+
+    Gives three layers a word: the word alone (twice, to be as wide), the lower states and the upper ones, forward then
+    backward. Each row runs within its own length, between two marks, so neither padding nor neighbours matter. Differs
+    from the paper: one mark for begin and end, bytes for characters, no clipping of cells.
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: int = 256,
+        hidden: int = 1024,
+        char_dim: int = 16,
+        filters: Sequence[Sequence[int]] = FILTERS,
+        highways: int = 2,
+    ) -> None:
+        super().__init__()
+        self.dim = dim  # of each direction
+        self.chars = CharCNN(dim=dim, char_dim=char_dim, filters=filters, highways=highways)
+        self.ahead, self.back = (
+            nn.ModuleList(nn.LSTM(dim, hidden, batch_first=True, proj_size=dim) for _ in range(2)) for _ in range(2)
+        )
+        self.register_buffer("mark", torch.tensor([MARK]), persistent=False)
+
+    def train(self, mode: bool = True) -> Self:
+        """The LSTMs stay in training mode: they draw nothing, and cuDNN gives gradients in no other."""
+        super().train(mode)
+        for stack in (self.ahead, self.back):
+            stack.train(True)
+        return self
+
+    def embed(self, chars: Int[Tensor, "word char"]) -> Float[Tensor, "word dim"]:
+        """Words alone, from what `spell` gives; the vectors of a vocabulary need be made only once."""
+        vectors: Tensor = self.chars(chars)
+        return vectors
+
+    def read(
+        self, vectors: Float[Tensor, "batch token dim"], turned: Int[Tensor, "batch token"]
+    ) -> tuple[Float[Tensor, "batch token both"], Float[Tensor, "batch token both"]]:
+        """The lower and the upper states of rows as they are; `turned` has each row's positions in reverse."""
+        ahead = _stack(self.ahead, vectors)
+        back = [_pick(states, turned) for states in _stack(self.back, _pick(vectors, turned))]
+        lower, upper = (torch.cat(pair, 2) for pair in zip(ahead, back, strict=True))
+        return lower, upper
+
+    def layers(
+        self, vectors: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "layer batch token both"]:
+        """The three layers of rows whose words are embedded already; zeros behind the end of a row."""
+        rows, width, _ = vectors.shape
+        mark = self.embed(self.mark).to(vectors.dtype)
+        framed = torch.cat([mark.expand(rows, 1, -1), vectors, vectors.new_zeros(rows, 1, self.dim)], 1)
+        place = torch.arange(width + 2, device=vectors.device).expand(rows, -1)
+        last = lengths.to(vectors.device)[:, None] + 1
+        framed = torch.where((place == last)[..., None], mark, framed)
+        lower, upper = self.read(framed, torch.where(place <= last, last - place, place))
+        out = torch.stack([torch.cat([framed, framed], 2), lower, upper])[:, :, 1:-1]
+        return out.masked_fill((place[:, 1:-1] >= last)[..., None], 0.0)
+
+    def forward(
+        self, chars: Int[Tensor, "batch token char"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "layer batch token both"]:
+        """The three layers of rows of spelled words."""
+        vectors = self.embed(chars.flatten(0, 1)) if chars.numel() else chars.new_zeros(0, self.dim, dtype=torch.float)
+        return self.layers(vectors.view(*chars.shape[:2], self.dim), lengths)
+
+
+def _pick(
+    states: Float[Tensor, "batch token dim"], places: Int[Tensor, "batch token"]
+) -> Float[Tensor, "batch token dim"]:
+    return states.gather(1, places[..., None].expand(-1, -1, states.shape[2]))
+
+
+def _stack(layers: nn.ModuleList, vectors: Float[Tensor, "batch token dim"]) -> list[Float[Tensor, "batch token dim"]]:
+    """The states of each layer. Always in 32 bits: autocast would run cuDNN's LSTM in fp16, whose gradients vanish."""
+    with torch.autocast(vectors.device.type, enabled=False):
+        lower = layers[0](vectors.float())[0]
+        return [lower, lower + layers[1](lower)[0]]
+
+
+class ScalarMix(nn.Module):
+    """One vector a word from several layers: gamma times their mean by learned weights."""
+
+    def __init__(self, layers: int = 3) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(layers))
+        self.gamma = nn.Parameter(torch.ones(()))
+
+    def forward(self, layers: Float[Tensor, "layer batch token dim"]) -> Float[Tensor, "batch token dim"]:
+        shares = self.weights.softmax(0).to(layers.dtype)
+        return self.gamma * torch.einsum("l,lbtd->btd", shares, layers)

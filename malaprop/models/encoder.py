@@ -1,0 +1,74 @@
+"""SentenceEncoder: sentences as unit vectors, near where the meaning is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+
+from malaprop.core.errors import AssetError
+from malaprop.core.score import Floats
+from malaprop.models import checkpoint
+from malaprop.models.batches import Bounds, batches, bounds_for
+from malaprop.models.quiet import quietly
+from malaprop.models.wordpieces import WordPieces
+
+LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
+
+
+class SentenceEncoder:
+    """A BERT encoder, the mean of its last states over the tokens of a text, scaled to length one."""
+
+    def __init__(self, folder: Path, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
+        try:
+            from transformers import BertModel
+        except ImportError:
+            raise AssetError("sentence similarity needs the transformers library; install malaprop[hf]") from None
+        self.device = torch.device(device)
+        self.pieces = WordPieces.load(folder / "tokenizer.json")
+        with quietly():
+            model: Any = BertModel.from_pretrained(
+                folder, add_pooling_layer=False, dtype=torch.float32, local_files_only=True
+            )
+        self.model = model.eval().to(self.device)
+        self.limit = min(LIMIT, int(model.config.max_position_embeddings))
+        self.dim = int(model.config.hidden_size)
+        self.bounds = bounds
+        self.fingerprint = checkpoint.fingerprint(folder)
+
+    @torch.inference_mode()
+    def encode(self, strings: Sequence[str]) -> Floats:
+        """Unit vectors [string, dim]; the product of two is their cosine."""
+        if not strings:
+            return np.empty((0, self.dim), np.float32)
+        rows = self.pieces.rows([(string,) for string in strings], self.limit)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        out = np.empty((len(rows), self.dim), np.float32)
+        for part in batches(lengths, self.bounds or bounds_for(self.device, rows=32)):
+            out[part] = self._mean([rows[i] for i in part.tolist()]).cpu().numpy()
+        return out
+
+    def _mean(self, rows: list[list[int]]) -> Float[Tensor, "batch dim"]:
+        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        inside = np.zeros_like(ids)
+        for at, row in enumerate(rows):
+            ids[at, : len(row)] = row
+            inside[at, : len(row)] = 1
+        mask = torch.from_numpy(inside).to(self.device)
+        padded = None if inside.all() else mask
+        states = self.model(input_ids=torch.from_numpy(ids).to(self.device), attention_mask=padded).last_hidden_state
+        mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return functional.normalize(mean, dim=1)
+
+
+def open_encoder(*, device: str = "cpu") -> SentenceEncoder:
+    """The packaged encoder, MiniLM."""
+    from malaprop.assets import store
+
+    return SentenceEncoder(store.locate("minilm"), device=device)

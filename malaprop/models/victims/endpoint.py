@@ -1,0 +1,281 @@
+"""Endpoint: JSON over POST with kept connections, time-outs, retries, and a key that nothing shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+from collections import deque
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead, responses
+from random import uniform
+from socket import gaierror
+from time import monotonic, sleep
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
+from weakref import finalize
+
+from malaprop.core.errors import SettingError, VictimError
+
+KEY_ENV = "MALAPROP_KEY"
+_SECRET = re.compile(r"(?:^|[_-])(?:api)?(?:key|token|secret|pass(?:word|wd)?|pwd|sig|signature|auth|code)$", re.I)
+_REDIRECTS = (301, 302, 307, 308)
+_HOPS = 3
+_LARGEST = 1 << 26  # bytes of an answer
+_LONGEST = 60.0  # seconds that a pause may last, whatever the server wishes
+_PATIENCE = 16  # calls in a row that may fail for good; finding one bad text in 256 takes ten
+_REST = 30.0  # seconds without a call after that
+_HINTS = {
+    401: "put the key into the environment variable {key}",
+    403: "check that the key in the environment variable {key} may use this address",
+    404: "check the path of the address",
+    405: "the path must take POST",
+    413: "lower `batch`",
+}
+
+
+class RefusedError(VictimError):
+    """The server answered with a status that is no success."""
+
+    def __init__(self, reason: str, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class _Again(Exception):  # noqa: N818 - a reason to try again
+    """What went wrong this time may go well the next; `wait` is the least pause, in seconds.
+
+    Without a status the server was not reached at all.
+    """
+
+    def __init__(self, reason: str, status: int | None = None, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.status, self.wait = status, wait
+
+
+def split_address(url: str, key_env: str = KEY_ENV) -> SplitResult:
+    """The parts of an address that holds no secret: it is written into records, so one that does is refused."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise SettingError("the victim's address has no valid host or port; write http://host:port/path") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise SettingError(f"a victim's address is written http://host:port/path, got {parts.scheme or 'none'}://...")
+    if parts.username is not None or parts.password is not None:
+        raise SettingError(f"the victim's address holds a user or password; put the key into {key_env} instead")
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if _SECRET.search(name):
+            raise SettingError(f"the victim's address holds a secret ({name}=); put the key into {key_env} instead")
+    return parts
+
+
+def in_line(data: bytes, most: int = 120) -> str:
+    """The beginning of an answer as a message can show it: its title where it is HTML."""
+    text = data[:4096].decode("utf-8", "replace")
+    if is_html(data):
+        title = re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S)
+        text = title[1] if title else ""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return shown if len(shown) <= most else shown[: most - 3] + "..."
+
+
+def is_html(data: bytes) -> bool:
+    return data[:512].lstrip()[:1] == b"<"
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False, kw_only=True)
+class Endpoint:
+    """One address that takes POST; any number of threads may call it.
+
+    Tried again, after a pause that doubles and is drawn a little shorter or longer: refused and lost connections,
+    time-outs, and status 408, 425, 429 and 5xx. A pause changes times alone, never an answer. Once a call could not
+    reach the server at all, the next ones try once until one succeeds; after 16 failures in a row it is left alone for
+    30 seconds at a time. Redirects are followed on the same host alone, so the key goes nowhere else.
+    """
+
+    url: str
+    timeout: float = 30.0
+    retries: int = 4
+    pause: float = 0.5
+    key_env: str = KEY_ENV
+    shown: str = field(init=False)
+    _parts: SplitResult = field(init=False, repr=False)
+    _idle: deque[HTTPConnection] = field(default_factory=deque, init=False, repr=False)
+    _lost: int = field(default=0, init=False, repr=False)  # calls in a row that failed for good
+    _last: tuple[float, str] = field(default=(0.0, ""), init=False, repr=False)
+    _out_of_reach: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.timeout <= 0 or self.retries < 0 or self.pause < 0:
+            raise SettingError(
+                f"timeout must be over 0, retries and pause at least 0, got {self.timeout:g}, {self.retries} and "
+                f"{self.pause:g}"
+            )
+        self._parts = split_address(self.url, self.key_env)
+        self.shown = self._parts._replace(fragment="").geturl()
+        finalize(self, _let_go, self._idle)
+
+    @property
+    def exposed(self) -> bool:
+        """Whether a key would travel over the net unencrypted."""
+        here = self._parts.hostname in ("localhost", "::1") or str(self._parts.hostname).startswith("127.")
+        return self._parts.scheme == "http" and not here and bool(os.environ.get(self.key_env, "").strip())
+
+    def key(self) -> str:
+        """The key, read anew for each call; empty where the usual variable is not set."""
+        key = os.environ.get(self.key_env, "").strip()
+        if not key and self.key_env != KEY_ENV:
+            raise SettingError(f"the environment variable {self.key_env} should hold the key, but is not set")
+        if not (key.isascii() and key.isprintable()):
+            raise SettingError(f"the environment variable {self.key_env} holds characters that no key can have")
+        return key
+
+    def post(self, value: Any) -> Any:
+        """What the server answers, read as JSON."""
+        body, key = json.dumps(value).encode(), self.key()
+        since, reason = self._last
+        if self._lost >= _PATIENCE and monotonic() - since < _REST:
+            raise VictimError(f"{reason}; left alone for a while after {self._lost} failures in a row")
+        for attempt in range(self.retries + 1):
+            try:
+                answer = self._judged(*self._send(body, key), key)
+            except _Again as again:
+                if attempt == self.retries or (self._out_of_reach and again.status is None):
+                    raise self._given_up(again, attempt + 1) from None
+                doubled = self.pause * 2**attempt * uniform(0.75, 1.25)
+                sleep(min(_LONGEST, max(again.wait, doubled)))
+            except VictimError:  # it answers, if badly
+                self._lost, self._out_of_reach = 0, False
+                raise
+            else:
+                self._lost, self._out_of_reach = 0, False
+                return answer
+        raise AssertionError("the last attempt returns or raises")
+
+    def _given_up(self, again: _Again, attempts: int) -> VictimError:
+        reason = f"{self.shown} {again} ({attempts} attempt{'s' * (attempts > 1)})"
+        self._lost += 1
+        self._last = monotonic(), reason
+        self._out_of_reach = again.status is None
+        return VictimError(reason) if again.status is None else RefusedError(reason, again.status)
+
+    def _send(self, body: bytes, key: str) -> tuple[int, str, bytes]:
+        """Status, Retry-After and body of the answer."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "malaprop"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        parts = self._parts
+        for _ in range(_HOPS):
+            target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{parts.query}" if parts.query else "")
+            status, response, data = self._exchange(target, body, headers)
+            location = response.getheader("Location")
+            if status not in _REDIRECTS or location is None:
+                return status, response.getheader("Retry-After", ""), data
+            parts = self._followed(parts, location, status)
+        raise VictimError(f"{self.shown} redirects more than {_HOPS} times; give the address it should end at")
+
+    def _followed(self, here: SplitResult, location: str, status: int) -> SplitResult:
+        there = urlsplit(urljoin(here.geturl(), location))
+        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+            host = there.hostname or "nowhere"
+            raise VictimError(
+                f"{self.shown} answered {status} and redirects to another place ({there.scheme}://{host}), which is "
+                "not followed; give that address if you trust it"
+            )
+        return there
+
+    def _exchange(self, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, HTTPResponse, bytes]:
+        if (kept := self._taken()) is not None:
+            try:
+                return self._on(kept, target, body, headers)
+            except (ConnectionError, HTTPException):
+                pass  # the server had closed it meanwhile, which is no fault of this call
+        try:
+            return self._on(self._opened(), target, body, headers)
+        except (ConnectionError, HTTPException):
+            raise _Again("closes the connection without an answer") from None
+
+    def _on(
+        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, HTTPResponse, bytes]:
+        done = False
+        try:
+            line.request("POST", target, body, headers)
+            response = line.getresponse()
+            data = self._read(response)
+            done = not response.will_close
+            return response.status, response, data
+        except TimeoutError:
+            raise _Again(f"did not answer within {self.timeout:g} s") from None
+        except ConnectionRefusedError:
+            raise _Again("refuses connections; start the server or check the address") from None
+        except gaierror:
+            raise _Again(f"cannot be found: no host is called {self._parts.hostname}") from None
+        except ssl.SSLError as error:
+            reason = getattr(error, "verify_message", "") or error.reason or "unknown reason"
+            raise VictimError(f"{self.shown} cannot be reached over TLS: {reason}") from None
+        except (ConnectionError, HTTPException):
+            raise
+        except OSError as error:
+            raise _Again(f"cannot be reached: {error.strerror or error}") from None
+        finally:
+            if done:
+                self._idle.append(line)
+            else:
+                line.close()
+
+    def _taken(self) -> HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _opened(self) -> HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            return HTTPSConnection(host, port, timeout=self.timeout, context=ssl.create_default_context())
+        return HTTPConnection(host, port, timeout=self.timeout)
+
+    def _read(self, response: HTTPResponse) -> bytes:
+        """The whole body; a server that sends it drop by drop must be done in time too."""
+        end, parts, size = monotonic() + self.timeout, [], 0
+        while part := response.read1(1 << 16):
+            parts.append(part)
+            size += len(part)
+            if monotonic() > end:
+                raise TimeoutError
+            if size > _LARGEST:
+                raise VictimError(f"{self.shown} answered with over {_LARGEST >> 20} MiB; expected scores alone")
+        if response.length:
+            raise IncompleteRead(b"", response.length)
+        response.close()  # read1 leaves it open at its end, and the connection would take no other request
+        return b"".join(parts)
+
+    def _judged(self, status: int, wish: str, data: bytes, key: str) -> Any:
+        said = in_line(data)
+        said = said.replace(key, "...") if key else said
+        if not 200 <= status < 300:
+            line = f"answered {status} {responses.get(status, '')}".rstrip() + (f" ({said})" if said else "")
+            if status in (408, 425, 429) or status >= 500:
+                raise _Again(line, status, float(wish) if wish.isdecimal() else 0.0)
+            hint = _HINTS.get(status, "check what the server expects").format(key=self.key_env)
+            raise RefusedError(f"{self.shown} {line}; {hint}", status)
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            kind = "HTML" if is_html(data) else "what is not JSON" if data.strip() else "an empty body"
+            raise VictimError(
+                f"{self.shown} answered with {kind}{f' ({said})' if said else ''}; expected JSON such as "
+                '{"scores": [[0.1, 0.9]]}'
+            ) from None
+
+    def close(self) -> None:
+        """Lets the kept connections go; the next call opens new ones."""
+        _let_go(self._idle)
+
+
+def _let_go(idle: deque[HTTPConnection]) -> None:
+    while idle:
+        idle.pop().close()

@@ -1,0 +1,149 @@
+"""Ensemble: the mean of several victims, asked as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import Fields, Victim
+
+PREFIX = "ensemble:"
+_FLOOR = 1e-12  # a member that rules a label out must not outvote all others for good
+_SCORED = frozenset({Capability.LABELS, Capability.SCORES})
+
+
+def log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    shifted = logits - logits.max(1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)))
+
+
+def log_probabilities(scores: Floats) -> NDArray[np.float64]:
+    """Log-probabilities [text, label] of a victim's answers.
+
+    A row without a negative that sums to one holds probabilities; any other holds scores, which a softmax makes ones.
+    """
+    wide = scores.astype(np.float64)
+    given = (wide >= 0).all(1) & (np.abs(wide.sum(1) - 1) <= 1e-3)
+    return np.where(given[:, None], np.log(np.maximum(wide, _FLOOR)), log_softmax(wide))
+
+
+class _Joint:
+    """The classes of all members as one: equal only where every member's are. Grows with its table."""
+
+    def __init__(self) -> None:
+        self.known = np.zeros(0, np.int64)
+        self._numbers: dict[tuple[int, ...], int] = {}
+
+    def grow(self, columns: Sequence[Ints]) -> Ints:
+        old, new = len(self.known), min(map(len, columns))
+        if new > old:
+            rows = zip(*(column[old:new].tolist() for column in columns), strict=True)
+            fresh = [self._numbers.setdefault(row, len(self._numbers)) for row in rows]
+            self.known = np.concatenate([self.known, np.asarray(fresh, np.int64)])
+        return self.known
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Ensemble:
+    """Mean over members of equal labels; each is asked by its own road on the same pool.
+
+    how="logits" averages log-probabilities and takes a softmax. Logits differ from log-probabilities by a number that
+    is the same for all labels of a text, which the softmax takes out: so this is the mean of logits where members have
+    logits, and the geometric mean of probabilities, made to sum to one, where only those are known. how="probabilities"
+    averages probabilities. Offers what all members offer, of labels and scores; it has no gradients of its own.
+    """
+
+    members: tuple[Victim, ...]
+    how: Literal["logits", "probabilities"] = "logits"
+    _joint: WeakKeyDictionary[Words, _Joint] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise SettingError("an ensemble needs at least one member, got none")
+        if self.how not in ("logits", "probabilities"):
+            raise SettingError(f"an ensemble's mean is of 'logits' or 'probabilities', got {self.how!r}")
+        for member in self.members:
+            if Capability.SCORES not in member.offers:
+                raise VictimError(f"an ensemble needs scores of every member, and {member.name} gives labels alone")
+        self._same_labels([member.labels for member in self.members])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.members, self.how)
+
+    @property
+    def name(self) -> str:
+        return PREFIX + "+".join(member.name for member in self.members)
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        return _SCORED.intersection(*(member.offers for member in self.members))
+
+    @property
+    def labels(self) -> int | None:
+        return next((m.labels for m in self.members if m.labels is not None), None)
+
+    @property
+    def fingerprint(self) -> str:
+        marks = [member.fingerprint for member in self.members]
+        whole = "\x1f".join(("ensemble", self.how, *marks))
+        return blake2b(whole.encode(), digest_size=8).hexdigest() if all(marks) else ""
+
+    @property
+    def unknown(self) -> str:
+        """The first member's."""
+        return self.members[0].unknown
+
+    def classes(self, table: Words) -> Ints | None:
+        found = [member.classes(table) for member in self.members]
+        columns = [column for column in found if column is not None]
+        if len(columns) < len(found):
+            return None
+        return self._joint.setdefault(table, _Joint()).grow(columns)
+
+    def begin(self, pool: Pool, wanted: Ints) -> list[Any]:
+        return [member.begin(pool, wanted) for member in self.members]
+
+    def finish(self, begun: list[Any]) -> Floats:
+        return self._mean([member.finish(one) for member, one in zip(self.members, begun, strict=True)])
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        return self._mean([member.predict(texts) for member in self.members])
+
+    def _same_labels(self, counts: Sequence[int | None]) -> None:
+        known = {count for count in counts if count is not None}
+        if len(known) > 1:
+            each = ", ".join(f"{m.name} {n or '?'}" for m, n in zip(self.members, counts, strict=True))
+            raise VictimError(
+                f"the members of an ensemble must have the same labels, got {each}; leave out the odd one"
+            )
+
+    def _mean(self, answers: Sequence[Floats]) -> Floats:
+        if not len(answers[0]):
+            return np.empty((0, self.labels or 0), np.float32)
+        self._same_labels([answer.shape[1] for answer in answers])
+        logs = np.stack([log_probabilities(answer) for answer in answers])
+        mean = np.exp(logs).mean(0) if self.how == "probabilities" else np.exp(log_softmax(logs.mean(0)))
+        return np.asarray(mean, np.float32)
+
+
+def _made(members: tuple[Victim, ...], how: Literal["logits", "probabilities"]) -> Ensemble:
+    return Ensemble(members=members, how=how)
+
+
+def member_specs(spec: str) -> list[str]:
+    """The members named in `ensemble:A+B+C`."""
+    names = [name.strip() for name in spec.removeprefix(PREFIX).split("+")]
+    if not all(names):
+        raise SettingError(f"an ensemble is written ensemble:A+B+C, got {spec!r}")
+    return names

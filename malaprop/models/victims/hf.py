@@ -1,0 +1,128 @@
+"""Classifiers of the transformers library: a folder, a hub name, or a loaded model with its tokenizer."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from malaprop.assets.folders import offline
+from malaprop.core.errors import VictimError
+from malaprop.models import checkpoint
+from malaprop.models.pieces import at_breaks
+from malaprop.models.quiet import quietly
+from malaprop.models.scorers.bert import BertScorer, readable
+from malaprop.models.scorers.plain import attended
+from malaprop.models.victims.strings import StringVictim
+from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.wordpieces import WordPieces
+
+MOST = 4_096  # tokens, for models that state no limit
+
+
+def load_transformers(
+    source: str | Path, *, device: str = "cpu", name: str | None = None
+) -> TokenVictim | StringVictim:
+    """A sequence classifier from a local folder or a hub name; no code that comes with it is run."""
+    local = isinstance(source, Path)
+    try:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        raise VictimError(f"{source} needs the transformers library; install malaprop[hf]") from None
+    options = {"trust_remote_code": False, "local_files_only": local or offline()}
+    try:
+        with quietly():
+            model, report = AutoModelForSequenceClassification.from_pretrained(
+                source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+            )
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+    except Exception as error:  # noqa: BLE001 - the library and the hub's client raise errors of many kinds
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise VictimError(f"{source} cannot be loaded as a transformers classifier: {reason}") from None
+    if missing := sorted(report["missing_keys"]):
+        raise VictimError(
+            f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
+            "fine-tune it first, or name a model for sequence classification"
+        )
+    folder = Path(source)
+    return wrap_transformers(
+        model,
+        tokenizer,
+        device=device,
+        name=name or folder.name,
+        limit=checkpoint.read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
+        fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
+    )
+
+
+def wrap_transformers(
+    model: Any,
+    tokenizer: Any,
+    *,
+    device: str = "cpu",
+    name: str | None = None,
+    limit: int | None = None,
+    fingerprint: str = "",
+) -> TokenVictim | StringVictim:
+    """A loaded classifier. BERT goes the fast road; any other reads whole rows, padded and masked."""
+    labels = int(getattr(model.config, "num_labels", 0))
+    if labels < 2:
+        raise VictimError(f"{name or type(model).__name__} scores {labels} label; expected a classifier of two or more")
+    name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
+    model = model.eval().to(device)
+    most = min(limit or MOST, _limit(model, tokenizer))
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        return _by_strings(model, tokenizer, device, name, most, fingerprint)
+    pieces = WordPieces.of(tokenizer.backend_tokenizer)
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(model.config, "pad_token_id", None)
+    separator = pieces.between[0] if pieces.between and _has_segments(model) else None
+    return TokenVictim(
+        name=name,
+        cut=at_breaks(pieces.pieces, pieces.between),
+        forward=attended(model, separator=separator),
+        scorer=BertScorer(model=model, separator=separator) if readable(model) else None,
+        labels=labels,
+        limit=most,
+        head=pieces.head,
+        tail=pieces.tail,
+        pad=pad or 0,
+        masks=pad is not None,
+        fingerprint=fingerprint,
+        unknown=tokenizer.unk_token or "[UNK]",
+        device=device,
+    )
+
+
+def _by_strings(model: Any, tokenizer: Any, device: str, name: str, limit: int, fingerprint: str) -> StringVictim:
+    """For tokenizers written in Python, which only read whole texts."""
+
+    @torch.inference_mode()
+    def scores(*columns: list[str]) -> torch.Tensor:
+        rows = tokenizer(*columns, padding=True, truncation=True, max_length=limit, return_tensors="pt").to(device)
+        probabilities: torch.Tensor = model(**rows).logits.float().softmax(-1)
+        return probabilities
+
+    return StringVictim(
+        call=scores,
+        name=name,
+        pairs="columns",
+        labels=int(model.config.num_labels),
+        fingerprint=fingerprint,
+        unknown=tokenizer.unk_token or "[UNK]",
+    )
+
+
+def _has_segments(model: Any) -> bool:
+    takes = "token_type_ids" in inspect.signature(model.forward).parameters
+    return takes and int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
+
+
+def _limit(model: Any, tokenizer: Any) -> int:
+    """The smaller of what the tokenizer states and what the model has places for."""
+    stated = int(tokenizer.model_max_length) if tokenizer.model_max_length else MOST
+    places = int(getattr(model.config, "max_position_embeddings", 0) or MOST)
+    if "roberta" in type(model).__name__.lower():  # its places begin behind the padding's number
+        places -= int(model.config.pad_token_id) + 1
+    return min(stated, places, MOST)

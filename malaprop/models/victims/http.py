@@ -1,0 +1,192 @@
+"""HttpVictim: a model behind an address, asked with JSON over POST. The protocol is in docs/victims.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import Fields
+from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
+from malaprop.models.victims.strings import StringVictim
+
+_KEPT = 1 << 16  # answers of rounds that failed elsewhere
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class HttpVictim:
+    """Scores texts at an address, `batch` in a request and `concurrency` requests at a time.
+
+    Answers come back in the order asked, whichever request ends first. When one request of a round fails, the others'
+    answers are kept, so that finding the text at fault asks nothing twice that was answered. `order` names the labels
+    where the server answers with names: without it they are sorted, by number if they end in one (LABEL_2 before
+    LABEL_10), else by name. `version` is yours: change it when the model behind the address changes.
+    """
+
+    url: str
+    batch: int = 32
+    concurrency: int = 4
+    timeout: float = 30.0  # seconds
+    retries: int = 4
+    pause: float = 0.5  # seconds before the first retry; doubles
+    key_env: str = KEY_ENV  # the environment variable that holds the key
+    send_as: str = "texts"  # the name of the list in the request; Hugging Face servers want "inputs"
+    order: tuple[str, ...] = ()
+    version: str = ""
+    unknown: str = "[UNK]"
+    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
+    say: Callable[[str], None] | None = field(default=None, repr=False)
+    notes: list[str] = field(default_factory=list, init=False, repr=False)
+    name: str = field(init=False, repr=False)
+    fingerprint: str = field(init=False, repr=False)
+    _endpoint: Endpoint = field(init=False, repr=False)
+    _one: StringVictim = field(init=False, repr=False)  # one request
+    _all: StringVictim = field(init=False, repr=False)  # a round
+    _names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels seen, in order
+    _kept: dict[Fields, Floats] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.concurrency < 1:
+            raise SettingError(f"batch and concurrency must be at least 1, got {self.batch} and {self.concurrency}")
+        self._endpoint = Endpoint(
+            url=self.url, timeout=self.timeout, retries=self.retries, pause=self.pause, key_env=self.key_env
+        )
+        self.name, self._names = self._endpoint.shown, tuple(self.order)
+        whole = "\x1f".join(("http", self.name, self.version, *self.order))
+        self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
+        self._one = StringVictim(call=self._request, name=self.name, batch=self.batch, say=self.say, notes=self.notes)
+        self._all = StringVictim(call=partial(self._spread, keep=True), name=self.name, batch=1 << 62, notes=[])
+        if self._endpoint.exposed:
+            self._one._note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Settings alone travel to another process: connections and answers do not."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init and f.name != "say"}
+        return partial(HttpVictim, **given), ()
+
+    @property
+    def labels(self) -> int | None:
+        return self._one.labels
+
+    def classes(self, table: Words) -> Ints | None:
+        return self._all.classes(table)
+
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        return self._all.begin(pool, wanted)
+
+    def finish(self, begun: Floats) -> Floats:
+        return self._all.finish(begun)
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        if not texts:
+            return np.empty((0, self.labels or 0), np.float32)
+        return self._spread(texts)
+
+    def probe(self) -> None:
+        """One request with one word: raises, with the reason, if nothing there can answer. Its answer is not judged."""
+        try:
+            self._endpoint.post({self.send_as: ["a"]})
+        except RefusedError as refused:
+            if refused.status not in (400, 422, 500):  # which it may answer because it wants pairs
+                raise
+
+    def close(self) -> None:
+        self._endpoint.close()
+
+    def _request(self, texts: Sequence[str] | Sequence[Fields]) -> Any:
+        whole = [text if isinstance(text, str) else list(text) for text in texts]
+        return self._rows(self._endpoint.post({self.send_as: whole}), len(whole))
+
+    def _spread(self, texts: Sequence[str] | Sequence[Fields], keep: bool = False) -> Floats:
+        """The scores of all texts. With `keep`, answers survive the failure of another request of the same round."""
+        whole: list[Fields] = [(text,) if isinstance(text, str) else text for text in texts]
+        known = {text: self._kept[text] for text in whole if text in self._kept} if keep else {}
+        left = [text for text in whole if text not in known]
+        chunks = [left[a : a + self.batch] for a in range(0, len(left), self.batch)]
+        jobs = self._sent(chunks)
+        failed = next((error for job in jobs if (error := job.exception()) is not None), None)
+        if failed is not None:
+            if keep:
+                for chunk, job in zip(chunks, jobs, strict=False):
+                    if job.exception() is None:
+                        self._keep(dict(zip(chunk, job.result(), strict=True)))
+            raise failed
+        fresh = [job.result() for job in jobs]
+        if not known:
+            return np.concatenate(fresh)
+        known.update(zip(left, np.concatenate(fresh), strict=True) if fresh else ())
+        return np.stack([known[text] for text in whole])
+
+    def _sent(self, chunks: Sequence[Sequence[Fields]]) -> list[Future[Floats]]:
+        """One ended future a chunk. Before anything was ever answered the first goes alone: all may be in vain."""
+        jobs: list[Future[Floats]] = []
+        with ThreadPoolExecutor(min(self.concurrency, max(1, len(chunks)))) as crew:
+            try:
+                for chunk in chunks:
+                    jobs.append(crew.submit(self._one.predict, chunk))
+                    if self.labels is None and jobs[0].exception() is not None:
+                        return jobs
+                for job in jobs:
+                    job.exception()
+            except BaseException:  # stopped by the user: what has not begun does not begin
+                crew.shutdown(wait=False, cancel_futures=True)
+                raise
+        return jobs
+
+    def _keep(self, known: Mapping[Fields, Floats]) -> None:
+        self._kept.update(known)
+        while len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+
+    def _rows(self, answer: Any, count: int) -> Any:
+        """A table of scores from any of the answers that the protocol knows; checked further by StringVictim."""
+        if isinstance(answer, Mapping):
+            if "scores" not in answer:
+                said = " ".join(str(answer.get("error", "")).split())[:120]
+                what = f"an error ({said})" if said else f"the keys {', '.join(map(str, answer))[:80] or 'none'}"
+                raise VictimError(f'{self.name} answered with {what}; expected {{"scores": [[0.1, 0.9], ...]}}')
+            answer = answer["scores"]
+        if isinstance(answer, list) and answer and isinstance(answer[0], Mapping):
+            if count > 1 or len(answer) == 1:
+                raise VictimError(
+                    f"{self.name} answered with one label a text; expected the scores of all (top_k=None)"
+                )
+            answer = [answer]
+        if isinstance(answer, list) and any(
+            isinstance(row, list) and row and isinstance(row[0], Mapping) for row in answer
+        ):
+            return [self._ordered(row) for row in answer]
+        return answer
+
+    def _ordered(self, row: Any) -> list[Any]:
+        """Scores of named labels in the order of the labels."""
+        try:
+            scores = {str(entry["label"]): entry["score"] for entry in row}
+        except (TypeError, KeyError):
+            raise VictimError(f'{self.name} answered with entries other than {{"label": ..., "score": ...}}') from None
+        if not self._names:
+            self._names = tuple(sorted(scores, key=_place))
+        if set(scores) != set(self._names) or len(scores) != len(row):
+            found = ", ".join(sorted(scores, key=_place))[:100]
+            raise VictimError(
+                f"{self.name} answered with the labels {found}; expected {', '.join(self._names)[:100]} for every text"
+            )
+        return [scores[name] for name in self._names]
+
+
+def _place(label: str) -> tuple[str, int, str]:
+    """Where a label is sorted: LABEL_2 before LABEL_10, other names by name."""
+    numbered = _NUMBERED.fullmatch(label)
+    return (numbered[1], int(numbered[2]), "") if numbered else (label.casefold(), -1, label)

@@ -1,0 +1,219 @@
+"""Victims by what a user types, or from a Python object."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError, VictimError, plain
+from malaprop.core.victim import Victim
+from malaprop.models import zoo
+from malaprop.models.splits import Read
+
+_REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".onnx")
+_METHODS = ("classes", "begin", "finish", "predict", "name", "offers")
+
+
+def load(
+    spec: str | os.PathLike[str],
+    *,
+    device: str = "cpu",
+    data: str = "mr",
+    read: Read | None = None,
+    seed: int = 0,
+    quiet: bool = False,
+) -> Victim:
+    """A victim by folder, zoo name, `module:attribute`, `.skops` file, Hugging Face folder or hub name.
+
+    A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`).
+    """
+    name = os.fspath(spec)
+    if re.match(r"https?://", name):
+        raise VictimError(
+            f"{name}: victims behind a URL are not there yet; give module:attribute with a function that asks it"
+        )
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _folder(path, device)
+    if path.is_file() or path.suffix.lower() == ".skops":
+        return _file(path)
+    if zoo.is_name(name):
+        return _zoo(name, device=device, data=data, read=read, seed=seed, quiet=quiet)
+    if _REFERENCE.fullmatch(name) and not name.startswith("hub:"):
+        return wrap(resolve(name), name=name, device=device)
+    if name.startswith("hub:") or (_HUB.fullmatch(name) and not name.startswith(".")):
+        from malaprop.models.victims.hf import load_transformers
+
+        return load_transformers(name.removeprefix("hub:"), device=device)
+    if os.sep in name or name.startswith((".", "~")):
+        raise VictimError(
+            f"no such folder or file: {name}; expected a folder written by malaprop train or by transformers"
+        )
+    raise VictimError(
+        f"{unknown('model', name, zoo.names())}; or give a folder, module:attribute, a .skops file or hub:NAME"
+    )
+
+
+def _folder(path: Path, device: str) -> Victim:
+    from malaprop.models import checkpoint
+
+    if checkpoint.is_checkpoint(path):
+        spec = checkpoint.read_card(path).zoo
+        if spec.encoder != zoo.FINE_TUNED:
+            from malaprop.models.victims.zoo import zoo_victim
+
+            return zoo_victim(path, device=device)
+        from malaprop.models.victims.hf import load_transformers
+
+        return load_transformers(path, device=device, name=spec.name)
+    if (path / "config.json").is_file():
+        from malaprop.models.victims.hf import load_transformers
+
+        return load_transformers(path, device=device)
+    raise VictimError(
+        f"{path} is no model: it holds neither model.json (malaprop train) nor config.json (transformers)"
+    )
+
+
+def _file(path: Path) -> Victim:
+    from malaprop.models.victims.sklearn import REFUSED, load_skops, refuse_pickle
+
+    suffix = path.suffix.lower()
+    if suffix in REFUSED:
+        raise refuse_pickle(path)
+    if not path.is_file():
+        raise VictimError(f"no such file: {path}")
+    if suffix == ".skops":
+        return load_skops(path)
+    if suffix in _WEIGHTS:
+        raise VictimError(f"{path} holds weights alone; give the folder with its configuration and tokenizer")
+    raise VictimError(
+        f"{path} is no victim; expected a folder, a .skops file, a zoo name, module:attribute or hub:NAME"
+    )
+
+
+def _zoo(name: str, *, device: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
+    from malaprop.models.trained import trained
+
+    if read is None:
+        raise SettingError(f"{name} may have to be trained first; pass read=malaprop.data.load")
+    return _folder(trained(name, data, read=read, seed=seed, device=device, quiet=quiet), device)
+
+
+def resolve(reference: str) -> Any:
+    """What `module:attribute` names, imported with the working folder first on the path, as `python -m` has it."""
+    module, _, attribute = reference.partition(":")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
+            raise VictimError(f"no module is called {module!r} in {here} or among the installed ones") from None
+        raise VictimError(f"{module} cannot be imported: {plain(error)}") from error
+    except Exception as error:
+        raise VictimError(f"{module} cannot be imported: {plain(error)[:300]}") from error
+    finally:
+        sys.path.remove(here)
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise VictimError(str(unknown(f"attribute of {module}", part, _public(found)))) from None
+    return found
+
+
+def _public(thing: Any) -> list[str]:
+    return [name for name in dir(thing) if not name.startswith("_")]
+
+
+def wrap(
+    thing: Any,
+    tokenizer: Any = None,
+    *,
+    name: str | None = None,
+    device: str = "cpu",
+    read: Read | None = None,
+    say: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Victim:
+    """A victim of a function, a scikit-learn pipeline, a transformers model or pipeline, or a torch module.
+
+    A name or path is loaded; a victim is given back as it is. `options` go to the victim that is made: `batch`, `pairs`
+    and `labels` for a function, `masks`, `limit` and `pad` for a torch module.
+    """
+    if isinstance(thing, (str, os.PathLike)):
+        return load(thing, device=device, read=read, **options)
+    if inspect.isclass(thing):
+        raise VictimError(f"{name or thing.__name__} is a class; give an instance of it, or a function")
+    if all(hasattr(thing, method) for method in _METHODS):
+        victim: Victim = thing
+        return victim
+    if _from_transformers(thing):
+        return _transformers(thing, tokenizer, name=name, device=device, **options)
+    if _is_module(thing):
+        return _module(thing, tokenizer, name=name, device=device, **options)
+    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
+        from malaprop.models.victims.sklearn import wrap_sklearn
+
+        return wrap_sklearn(thing, name=name, **options)
+    if callable(thing):
+        from malaprop.models.victims.strings import StringVictim
+
+        called = name or str(getattr(thing, "__name__", type(thing).__name__))
+        return StringVictim(call=thing, name=called, say=say, **options)
+    raise VictimError(
+        f"a {type(thing).__name__} is no victim; expected a function of a list of texts, a scikit-learn pipeline, "
+        "a transformers model, a torch module with its tokenizer, or a name"
+    )
+
+
+def _from_transformers(thing: Any) -> bool:
+    return any(kind.__module__.startswith("transformers.") for kind in type(thing).__mro__)
+
+
+def _is_module(thing: Any) -> bool:
+    torch = sys.modules.get("torch")  # whoever has a module has imported torch
+    return torch is not None and isinstance(thing, torch.nn.Module)
+
+
+def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str, **options: Any) -> Victim:
+    from malaprop.models.victims.hf import wrap_transformers
+
+    model, tokenizer = (
+        getattr(thing, "model", None) if _is_pipeline(thing) else thing,
+        tokenizer or _own_tokenizer(thing),
+    )
+    if tokenizer is None:
+        raise VictimError(f"{type(thing).__name__} needs its tokenizer; pass it as the second argument")
+    return wrap_transformers(model, tokenizer, name=name, device=device, **options)
+
+
+def _is_pipeline(thing: Any) -> bool:
+    return type(thing).__name__.endswith("Pipeline")
+
+
+def _own_tokenizer(thing: Any) -> Any:
+    return getattr(thing, "tokenizer", None) if _is_pipeline(thing) else None
+
+
+def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str, **options: Any) -> Victim:
+    from malaprop.models.victims.module import wrap_module
+
+    if tokenizer is None:
+        raise VictimError(f"{type(thing).__name__} needs a tokenizer; pass a function from strings to lists of ids")
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        from malaprop.models.wordpieces import WordPieces
+
+        tokenizer = WordPieces.of(backend).pieces
+    return wrap_module(thing, tokenizer, name=name, device=device, **options)

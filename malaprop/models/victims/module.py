@@ -1,0 +1,137 @@
+"""A torch module of the user's own, with its tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from malaprop.core.errors import VictimError, plain
+from malaprop.models.pieces import Cut, at_breaks
+from malaprop.models.scorers.plain import Forward
+from malaprop.models.victims.strings import StringVictim
+from malaprop.models.victims.tokens import TokenVictim
+
+Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
+_SAMPLE = "A good film, well made: don't miss it!"
+
+
+def wrap_module(
+    module: nn.Module,
+    tokenize: Tokenize,
+    *,
+    device: str | None = None,
+    name: str | None = None,
+    masks: bool = False,
+    limit: int = 512,
+    pad: int = 0,
+    head: Sequence[int] = (),
+    tail: Sequence[int] = (),
+    separator: Sequence[int] = (),
+    unknown: str = "[UNK]",
+    fingerprint: str | None = None,
+) -> TokenVictim | StringVictim:
+    """`tokenize` gives the ids of each string, without special tokens; `head`, `tail` and, between fields, `separator`
+    are set around them. The module gives logits [batch, label], or an object that has them as `logits`.
+
+    With `masks` it is called with ids and a mask [batch, token] (1 where there is a token), and promises that padding
+    changes no score. Otherwise it is called with ids alone, in batches of one length. It is put in evaluation mode; the
+    device is its own unless one is given. Words are cut once each where that gives what whole texts give: never for a
+    tokenizer that makes tokens of spaces, and otherwise checked text by text.
+    """
+    called = name or type(module).__name__
+    module = module.eval()
+    where = torch.device(device) if device else _device(module)
+    module.to(where)
+    cut = at_breaks(_cutter(tokenize, called), separator)
+    forward = _forward(module, masks)
+    victim = TokenVictim(
+        name=called,
+        cut=cut,
+        forward=forward,
+        labels=_labels(called, [*head, *cut([_SAMPLE])[0], *tail][:limit], forward, where),
+        limit=limit,
+        head=(*head,),
+        tail=(*tail,),
+        pad=pad,
+        masks=masks,
+        unknown=unknown,
+        fingerprint=_fingerprint(module, cut) if fingerprint is None else fingerprint,
+        device=where,
+    )
+    return victim if not any(cut([" ", "\n"])) else _by_strings(victim)
+
+
+def _by_strings(victim: TokenVictim) -> StringVictim:
+    """Whole texts alone: a deleted word takes its space along, which tokens of single words would keep."""
+
+    def scores(texts: Sequence[str] | Sequence[tuple[str, ...]]) -> Any:
+        return victim.predict([(text,) if isinstance(text, str) else text for text in texts])
+
+    return StringVictim(
+        call=scores,
+        name=victim.name,
+        batch=1024,
+        labels=victim.labels,
+        unknown=victim.unknown,
+        fingerprint=victim.fingerprint,
+    )
+
+
+def _device(module: nn.Module) -> torch.device:
+    held = next(module.parameters(), None)
+    return torch.device("cpu") if held is None else held.device
+
+
+def _forward(module: nn.Module, masks: bool) -> Forward:
+    def forward(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
+        if masks:
+            # An empty text shows one token of padding: attention over nothing is not a number.
+            inside = torch.arange(ids.shape[1], device=ids.device)[None] < lengths.clamp(min=1)[:, None]
+            answer = module(ids, inside.long())
+        else:
+            answer = module(ids)
+        logits: Tensor = getattr(answer, "logits", answer)
+        return logits
+
+    return forward
+
+
+def _cutter(tokenize: Tokenize, name: str) -> Cut:
+    def cut(strings: list[str]) -> list[list[int]]:
+        try:
+            rows: Any = tokenize(strings)
+            found = [[int(token) for token in row] for row in rows]
+        except Exception as error:
+            raise VictimError(f"the tokenizer of {name} failed: {plain(error)[:200]}") from error
+        if len(found) != len(strings):
+            raise VictimError(f"the tokenizer of {name} gave {len(found)} lists of ids for {len(strings)} strings")
+        return found
+
+    return cut
+
+
+@torch.inference_mode()
+def _labels(name: str, row: list[int], forward: Forward, device: torch.device) -> int:
+    """How many labels it scores, from its answer to one short text."""
+    try:
+        logits = forward(torch.tensor([row], device=device), torch.tensor([len(row)], device=device))
+    except Exception as error:
+        raise VictimError(f"{name} could not read a short text: {plain(error)[:200]}") from error
+    shape = tuple(getattr(logits, "shape", ()))
+    if len(shape) != 2 or shape[0] != 1 or shape[1] < 2:
+        raise VictimError(f"{name} answered one text with shape {shape}; expected (1, labels), two labels or more")
+    return int(shape[1])
+
+
+def _fingerprint(module: nn.Module, cut: Cut) -> str:
+    """Sixteen hex digits of the weights and of how a sample is cut."""
+    digest = sha256(repr((type(module).__qualname__, cut([_SAMPLE]))).encode())
+    for key, tensor in module.state_dict().items():
+        digest.update(f"{key}:{tuple(tensor.shape)}:{tensor.dtype}:".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,72 @@
+"""scikit-learn pipelines, as objects or in skops files; pickles are refused."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.errors import VictimError
+from malaprop.models.victims.strings import StringVictim
+
+REFUSED = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
+
+
+def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "") -> StringVictim:
+    """Scores by `predict_proba`, else by `decision_function`; the fields of a pair are joined by a line break.
+
+    Label i is the i-th of the pipeline's `classes_`, which are sorted, as are label names that we read from files.
+    """
+    name = name or type(pipeline).__name__
+    probabilities: Any = getattr(pipeline, "predict_proba", None)  # absent where the last step has none
+    decision: Any = getattr(pipeline, "decision_function", None)
+    if probabilities is None and decision is None:
+        raise VictimError(f"{name} has neither predict_proba nor decision_function; expected a classifier that scores")
+
+    def scores(texts: list[str] | list[tuple[str, ...]]) -> NDArray[np.floating]:
+        joined = [text if isinstance(text, str) else "\n".join(text) for text in texts]
+        if probabilities is not None:
+            return np.asarray(probabilities(joined))
+        values = np.asarray(decision(joined))
+        return np.stack([-values, values], 1) if values.ndim == 1 else values
+
+    return StringVictim(call=scores, name=name, labels=_labels(pipeline), fingerprint=fingerprint, batch=256)
+
+
+def _labels(pipeline: Any) -> int | None:
+    try:
+        return len(pipeline.classes_)
+    except AttributeError:
+        return None
+
+
+def refuse_pickle(path: Path) -> VictimError:
+    return VictimError(
+        f"{path} is a pickle, and loading one runs whatever code it holds; "
+        f"save the pipeline with skops: skops.io.dump(pipeline, '{path.stem}.skops')"
+    )
+
+
+def load_skops(path: Path, *, name: str | None = None) -> StringVictim:
+    """A pipeline from a skops file of known types alone."""
+    try:
+        from skops import io
+        from skops.io.exceptions import UntrustedTypesFoundException
+    except ImportError:
+        raise VictimError(f"{path} needs scikit-learn and skops; install malaprop[sklearn]") from None
+    try:
+        pipeline = io.load(path, trusted=[])
+    except UntrustedTypesFoundException:
+        types = ", ".join(io.get_untrusted_types(file=path)[:5])
+        raise VictimError(
+            f"{path} holds types that are not known to be safe ({types}); save a pipeline of scikit-learn parts alone, "
+            "or give the model as module:attribute"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - a broken file fails in many ways
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+        raise VictimError(f"{path} cannot be read as a skops file: {reason}") from None
+    digest = sha256(path.read_bytes()).hexdigest()[:16]
+    return wrap_sklearn(pipeline, name=name or path.stem, fingerprint=digest)

@@ -1,0 +1,43 @@
+"""A word model of the zoo, from its folder, on the fast road."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from malaprop.models import checkpoint
+from malaprop.models.blocks.cnn import WordCNN
+from malaprop.models.blocks.lstm import WordLSTM
+from malaprop.models.scorers import Scorer
+from malaprop.models.scorers.cnn import CnnEdits
+from malaprop.models.scorers.lstm import LstmEdits
+from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.vocab import UNKNOWN
+
+
+def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) -> TokenVictim:
+    """One layer is scored by what an edit changes, more layers by whole forward passes."""
+    card, model, vocab = checkpoint.load(folder)
+    model.to(device).requires_grad_(False)
+    return TokenVictim(
+        name=name or card.zoo.name,
+        cut=vocab.cut,
+        encode_whole=vocab.encode,
+        forward=model,
+        scorer=_scorer(model),
+        labels=len(card.labels),
+        limit=card.limit,
+        context_free=True,
+        unknown=UNKNOWN,
+        fingerprint=checkpoint.fingerprint(folder),
+        device=device,
+    )
+
+
+def _scorer(model: torch.nn.Module) -> Scorer | None:
+    if isinstance(model, WordCNN) and not len(model.below):
+        return CnnEdits(model=model)
+    if isinstance(model, WordLSTM) and model.lstm.num_layers == 1:
+        return LstmEdits(model=model)
+    return None

@@ -1,0 +1,189 @@
+"""A real server for the tests of victims behind an address: healthy routes and broken ones, on the loopback alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import toy
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+KEY = "sk-very-secret-123"
+NAMES = ("NEGATIVE", "POSITIVE")
+
+
+@dataclass
+class Log:
+    """What the server was asked, by route."""
+
+    calls: dict[str, int] = field(default_factory=dict)
+    texts: dict[str, list[Any]] = field(default_factory=dict)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    ports: set[int] = field(default_factory=set)
+    failed: int = 0
+
+    def note(self, route: str, request: Request, texts: list[Any]) -> None:
+        self.calls[route] = self.calls.get(route, 0) + 1
+        self.texts.setdefault(route, []).extend(texts)
+        self.headers.append(dict(request.headers))
+        self.ports.add(request.client.port if request.client else 0)
+
+
+def application(log: Log) -> FastAPI:
+    app = FastAPI()
+    dice = random.Random(0)
+
+    async def read(route: str, request: Request, under: str = "texts") -> list[Any]:
+        texts = [tuple(t) if isinstance(t, list) else t for t in (await request.json())[under]]
+        log.note(route, request, texts)
+        return texts
+
+    def scored(texts: list[Any]) -> dict[str, Any]:
+        return {"scores": toy.predict(texts)}
+
+    @app.post("/healthy")
+    async def healthy(request: Request) -> Any:
+        return scored(await read("healthy", request))
+
+    @app.post("/bare")
+    async def bare(request: Request) -> Any:
+        return scored(await read("bare", request))["scores"]
+
+    @app.post("/named")
+    async def named(request: Request) -> Any:
+        rows = toy.predict(await read("named", request, "inputs"))
+        pairs = [[{"label": n, "score": s} for n, s in zip(NAMES, row, strict=True)] for row in rows]
+        return [sorted(row, key=lambda p: -p["score"]) for row in pairs]
+
+    @app.post("/first-only")
+    async def first_only(request: Request) -> Any:
+        return [{"label": "POSITIVE", "score": 0.9} for _ in await read("first-only", request)]
+
+    @app.post("/flaky")
+    async def flaky(request: Request) -> Any:
+        texts = await read("flaky", request)
+        if dice.random() < 0.1:
+            log.failed += 1
+            return JSONResponse({"detail": "busy"}, 503)
+        return scored(texts)
+
+    @app.post("/busy")
+    async def busy(request: Request) -> Any:
+        await read("busy", request)
+        if log.calls["busy"] < 3:
+            return JSONResponse({}, 429, {"Retry-After": "0"})
+        return scored(["good"])
+
+    @app.post("/hangs")
+    async def hangs(request: Request) -> Any:
+        texts = await read("hangs", request)
+        if any("awful" in str(t) for t in texts):
+            await asyncio.sleep(1.5)
+        return scored(texts)
+
+    @app.post("/drips")
+    async def drips(request: Request) -> Any:
+        from fastapi.responses import StreamingResponse
+
+        await read("drips", request)
+
+        async def drops() -> Any:
+            for _ in range(40):
+                yield b" "
+                await asyncio.sleep(0.05)
+
+        return StreamingResponse(drops(), media_type="application/json")
+
+    @app.post("/slow")
+    async def slow(request: Request) -> Any:
+        texts = await read("slow", request)
+        await asyncio.sleep(0.2 if "good" in texts[0] else 0.01)
+        return scored(texts)
+
+    @app.post("/nan")
+    async def nan(request: Request) -> Any:
+        rows = [[float("nan"), 0.5] if "awful" in str(t) else toy.predict([t])[0] for t in await read("nan", request)]
+        return Response(json.dumps({"scores": rows}), media_type="application/json")
+
+    @app.post("/shape")
+    async def shape(request: Request) -> Any:
+        return {"scores": scored(await read("shape", request))["scores"][:-1]}
+
+    @app.post("/flat")
+    async def flat(request: Request) -> Any:
+        return {"scores": [0.5 for _ in await read("flat", request)]}
+
+    @app.post("/html")
+    async def html(request: Request) -> Any:
+        await read("html", request)
+        return HTMLResponse("<!doctype html><html><title>Log in,\n please</title></html>")
+
+    @app.post("/empty")
+    async def empty(request: Request) -> Any:
+        await read("empty", request)
+        return Response(b"")
+
+    @app.post("/text")
+    async def text(request: Request) -> Any:
+        await read("text", request)
+        return Response(b"scores: \x1b[31m0.1 0.9", media_type="text/plain")
+
+    @app.post("/loading")
+    async def loading(request: Request) -> Any:
+        await read("loading", request)
+        return {"error": "Model is still loading", "estimated_time": 20}
+
+    @app.post("/locked")
+    async def locked(request: Request) -> Any:
+        texts = await read("locked", request)
+        given = request.headers.get("authorization", "")
+        if given != f"Bearer {KEY}":
+            return JSONResponse({"detail": f"not a key of ours: {given}"}, 401)
+        return scored(texts)
+
+    @app.post("/moved")
+    async def moved(request: Request) -> Any:
+        await read("moved", request)
+        return RedirectResponse("/healthy", 307)
+
+    @app.post("/elsewhere")
+    async def elsewhere(request: Request) -> Any:
+        await read("elsewhere", request)
+        return RedirectResponse("http://other.invalid/steal?session=1", 307)
+
+    @app.post("/round")
+    async def round_(request: Request) -> Any:
+        await read("round", request)
+        return RedirectResponse("/round", 308)
+
+    return app
+
+
+@contextmanager
+def serving(log: Log) -> Iterator[str]:
+    """The address of a server that stops with the block."""
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(application(log), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+        thread.start()
+        end = time.monotonic() + 20
+        while not server.started:
+            assert time.monotonic() < end and thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{door.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(5)

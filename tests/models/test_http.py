@@ -1,0 +1,352 @@
+"""HttpVictim against a real server: each kind of answer, each kind of failure with one clear reason."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import time
+
+import numpy as np
+import pytest
+import toy
+from http_server import KEY, Log, serving
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.models.victims import endpoint
+from malaprop.models.victims.endpoint import in_line, split_address
+from malaprop.models.victims.http import HttpVictim, _place
+
+TEXTS = [("a good film",), ("bad",), ("great, great plot",), ("poor",), ("the end",)]
+
+
+@pytest.fixture(scope="module")
+def server():
+    log = Log()
+    with serving(log) as address:
+        yield address, log
+
+
+@pytest.fixture
+def at(server, monkeypatch):
+    """A victim at a route, impatient enough for tests; its log begins anew."""
+    address, log = server
+    log.__init__()
+    monkeypatch.delenv("MALAPROP_KEY", raising=False)
+    made = []
+
+    def victim(route: str, **settings) -> HttpVictim:
+        quick = {"timeout": 5.0, "pause": 0.001, "batch": 2}
+        made.append(HttpVictim(url=f"{address}/{route}", **(quick | settings)))
+        return made[-1]
+
+    yield victim
+    for one in made:
+        one.close()
+
+
+def expected(texts):
+    return np.asarray(toy.predict([t[0] if len(t) == 1 else t for t in texts]), np.float32)
+
+
+@pytest.mark.parametrize(("route", "send_as"), [("healthy", "texts"), ("bare", "texts"), ("named", "inputs")])
+def test_answers_of_every_kind(at, route, send_as):
+    victim: Victim = at(route, send_as=send_as)
+    assert np.allclose(victim.predict(TEXTS), expected(TEXTS))
+    assert victim.labels == 2
+    assert victim.predict([]).shape == (0, 2)
+
+
+def test_pairs_travel_as_lists(at, server):
+    pairs = [("good", "awful film"), ("fine", "it is")]
+    assert np.allclose(at("healthy").predict(pairs), expected(pairs))
+    assert server[1].texts["healthy"] == pairs
+
+
+def test_requests_hold_a_batch_and_reuse_connections(at, server):
+    victim = at("healthy", concurrency=1)
+    for _ in range(3):
+        victim.predict(TEXTS)
+    assert server[1].calls["healthy"] == 9
+    assert len(server[1].ports) == 1
+
+
+def test_answers_keep_their_order_and_requests_run_side_by_side(at):
+    texts = [("good",), ("bad",)] * 4  # a good text takes longer
+    victim = at("slow", batch=1, concurrency=8)
+    victim.predict(texts[:1])
+    began = time.perf_counter()
+    assert np.allclose(victim.predict(texts), expected(texts))
+    assert time.perf_counter() - began < 0.75  # one after another: 0.84 s
+
+
+def test_variants_are_sent_once_each(at, server):
+    table = Words()
+    base = Text.of("a good film", table)
+    pool = Pool([Variants.at(base, 1, table.ids(["bad", "good", "bad", ""])), Variants.itself(base)])
+    victim = at("healthy")
+    scores = victim.finish(victim.begin(pool, np.arange(pool.size)))
+    assert np.allclose(scores, expected([t.values() for t in pool.texts(np.arange(pool.size))]))
+    assert sorted(server[1].texts["healthy"]) == ["a bad film", "a film", "a good film"]
+    assert victim.classes(table) is None
+
+
+FAILURES = [
+    ("nan", [("good",), ("awful",)], r"answered with nan for 'awful' \(1 of 2 texts\)"),
+    ("shape", TEXTS[:2], "answered 2 texts with 1 x 2; expected 2 rows"),
+    ("flat", TEXTS[:2], "answered 2 texts with 2; expected 2 rows"),
+    ("html", TEXTS[:2], r"answered with HTML \(Log in, please\); expected JSON"),
+    ("empty", TEXTS[:2], "answered with an empty body; expected JSON"),
+    ("text", TEXTS[:2], r"answered with what is not JSON \(scores: \[31m0.1 0.9\); expected JSON"),
+    ("loading", TEXTS[:2], r"answered with an error \(Model is still loading\)"),
+    ("first-only", TEXTS[:2], "one label a text; expected the scores of all"),
+    ("nowhere", TEXTS[:2], r"answered 404 Not Found .*; check the path"),
+    ("locked", TEXTS[:2], "answered 401 Unauthorized .*; put the key into the environment variable MALAPROP_KEY"),
+    ("elsewhere", TEXTS[:2], r"redirects to another place \(http://other.invalid\), which is not followed"),
+    ("round", TEXTS[:2], "redirects more than 3 times"),
+]
+
+
+@pytest.mark.parametrize(("route", "texts", "reason"), FAILURES, ids=[f[0] for f in FAILURES])
+def test_a_failure_has_one_clear_reason_and_is_not_tried_again(at, server, route, texts, reason):
+    victim = at(route)
+    with pytest.raises(VictimError, match=reason) as error:
+        victim.predict(texts)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 300
+    assert f"/{route}" in str(error.value)
+    assert server[1].calls.get(route, 1) == (3 if route == "round" else 1)
+
+
+def test_a_hanging_server_is_given_up_after_its_retries(at, server):
+    victim = at("hangs", timeout=0.15, retries=1)
+    with pytest.raises(VictimError, match=r"/hangs did not answer within 0.15 s \(2 attempts\)"):
+        victim.predict([("awful",)])
+    assert server[1].calls["hangs"] == 2
+    with pytest.raises(VictimError, match=r"\(1 attempt\)"):  # once out of reach, no patience until it answers
+        victim.predict([("awful",)])
+    assert np.allclose(victim.predict([("good",)]), expected([("good",)]))
+    with pytest.raises(VictimError, match=r"\(2 attempts\)"):
+        victim.predict([("awful",)])
+
+
+def test_an_answer_drop_by_drop_must_be_done_in_time(at):
+    began = time.perf_counter()
+    with pytest.raises(VictimError, match="did not answer within 0.2 s"):
+        at("drips", timeout=0.2, retries=0).predict([("good",)])
+    assert time.perf_counter() - began < 1.5
+
+
+def test_busy_is_tried_again(at, server):
+    assert at("busy").predict([("good",)]).shape == (1, 2)
+    assert server[1].calls["busy"] == 3
+
+
+def free_port() -> int:
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        return door.getsockname()[1]
+
+
+def test_nobody_there():
+    victim = HttpVictim(url=f"http://127.0.0.1:{free_port()}/x", pause=0.001, retries=2)
+    with pytest.raises(VictimError, match=r"refuses connections; start the server or check the address \(3 attempts\)"):
+        victim.predict([("a",)])
+    with pytest.raises(VictimError, match="refuses connections"):
+        victim.probe()
+
+
+def test_a_dead_server_is_left_alone_after_a_while(monkeypatch):
+    monkeypatch.setattr(endpoint, "_PATIENCE", 3)
+    victim = HttpVictim(url=f"http://127.0.0.1:{free_port()}/x", pause=0.001, retries=0)
+    for _ in range(3):
+        with pytest.raises(VictimError, match=r"refuses connections.*\(1 attempt\)$"):
+            victim.predict([("a",)])
+    with pytest.raises(VictimError, match="refuses connections.*; left alone for a while after 3 failures in a row"):
+        victim.predict([("a",)])
+
+
+def test_a_line_that_is_cut_without_an_answer():
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        import threading
+
+        def slam():
+            for _ in range(2):
+                caller, _ = door.accept()
+                caller.recv(65536)
+                caller.close()
+
+        threading.Thread(target=slam, daemon=True).start()
+        victim = HttpVictim(url=f"http://127.0.0.1:{door.getsockname()[1]}/", pause=0.001, retries=1)
+        with pytest.raises(VictimError, match=r"closes the connection without an answer \(2 attempts\)"):
+            victim.predict([("a",)])
+
+
+def test_a_kept_connection_that_the_server_closed_costs_no_attempt():
+    answer = b'{"scores": [[0.5, 0.5]]}'
+    with socket.socket() as door:
+        door.bind(("127.0.0.1", 0))
+        door.listen()
+        import threading
+
+        def once_each():
+            for _ in range(2):
+                caller, _ = door.accept()
+                caller.recv(65536)
+                caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer))
+                caller.close()
+
+        threading.Thread(target=once_each, daemon=True).start()
+        victim = HttpVictim(url=f"http://127.0.0.1:{door.getsockname()[1]}/", retries=0)
+        for _ in range(2):
+            assert victim.predict([("a",)]).tolist() == [[0.5, 0.5]]
+        victim.close()
+
+
+def test_the_key_is_sent_and_shown_nowhere(at, server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", f" {KEY}\n")
+    victim = at("locked", key_env="MY_KEY")
+    assert np.allclose(victim.predict(TEXTS), expected(TEXTS))
+    assert server[1].headers[0]["authorization"] == f"Bearer {KEY}"
+    monkeypatch.setenv("MY_KEY", "wrong-key-xyz")
+    with pytest.raises(VictimError, match="401") as error:
+        victim.predict(TEXTS)
+    assert "not a key of ours" in str(error.value)
+    assert "wrong-key-xyz" not in str(error.value)
+    for shown in (repr(victim), victim.name, victim.fingerprint, pickle.dumps(victim).decode("latin-1")):
+        assert KEY not in shown
+        assert "wrong-key" not in shown
+
+
+def test_no_key_goes_to_another_host(at, server, monkeypatch):
+    monkeypatch.setenv("MALAPROP_KEY", KEY)
+    assert np.allclose(at("moved").predict(TEXTS[:1]), expected(TEXTS[:1]))
+    with pytest.raises(VictimError, match="not followed"):
+        at("elsewhere").predict(TEXTS)
+
+
+@pytest.mark.parametrize(("value", "reason"), [("", "is not set"), ("a\x00b", "no key can have"), ("schlüssel", "no key")])
+def test_keys_that_cannot_be(at, monkeypatch, value, reason):
+    if "\x00" in value:
+        monkeypatch.setattr(endpoint.os, "environ", {"MY_KEY": value})
+    else:
+        monkeypatch.setenv("MY_KEY", value)
+    with pytest.raises(SettingError, match=reason) as error:
+        at("healthy", key_env="MY_KEY").predict(TEXTS)
+    assert not value or value not in str(error.value)
+
+
+def test_a_key_in_the_clear_is_said(monkeypatch):
+    monkeypatch.setenv("MALAPROP_KEY", KEY)
+    heard = []
+    assert HttpVictim(url="http://models.example/x", say=heard.append).notes == heard
+    assert "unencrypted" in heard[0]
+    assert KEY not in heard[0]
+    for quiet in ("https://models.example/x", "http://localhost:8000/x", "http://127.0.0.1/"):
+        assert HttpVictim(url=quiet).notes == []
+
+
+def test_what_was_answered_is_not_asked_again_when_another_request_failed(at, server):
+    victim = at("nan", batch=1, concurrency=1)
+    table = Words()
+    pool = Pool([Variants.itself(Text.of(t, table, i)) for i, t in enumerate(["good", "fine", "awful", "nice"])])
+    for wanted in (range(4), range(4), [0, 1], [2, 3], [3]):
+        try:
+            scores = victim.begin(pool, np.asarray(wanted))
+        except VictimError:
+            assert 2 in wanted
+        else:
+            assert np.allclose(scores, expected([("good",), ("fine",), ("awful",), ("nice",)])[list(wanted)])
+    sent = server[1].texts["nan"]
+    assert {text: sent.count(text) for text in sent} == {"good": 1, "fine": 1, "nice": 1, "awful": 3}
+    victim.predict([("good",)])  # the plain road remembers nothing
+    assert sent.count("good") == 2
+
+
+def test_a_wrong_address_is_asked_once_not_for_every_batch(at, server):
+    with pytest.raises(VictimError):
+        at("locked", batch=1).predict(TEXTS)
+    assert server[1].calls["locked"] == 1
+
+
+def test_probe_finds_what_no_answer_can_come_from(at):
+    at("healthy").probe()
+    at("named").probe()  # wants another list: says 500, which may have any reason
+    for route in ("nowhere", "html", "locked"):
+        with pytest.raises(VictimError):
+            at(route).probe()
+
+
+def test_fingerprint_follows_address_version_and_order():
+    made = [
+        HttpVictim(url="http://a/x").fingerprint,
+        HttpVictim(url="http://a/y").fingerprint,
+        HttpVictim(url="http://a/x", version="2").fingerprint,
+        HttpVictim(url="http://a/x", order=("b", "a")).fingerprint,
+    ]
+    assert len(set(made)) == 4
+    assert made[0] == HttpVictim(url="http://a/x", batch=7, timeout=1).fingerprint
+
+
+def test_travels_to_another_process_as_settings(at):
+    victim = at("healthy", version="3")
+    victim.predict(TEXTS)
+    twin = pickle.loads(pickle.dumps(victim))
+    assert repr(twin) == repr(victim)
+    assert np.allclose(twin.predict(TEXTS), expected(TEXTS))
+    twin.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("ftp://host/x", "written http://host"),
+        ("http:///x", "written http://host"),
+        ("http://host:notaport/x", "no valid host or port"),
+        ("http://[bad/x", "no valid host or port"),
+        ("http://me:hunter2@host/x", "holds a user or password"),
+        ("https://host/x?api_key=hunter2", r"holds a secret \(api_key=\)"),
+        ("https://host/x?model=a&access-token=hunter2", "holds a secret"),
+    ],
+)
+def test_addresses_that_are_refused(url, reason):
+    with pytest.raises(SettingError, match=reason) as error:
+        HttpVictim(url=url)
+    assert "hunter2" not in str(error.value)
+
+
+def test_addresses_that_are_taken():
+    for url in ("http://host", "https://host:8/a%20b/ü?model=keyword&monkey=1", "http://[::1]:80/"):
+        assert split_address(url).hostname
+        assert HttpVictim(url=url).name == url
+
+
+@pytest.mark.parametrize("settings", [{"batch": 0}, {"concurrency": 0}, {"timeout": 0}, {"retries": -1}, {"pause": -1}])
+def test_settings_are_checked(settings):
+    with pytest.raises(SettingError, match=next(iter(settings))):
+        HttpVictim(url="http://host/x", **settings)
+
+
+def test_labels_have_one_order():
+    names = ["LABEL_10", "LABEL_2", "LABEL_0"]
+    assert sorted(names, key=_place) == ["LABEL_0", "LABEL_2", "LABEL_10"]
+    assert sorted(["neutral", "Entailment", "contradiction"], key=_place) == ["contradiction", "Entailment", "neutral"]
+    assert sorted(["10", "9"], key=_place) == ["9", "10"]
+
+
+def test_named_labels_must_stay_the_same(at):
+    victim = at("named", send_as="inputs", order=("POSITIVE", "NEGATIVE"))
+    assert np.allclose(victim.predict(TEXTS), expected(TEXTS)[:, ::-1])
+    with pytest.raises(VictimError, match="the labels NEGATIVE, POSITIVE; expected yes, no for every text"):
+        at("named", send_as="inputs", order=("yes", "no")).predict(TEXTS)
+
+
+def test_an_excerpt_is_one_printable_line():
+    assert in_line(b"a\n\x1b[2J\tb \xff") == "a [2J b \N{REPLACEMENT CHARACTER}"
+    assert in_line(b"<html><body>no title</body>") == ""
+    assert len(in_line(b"x" * 9999)) == 120

@@ -1,0 +1,109 @@
+"""A run over 20 examples against a real server: it survives whatever the server does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import toy
+from http_server import KEY, Log, serving
+
+from malaprop.core.example import Example
+from malaprop.data.base import of
+from malaprop.models.victims.http import HttpVictim
+from malaprop.records.outcome import Outcome
+from malaprop.runs.folder import run_to_folder
+
+QUICK = {"pause": 0.001, "batch": 8, "timeout": 5.0}
+
+
+@pytest.fixture(scope="module")
+def server():
+    log = Log()
+    with serving(log) as address:
+        yield address, log
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch):
+    monkeypatch.delenv("MALAPROP_KEY", raising=False)
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Example]:
+    """17 texts that every route reads, 3 that some choke on."""
+    plain = [r for r in toy.some_examples(60, words=10) if "awful" not in r.fields["text"]][:17]
+    return [*plain[:9], *toy.examples(["an awful film", "awful, bad", "the plot was awful"]), *plain[9:]]
+
+
+def attacked(url: str, rows: list[Example], **settings) -> list[Outcome]:
+    victim = HttpVictim(url=url, **(QUICK | settings))
+    try:
+        return toy.attack_all(toy.listed(), rows, victim)
+    finally:
+        victim.close()
+
+
+def told(outcomes: list[Outcome]) -> list[tuple]:
+    return [(o.id, o.status, o.adversarial and o.adversarial.fields, o.queries) for o in outcomes]
+
+
+@pytest.fixture(scope="module")
+def healthy(server, rows) -> list[Outcome]:
+    return attacked(f"{server[0]}/healthy", rows)
+
+
+def test_a_healthy_server_gives_what_the_function_gives(healthy, rows):
+    assert told(healthy) == told(toy.attack_all(toy.listed(), rows))
+    assert {"success", "failed"} <= {o.status for o in healthy}
+
+
+def test_a_server_that_fails_every_tenth_call_changes_no_outcome(server, healthy, rows):
+    address, log = server
+    assert told(attacked(f"{address}/flaky", rows, batch=2)) == told(healthy)
+    assert log.failed > 3
+
+
+@pytest.mark.parametrize(
+    ("route", "settings", "reason"),
+    [
+        ("nan", {}, "answered with nan for"),
+        ("hangs", {"timeout": 0.15, "retries": 1}, "did not answer within 0.15 s"),
+    ],
+)
+def test_only_the_examples_that_the_server_chokes_on_end_in_error(server, healthy, rows, route, settings, reason):
+    outcomes = attacked(f"{server[0]}/{route}", rows, **settings)
+    bad = [o for o in outcomes if o.status == "error"]
+    assert bad
+    assert all("awful" in o.original.fields["text"] for o in bad)
+    assert all(reason in (o.reason or "") for o in bad)
+    fine = {o.id for o in outcomes} - {o.id for o in bad}
+    assert told([o for o in outcomes if o.id in fine]) == told([o for o in healthy if o.id in fine])
+
+
+@pytest.mark.parametrize(
+    ("route", "reason"),
+    [
+        ("shape", "expected 1 rows"),
+        ("html", "answered with HTML"),
+        ("nowhere", "answered 404 Not Found"),
+        ("locked", "answered 401 Unauthorized"),
+    ],
+)
+def test_a_server_that_never_answers_well_makes_every_example_an_error(server, rows, route, reason):
+    outcomes = attacked(f"{server[0]}/{route}", rows)
+    assert {o.status for o in outcomes} == {"error"}
+    assert all(reason in (o.reason or "") for o in outcomes)
+
+
+def test_the_key_is_in_no_record(server, rows, monkeypatch, tmp_path):
+    monkeypatch.setenv("MALAPROP_KEY", KEY)
+    victim = HttpVictim(url=f"{server[0]}/locked", **QUICK)
+    data = of([(row.fields["text"], row.label) for row in rows[:3]])
+    outcomes = run_to_folder(toy.listed(), victim, data, tmp_path / "run")
+    victim.close()
+    assert {o.status for o in outcomes} & {"success", "failed"}
+    written = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "run").iterdir() if p.is_file())
+    assert json.dumps(f"{server[0]}/locked") in written
+    assert KEY not in written
+    assert "Bearer" not in written

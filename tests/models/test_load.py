@@ -1,0 +1,130 @@
+"""Victims by what a user types, and from Python objects."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from malaprop.core.errors import MalapropError, SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+from malaprop.models.victims.load import load, wrap
+from malaprop.models.victims.strings import StringVictim
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("mine_"):
+            del sys.modules[name]
+
+
+def test_module_and_attribute(here):
+    (here / "mine_good.py").write_text(
+        "def predict(texts):\n    return [[0.2, 0.8]] * len(texts)\n"
+        "class Holder:\n    @staticmethod\n    def score(texts):\n        return [[1, 0]] * len(texts)\n"
+    )
+    victim = load("mine_good:predict")
+    assert victim.name == "mine_good:predict"
+    assert np.allclose(victim.predict([("a",)]), [[0.2, 0.8]])
+    assert load("mine_good:Holder.score").predict([("a",)]).tolist() == [[1, 0]]
+    assert str(here) not in sys.path
+    with pytest.raises(VictimError, match="is a class"):
+        load("mine_good:Holder")
+    with pytest.raises(VictimError, match="did you mean predict"):
+        load("mine_good:predic")
+
+
+def test_modules_that_do_not_import(here):
+    (here / "mine_bad.py").write_text("import not_there_at_all\n")
+    (here / "mine_worse.py").write_text("raise ValueError('two\\nlines')\n")
+    with pytest.raises(VictimError, match="no module is called 'mine_none'"):
+        load("mine_none:x")
+    with pytest.raises(VictimError, match="mine_bad cannot be imported: .*not_there_at_all"):
+        load("mine_bad:x")
+    with pytest.raises(VictimError, match="mine_worse cannot be imported: ValueError: two lines"):
+        load("mine_worse:x")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("./none", "no such folder or file"),
+        ("/no/such/folder", "no such folder or file"),
+        ("LSTM-W-GloVe-3", "did you mean .*LSTM-W-GloVe-1"),
+        ("nothing", "or give a folder, module:attribute"),
+        ("empty", "is no model: it holds neither model.json"),
+        ("weights.pt", "holds weights alone"),
+        ("notes.txt", "is no victim"),
+        ("CNN-W-GloVe-1", "pass read=malaprop.data.load"),
+    ],
+)
+def test_what_is_no_victim_says_so_in_one_line(here, spec, message):
+    (here / "empty").mkdir()
+    (here / "weights.pt").write_bytes(b"")
+    (here / "notes.txt").write_text("")
+    with pytest.raises(MalapropError, match=message) as error:
+        load(spec)
+    assert "\n" not in str(error.value)
+    assert isinstance(error.value, (VictimError, SettingError))
+
+
+def test_functions_and_victims():
+    def halves(texts):
+        return np.full((len(texts), 2), 0.5)
+
+    victim = wrap(halves, batch=3)
+    assert isinstance(victim, StringVictim)
+    assert (victim.name, victim.batch) == ("halves", 3)
+    assert wrap(victim) is victim
+    for thing in (3, None, [1]):
+        with pytest.raises(VictimError, match="is no victim"):
+            wrap(thing)
+
+
+class Bag(nn.Module):
+    """Adds up embeddings, padding too unless it is told the lengths: 0 is a letter here."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(torch.randn(30, 3, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self, ids, lengths=None):
+        x = self.table(ids)
+        if lengths is not None:
+            x = x * (torch.arange(ids.shape[1]) < lengths[:, None])[..., None]
+        return x.sum(1)
+
+
+def letters(strings):
+    return [[ord(c) - 97 for c in s.lower() if "a" <= c <= "z"] for s in strings]
+
+
+@pytest.mark.parametrize("masks", [False, True])
+def test_a_torch_module_with_its_tokenizer(masks):
+    module = Bag()
+    victim = wrap(module, letters, masks=masks)
+    assert victim.labels == 3
+    texts = ["abc", "a film", "z", "good a"]
+    alone = [module(torch.tensor(letters([t]))).softmax(-1)[0].tolist() for t in texts]
+    assert np.allclose(victim.predict([(t,) for t in texts]), alone, atol=1e-6)
+    base = Text.of("a good film", Words())
+    pool = Pool([Variants.at(base, 1, base.table.ids(["bad", "", "a very fine"]))])
+    scores = victim.finish(victim.begin(pool, np.arange(3)))
+    whole = [module(torch.tensor(letters([str(t)]))).softmax(-1)[0].tolist() for t in pool.texts(np.arange(3))]
+    assert np.allclose(scores, whole, atol=1e-6)
+
+
+def test_torch_modules_that_cannot_be_used():
+    with pytest.raises(VictimError, match="needs a tokenizer"):
+        wrap(Bag())
+    with pytest.raises(VictimError, match=r"answered one text with shape \(1, 9, 3\)"):
+        wrap(Bag().table, letters)
+    with pytest.raises(VictimError, match="could not read a short text: IndexError"):
+        wrap(Bag(), lambda strings: [[99]] * len(strings))

@@ -1,0 +1,113 @@
+"""The training loop: it learns, it repeats itself, it stops, and hooks reach into it."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.models.blocks.cnn import WordCNN
+from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge, pack, seeded
+
+
+def rows(count, seed):
+    """Texts of words 3 to 9; the label says whether word 9 is there."""
+    rng = np.random.default_rng(seed)
+    tokens = [rng.integers(3, 9, rng.integers(1, 12)).tolist() for _ in range(count)]
+    labels = [i % 2 for i in range(count)]
+    return Rows([[*t, 9] if y else t for t, y in zip(tokens, labels, strict=True)], labels)
+
+
+TRAIN, HELD_OUT = rows(200, 0), rows(60, 1)
+QUICK = Training(epochs=6, rate=1e-2, batch=16)
+
+
+def fresh(seed=0):
+    with seeded(seed):
+        return WordCNN(10, 2, dim=8, filters=8, dropout=0.1)
+
+
+def weights(model):
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def test_it_learns_and_leaves_the_best_weights():
+    model = fresh()
+    heard = []
+    fitted = fit(model, TRAIN, HELD_OUT, QUICK, hooks=Hooks(epoch=heard.append))
+    assert fitted.accuracy > 0.95
+    assert judge(model, HELD_OUT)[0] == pytest.approx(fitted.accuracy)
+    assert fitted.accuracy == max(e.accuracy for e in fitted.epochs)
+    assert heard == fitted.epochs
+    assert not model.training
+
+
+def test_the_same_seed_gives_the_same_weights_and_leaves_the_stream_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    one, two, three = fresh(), fresh(), fresh()
+    for model, seed in ((one, 0), (two, 0), (three, 1)):
+        fit(model, TRAIN, HELD_OUT, Training(epochs=2, rate=1e-2), seed=seed)
+    assert torch.equal(weights(one), weights(two))
+    assert not torch.equal(weights(one), weights(three))
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_it_stops_when_nothing_gets_better():
+    frozen = Training(epochs=9, rate=1e-9, patience=2)
+    assert len(fit(fresh(), TRAIN, HELD_OUT, frozen).epochs) <= 5
+
+
+def test_rates_of_parts():
+    model = fresh()
+    before = model.embedding.weight.clone(), model.head.weight.clone()
+    fit(model, TRAIN, HELD_OUT, Training(epochs=1, rates=(("embedding", 0.0),)))
+    assert torch.equal(model.embedding.weight, before[0])
+    assert not torch.equal(model.head.weight, before[1])
+
+
+def test_hooks_change_batches_and_the_loss():
+    seen = []
+
+    def doubled(batch):
+        twice = [torch.cat([x, x]) for x in (batch.ids, batch.lengths, batch.labels)]
+        return batch._replace(ids=twice[0], lengths=twice[1], labels=twice[2])
+
+    def loss(model, batch):
+        seen.append(len(batch.ids))
+        return 0.5 * cross_entropy(model, batch)
+
+    fit(fresh(), TRAIN, HELD_OUT, Training(epochs=1, batch=50), hooks=Hooks(batch=doubled, loss=loss))
+    assert seen == [100] * 4
+
+
+def test_every_row_once_an_epoch_and_like_lengths_together():
+    batches = list(_order(TRAIN, 16, np.random.default_rng(0)))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(200))
+    spread = [np.ptp([len(TRAIN.tokens[i]) for i in b]) for b in batches]
+    assert np.mean(spread) < 3
+
+
+def test_packing():
+    batch = pack(Rows([[3, 4], [], [5]], [0, 1, 0]), np.array([1, 0]), torch.device("cpu"))
+    assert batch.ids.tolist() == [[0, 0], [3, 4]]
+    assert batch.lengths.tolist() == [0, 2]
+    assert batch.labels.tolist() == [1, 0]
+
+
+def test_a_broken_loss_is_said():
+    class Broken(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor(math.nan))
+
+        def forward(self, ids, lengths):
+            return torch.zeros(len(ids), 2) * self.weight
+
+    with pytest.raises(VictimError, match="the loss became nan"):
+        fit(Broken(), TRAIN, HELD_OUT, Training(epochs=1))
+    with pytest.raises(SettingError, match="above 0"):
+        Training(epochs=0)
