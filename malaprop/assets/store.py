@@ -80,18 +80,17 @@ def locate(name: str, *, fetch: bool = True) -> Path:
 
 def fetch(name: str) -> Path:
     """Makes sure that an asset is there and whole; a damaged copy is said to be so and replaced."""
-    folder = locate(name)
-    if _as_is(entry(name)):
-        return folder
-    try:
-        verify(name)
-    except AssetError as error:
-        say(f"{error}; replacing it")
-        with writing(name), locked(_lock(entry(name))), scratch() as room:
-            if (folder / _LIST).is_file():
+    asset, folder = entry(name), _folder(name)
+    if not _as_is(asset) and (folder / _LIST).is_file():
+        try:
+            _check(name, folder, thorough=True)
+        except AssetError as error:
+            if offline() and asset.archive and not _local(asset):
+                raise
+            say(f"{error}; replacing it")
+            with writing(name), locked(_lock(asset)), scratch() as room:
                 folder.rename(room / "damaged")
-        _provide(entry(name))
-    return folder
+    return locate(name)
 
 
 def verify(name: str) -> None:

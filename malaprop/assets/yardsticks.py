@@ -60,7 +60,8 @@ def _shared(vectors: Vectors, lists: dict[str, list[str]], words: int = 3000) ->
         row = vectors.index[word]
         cosines = vectors.matrix @ vectors.matrix[row]
         cosines[row] = -2
-        nearest = np.argsort(-cosines, kind="stable")[:50].tolist()
+        some = np.argpartition(-cosines, min(50, len(cosines) - 1))[:50]
+        nearest = some[np.lexsort((some, -cosines[some]))].tolist()
         total += len(known[word])
         for count in hits:
             hits[count] += len(set(nearest[:count]) & set(known[word]))

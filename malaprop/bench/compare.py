@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.core.victim import Victim
 
+PEERS = Path(__file__).with_name("peers.txt")
 STOCK = " (stock wrapper)"
 VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
 Say = Callable[[str], None]
@@ -53,19 +55,23 @@ def bench(
     seed: int = 0,
     width: int = 256,
     repeats: int = 1,
-    say: Say = lambda _: None,
+    quiet: bool = False,
+    say: Say | None = None,
 ) -> dict[str, Any]:
     """Runs every recipe on every victim and writes bench.json, bench.md and bench.svg to `out`.
 
     A recipe may carry the suffix ` (stock wrapper)`: the peer then uses its own Hugging Face wrapper, on victims that
-    have one. Without the peer's Python our side alone is run. A side that fails leaves its reason; the rest goes on.
+    have one. The peer's Python is looked for in .venv-peers; where there is none, our side alone is run. A side that
+    fails leaves its reason; the rest goes on.
     """
     _check(recipes, n, threads, seconds, repeats)
+    tell = say or (_nothing if quiet else _to_stderr)
+    python = peer_python or found_peer(tell)
     terms = Terms(threads=threads, seconds=seconds, seed=seed, width=width, repeats=repeats)
     out.mkdir(parents=True, exist_ok=True)
     cells: list[Cell] = []
     with tempfile.TemporaryDirectory(prefix="malaprop-bench-") as folder:
-        peer = None if peer_python is None else Peer(python=peer_python, folder=Path(folder)).prepare(recipes)
+        peer = None if python is None else Peer(python=python, folder=Path(folder)).prepare(recipes)
         for name in victims:
             spec = own.folder(name, data)
             victim = own.victim(spec)
@@ -73,11 +79,28 @@ def bench(
             for recipe in recipes:
                 if recipe.endswith(STOCK) and not own.has_stock(spec):
                     continue
-                say(f"{recipe} on {name}: {len(rows)} texts")
+                tell(f"{recipe} on {name}: {len(rows)} texts")
                 cells.append(_cell(recipe, name, spec, victim, rows, peer, Path(folder), terms))
-                say(_told(cells[-1]))
+                tell(_told(cells[-1]))
                 write(out, cells, _about(terms, data))
     return write(out, cells, _about(terms, data))
+
+
+def found_peer(tell: Say) -> Path | None:
+    """The Python of .venv-peers in the working folder; its link is kept, for it tells Python where it belongs."""
+    python = Path(".venv-peers", "bin", "python").absolute()
+    if python.exists():
+        return python
+    tell(f"no peer: make one with python -m venv .venv-peers && .venv-peers/bin/pip install -r {PEERS}")
+    return None
+
+
+def _nothing(line: str) -> None:
+    pass
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def write(out: Path, cells: Sequence[Cell], about: dict[str, Any]) -> dict[str, Any]:

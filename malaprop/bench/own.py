@@ -52,10 +52,12 @@ class Timed:
 
 def folder(name: str, data: str) -> str:
     """What names the victim to every process: a zoo model's folder, trained first if need be, or what was given."""
-    if Path(name).exists() or ":" in name:
-        return name
     from malaprop.data import load
+    from malaprop.models import zoo
     from malaprop.models.trained import trained
+
+    if Path(name).exists() or not zoo.is_name(name):
+        return name
 
     return str(trained(name, data, read=load))
 

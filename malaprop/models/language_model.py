@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +75,10 @@ def load_language_model(folder: Path, *, device: str = "cpu", gguf: str | None =
     if gguf:
         options["gguf_file"] = gguf
     try:
-        with quietly():
+        with (
+            quietly(),
+            redirect_stderr(StringIO()),
+        ):  # unpacking a GGUF file has a progress bar that cannot be switched off
             tokenizer = AutoTokenizer.from_pretrained(folder, **options)
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **options)
     except ImportError as error:

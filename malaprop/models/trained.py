@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from malaprop.assets import store
 from malaprop.assets.download import say
 from malaprop.assets.folders import locked
+from malaprop.core.errors import VictimError
 from malaprop.models import checkpoint, zoo
 from malaprop.models.splits import Read, Splits, splits
 from malaprop.models.zoo import FINE_TUNED, ZooSpec
@@ -52,3 +55,21 @@ def _folder(spec: ZooSpec, data: Splits, seed: int) -> Path:
     digest = sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:10]
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in data.name)[:40]
     return store.cache_root() / "models" / f"{spec.name}-{plain}-{seed}-{digest}"
+
+
+def listing() -> list[dict[str, Any]]:
+    """Every model of the zoo by name, and what is in the cache of it: on which data, how accurate."""
+    cards: dict[str, list[checkpoint.Card]] = {name: [] for name in zoo.names()}
+    for folder in sorted((store.cache_root() / "models").glob(f"*/{checkpoint.CARD}")):
+        with suppress(VictimError):  # of another version, or damaged: it is trained again when asked for
+            card = checkpoint.read_card(folder.parent)
+            cards.setdefault(card.zoo.name, []).append(card)
+    return [
+        {
+            "name": name,
+            "state": "ready" if found else "trained on first use",
+            "data": ", ".join(dict.fromkeys(card.data for card in found)),
+            "accuracy": ", ".join(f"{card.figures['test_accuracy']:.1%}" for card in found),
+        }
+        for name, found in cards.items()
+    ]

@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_COLUMNS = ("Attack", "Accuracy under attack", "Broken of correct", "Words changed", "Queries, median", "Errors")
+_COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries", "errors")
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
     s = entry.summary
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
-    return name, str(s.under_attack), str(s.success), share, number(s.asked.median), str(s.counts["error"])
+    broken = f"{100 * s.success.value:.0f}% ({s.success.hits}/{s.success.total})" if s.success.total else "-"
+    return name, str(s.under_attack), broken, share, number(s.asked.median), str(s.counts["error"])
 
 
 def summary_table(victim: str, group: Sequence[Entry]) -> Table:
     """One victim: its clean accuracy above, a row for each attack, the cheapest named below."""
+    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
@@ -32,9 +34,11 @@ def summary_table(victim: str, group: Sequence[Entry]) -> Table:
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
     cheap = cheapest(group)
     note = "no attack breaks more than half" if cheap is None else f"cheapest attack: {cheap.attack}"
-    table = Table(title=escape(f"{victim}, clean accuracy {clean}"), caption=escape(note), title_justify="left")
+    title = escape(f"{victim}, clean accuracy {clean}")
+    about = f"{note}; broken: of those it got right; queries: median"
+    table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
     for place, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=place in (1, 2))
+        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=place > 0)
     for entry in group:
         table.add_row(*map(Text, _row(entry)))
     return table

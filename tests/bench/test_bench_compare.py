@@ -78,11 +78,24 @@ def test_ours_is_run_on_the_rows_that_the_peer_finished(table, tmp_path):
     assert "8x" in said[-1]
 
 
-def test_without_a_peer_ours_is_run_alone(table, tmp_path):
+def test_without_a_peer_ours_is_run_alone(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     summary = compare.bench(tmp_path, ["toy"], ["pwws"], 1)
+    assert "pip install -r" in capsys.readouterr().err
     assert table == [("ours", "pwws", 1, 1, 256)]
     assert summary["cells"][0]["peer"] is None
     assert summary["cells"][0]["reason"] == ""
+
+
+def test_the_peer_is_found_beside_the_work(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".venv-peers/bin").mkdir(parents=True)
+    (tmp_path / ".venv-peers/bin/python").symlink_to("/nowhere/but/a/link", target_is_directory=False)
+    assert compare.found_peer(lambda line: None) is None  # a link to nothing is no Python
+    (tmp_path / ".venv-peers/bin/python").unlink()
+    (tmp_path / ".venv-peers/bin/python").touch()
+    assert compare.bench(tmp_path, ["toy"], ["pwws"], 1, quiet=True)["cells"][0]["peer"] is not None
+    assert capsys.readouterr().err == ""
 
 
 def test_a_side_that_breaks_leaves_its_reason_and_the_rest_goes_on(table, tmp_path):

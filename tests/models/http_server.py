@@ -18,6 +18,8 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from malaprop.core.victim import Victim
+
 KEY = "sk-very-secret-123"
 NAMES = ("NEGATIVE", "POSITIVE")
 
@@ -39,7 +41,7 @@ class Log:
         self.ports.add(request.client.port if request.client else 0)
 
 
-def application(log: Log) -> FastAPI:
+def application(log: Log, victim: Victim | None = None) -> FastAPI:
     app = FastAPI()
     dice = random.Random(0)
 
@@ -54,6 +56,11 @@ def application(log: Log) -> FastAPI:
     @app.post("/healthy")
     async def healthy(request: Request) -> Any:
         return scored(await read("healthy", request))
+
+    @app.post("/zoo")
+    def zoo(body: dict[str, Any]) -> Any:
+        assert victim is not None
+        return {"scores": victim.predict([(text,) for text in body["texts"]]).tolist()}
 
     @app.post("/bare")
     async def bare(request: Request) -> Any:
@@ -170,17 +177,19 @@ def application(log: Log) -> FastAPI:
 
 
 @contextmanager
-def serving(log: Log) -> Iterator[str]:
-    """The address of a server that stops with the block."""
+def serving(log: Log, victim: Victim | None = None) -> Iterator[str]:
+    """The address of a server that stops with the block; a victim given is at /zoo."""
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(application(log), log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            application(log, victim), log_level="critical", lifespan="off", timeout_graceful_shutdown=1
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()
         end = time.monotonic() + 20
         while not server.started:
-            assert time.monotonic() < end and thread.is_alive(), "the server did not start"
+            assert time.monotonic() < end, "the server did not start"
             time.sleep(0.01)
         try:
             yield f"http://127.0.0.1:{door.getsockname()[1]}"

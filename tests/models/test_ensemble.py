@@ -20,6 +20,7 @@ from malaprop.engine.service import Scoring
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.victims.ensemble import Ensemble, log_probabilities, member_specs
+from malaprop.models.victims.load import load, wrap
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 
@@ -179,7 +180,21 @@ def test_it_travels_without_what_it_knows_of_tables():
 
 
 def test_members_by_name():
-    assert member_specs("ensemble:LSTM-W-GloVe-1 + BERT+my.model:predict") == ["LSTM-W-GloVe-1", "BERT", "my.model:predict"]
+    assert member_specs("ensemble:LSTM-W-GloVe-1 + BERT+my.model:predict") == [
+        "LSTM-W-GloVe-1",
+        "BERT",
+        "my.model:predict",
+    ]
     for wrong in ("ensemble:", "ensemble:A+", "ensemble:+"):
         with pytest.raises(SettingError, match=r"written ensemble:A\+B\+C"):
             member_specs(wrong)
+
+
+def test_a_list_is_an_ensemble():
+    both = wrap([toy.predict, fixed(0.5, 0.5)], how="probabilities")
+    assert isinstance(both, Ensemble)
+    assert both.name == "ensemble:predict+(0.5, 0.5)"
+    half = (np.asarray(toy.predict(["good"])) + 0.5) / 2
+    assert both.predict([("good",)]) == pytest.approx(half, abs=1e-6)
+    named = load("ensemble:toy:predict + toy:predict")
+    assert named.predict([("good",)]) == pytest.approx(np.asarray(toy.predict(["good"])), abs=1e-6)

@@ -19,6 +19,7 @@ from malaprop.core.victim import Victim
 from malaprop.models.victims import endpoint
 from malaprop.models.victims.endpoint import in_line, split_address
 from malaprop.models.victims.http import HttpVictim, _place
+from malaprop.models.victims.load import load, wrap
 
 TEXTS = [("a good film",), ("bad",), ("great, great plot",), ("poor",), ("the end",)]
 
@@ -135,7 +136,7 @@ def test_a_hanging_server_is_given_up_after_its_retries(at, server):
 
 def test_an_answer_drop_by_drop_must_be_done_in_time(at):
     began = time.perf_counter()
-    with pytest.raises(VictimError, match="did not answer within 0.2 s"):
+    with pytest.raises(VictimError, match=r"did not answer within 0\.2 s"):
         at("drips", timeout=0.2, retries=0).predict([("good",)])
     assert time.perf_counter() - began < 1.5
 
@@ -165,7 +166,7 @@ def test_a_dead_server_is_left_alone_after_a_while(monkeypatch):
     for _ in range(3):
         with pytest.raises(VictimError, match=r"refuses connections.*\(1 attempt\)$"):
             victim.predict([("a",)])
-    with pytest.raises(VictimError, match="refuses connections.*; left alone for a while after 3 failures in a row"):
+    with pytest.raises(VictimError, match=r"refuses connections.*; left alone for a while after 3 failures in a row"):
         victim.predict([("a",)])
 
 
@@ -230,7 +231,9 @@ def test_no_key_goes_to_another_host(at, server, monkeypatch):
         at("elsewhere").predict(TEXTS)
 
 
-@pytest.mark.parametrize(("value", "reason"), [("", "is not set"), ("a\x00b", "no key can have"), ("schlüssel", "no key")])
+@pytest.mark.parametrize(
+    ("value", "reason"), [("", "is not set"), ("a\x00b", "no key can have"), ("schlüssel", "no key")]
+)
 def test_keys_that_cannot_be(at, monkeypatch, value, reason):
     if "\x00" in value:
         monkeypatch.setattr(endpoint.os, "environ", {"MY_KEY": value})
@@ -350,3 +353,16 @@ def test_an_excerpt_is_one_printable_line():
     assert in_line(b"a\n\x1b[2J\tb \xff") == "a [2J b \N{REPLACEMENT CHARACTER}"
     assert in_line(b"<html><body>no title</body>") == ""
     assert len(in_line(b"x" * 9999)) == 120
+
+
+def test_an_address_is_a_name_like_any_other(at, server, capsys):
+    victim = wrap(f"{server[0]}/healthy", batch=2, version="7")
+    assert isinstance(victim, HttpVictim)
+    assert (victim.batch, victim.version) == (2, "7")
+    assert server[1].texts["healthy"] == ["a"]  # the probe
+    assert np.allclose(load(f"{server[0]}/bare").predict(TEXTS), expected(TEXTS))
+    with pytest.raises(VictimError, match="404"):
+        load(f"{server[0]}/nowhere")
+    both = load(f"ensemble:{server[0]}/healthy+{server[0]}/bare", quiet=True)
+    assert np.allclose(both.predict(TEXTS), expected(TEXTS), atol=1e-6)
+    assert capsys.readouterr().err == ""

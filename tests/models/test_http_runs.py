@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
+import torch
 import toy
 from http_server import KEY, Log, serving
+from word_edits import KNOWN, VOCABULARY, cut
 
-from malaprop.core.example import Example
+from malaprop.core.example import Example, number
 from malaprop.data.base import of
+from malaprop.models.blocks.cnn import WordCNN
+from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.victims.http import HttpVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.records.outcome import Outcome
 from malaprop.runs.folder import run_to_folder
 
@@ -107,3 +113,23 @@ def test_the_key_is_in_no_record(server, rows, monkeypatch, tmp_path):
     assert json.dumps(f"{server[0]}/locked") in written
     assert KEY not in written
     assert "Bearer" not in written
+
+
+def test_a_zoo_model_behind_an_address_falls_as_it_does_at_home():
+    torch.manual_seed(0)
+    model = WordCNN(VOCABULARY, 2, dim=8, filters=6, widths=(1, 2)).eval()
+    home = TokenVictim(name="cnn", cut=cut, forward=model, scorer=CnnEdits(model=model), labels=2, limit=40)
+    names = [*KNOWN][:25]
+    dice = random.Random(0)
+    texts = [" ".join(dice.choices(names, k=dice.randint(2, 9))) for _ in range(20)]
+    labels = home.predict([(t,) for t in texts]).argmax(1).tolist()
+    rows = list(number(({"text": t}, label) for t, label in zip(texts, labels, strict=True)))
+    attack = toy.listed({name: tuple(dice.sample(names, 4)) for name in names})
+    with serving(Log(), home) as address:
+        away = HttpVictim(url=f"{address}/zoo", **QUICK)
+        far, near = (toy.attack_all(attack, rows, one) for one in (away, home))
+        away.close()
+    assert [(o.status, o.adversarial and o.adversarial.fields, o.queries.asked) for o in far] == [
+        (o.status, o.adversarial and o.adversarial.fields, o.queries.asked) for o in near
+    ]
+    assert sum(o.status == "success" for o in far) > 3

@@ -14,7 +14,7 @@ from malaprop.data import of
 from malaprop.models import checkpoint, zoo
 from malaprop.models.splits import splits
 from malaprop.models.train import train
-from malaprop.models.trained import trained
+from malaprop.models.trained import listing, trained
 from malaprop.models.training import Training
 from malaprop.models.victims.zoo import zoo_victim
 from malaprop.models.zoo import ZooSpec
@@ -128,3 +128,8 @@ def test_trained_once_and_kept(glove, tmp_path, monkeypatch, capfd):
     assert capfd.readouterr().err == ""
     assert trained("CNN-W-GloVe-1", "toy", read=toy_read, seed=1, quiet=True) != first
     assert capfd.readouterr().err == ""
+    rows = {row["name"]: row for row in listing()}
+    assert list(rows) == list(zoo.names())
+    assert rows["CNN-W-GloVe-1"]["state"] == "ready"
+    assert rows["CNN-W-GloVe-1"]["data"] == "toy"
+    assert rows["BERT"]["state"] == "trained on first use"

@@ -38,21 +38,21 @@ class CharCNN(nn.Module):
     def __init__(self, *, dim: int, char_dim: int, filters: Sequence[Sequence[int]], highways: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(SYMBOLS, char_dim, padding_idx=0)
+        self.widths = [int(width) for width, _ in filters]
         self.convolutions = nn.ModuleList(nn.Conv1d(char_dim, count, width) for width, count in filters)
         size = sum(count for _, count in filters)
-        self.highways = nn.ModuleList(nn.Linear(size, 2 * size) for _ in range(highways))
+        layers = [nn.Linear(size, 2 * size) for _ in range(highways)]
+        for layer in layers:
+            nn.init.constant_(layer.bias[size:], -2.0)  # at first a highway carries its input through
+        self.highways = nn.ModuleList(layers)
         self.projection = nn.Linear(size, dim)
-        with torch.no_grad():
-            for layer in self.highways:
-                layer.bias[size:].fill_(-2.0)  # at first a highway carries its input through
 
     def forward(self, chars: Int[Tensor, "word char"]) -> Float[Tensor, "word dim"]:
         seen = self.embedding(chars).transpose(1, 2)
         outside: Bool[Tensor, "word 1 char"] = (chars == 0)[:, None]
         found = []
-        for convolution in self.convolutions:
-            reach = int(convolution.weight.shape[-1]) - 1
-            windows = convolution(functional.pad(seen, (0, reach)))
+        for width, convolution in zip(self.widths, self.convolutions, strict=True):
+            windows = convolution(functional.pad(seen, (0, width - 1)))
             found.append(windows.masked_fill(outside, -torch.inf).amax(2).relu())
         state = torch.cat(found, 1)
         for layer in self.highways:
@@ -86,6 +86,7 @@ class Elmo(nn.Module):
         self.ahead, self.back = (
             nn.ModuleList(nn.LSTM(dim, hidden, batch_first=True, proj_size=dim) for _ in range(2)) for _ in range(2)
         )
+        self.mark: Tensor
         self.register_buffer("mark", torch.tensor([MARK]), persistent=False)
 
     def train(self, mode: bool = True) -> Self:
@@ -138,8 +139,11 @@ def _pick(
 
 
 def _stack(layers: nn.ModuleList, vectors: Float[Tensor, "batch token dim"]) -> list[Float[Tensor, "batch token dim"]]:
-    """The states of each layer. Always in 32 bits: autocast would run cuDNN's LSTM in fp16, whose gradients vanish."""
-    with torch.autocast(vectors.device.type, enabled=False):
+    """The states of each layer.
+
+    Always in 32 bits: autocast would run cuDNN's LSTM in fp16, whose gradients vanish. oneDNN knows no projections.
+    """
+    with torch.autocast(vectors.device.type, enabled=False), torch.backends.mkldnn.flags(enabled=False):
         lower = layers[0](vectors.float())[0]
         return [lower, lower + layers[1](lower)[0]]
 

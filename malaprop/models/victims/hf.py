@@ -61,7 +61,7 @@ def wrap_transformers(
     model: Any,
     tokenizer: Any,
     *,
-    device: str = "cpu",
+    device: str | None = None,
     name: str | None = None,
     limit: int | None = None,
     fingerprint: str = "",
@@ -71,13 +71,14 @@ def wrap_transformers(
     if labels < 2:
         raise VictimError(f"{name or type(model).__name__} scores {labels} label; expected a classifier of two or more")
     name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
-    model = model.eval().to(device)
+    where = torch.device(device or model.device)
+    model = model.eval().to(where)
     most = min(limit or MOST, _limit(model, tokenizer))
     if getattr(tokenizer, "backend_tokenizer", None) is None:
-        return _by_strings(model, tokenizer, device, name, most, fingerprint)
+        return _by_strings(model, tokenizer, where, name, most, fingerprint)
     pieces = WordPieces.of(tokenizer.backend_tokenizer)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(model.config, "pad_token_id", None)
-    separator = pieces.between[0] if pieces.between and _has_segments(model) else None
+    separator = pieces.between[0] if pieces.between and _has_segments(model, tokenizer) else None
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
@@ -91,16 +92,18 @@ def wrap_transformers(
         masks=pad is not None,
         fingerprint=fingerprint,
         unknown=tokenizer.unk_token or "[UNK]",
-        device=device,
+        device=where,
     )
 
 
-def _by_strings(model: Any, tokenizer: Any, device: str, name: str, limit: int, fingerprint: str) -> StringVictim:
+def _by_strings(
+    model: Any, tokenizer: Any, where: torch.device, name: str, limit: int, fingerprint: str
+) -> StringVictim:
     """For tokenizers written in Python, which only read whole texts."""
 
     @torch.inference_mode()
     def scores(*columns: list[str]) -> torch.Tensor:
-        rows = tokenizer(*columns, padding=True, truncation=True, max_length=limit, return_tensors="pt").to(device)
+        rows = tokenizer(*columns, padding=True, truncation=True, max_length=limit, return_tensors="pt").to(where)
         probabilities: torch.Tensor = model(**rows).logits.float().softmax(-1)
         return probabilities
 
@@ -114,9 +117,11 @@ def _by_strings(model: Any, tokenizer: Any, device: str, name: str, limit: int, 
     )
 
 
-def _has_segments(model: Any) -> bool:
+def _has_segments(model: Any, tokenizer: Any) -> bool:
+    """Whether the library itself would tell the model which field a token is of."""
     takes = "token_type_ids" in inspect.signature(model.forward).parameters
-    return takes and int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
+    gives = "token_type_ids" in tokenizer.model_input_names
+    return takes and gives and int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
 
 
 def _limit(model: Any, tokenizer: Any) -> int:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from malaprop.models import zoo
 from malaprop.models.splits import Read
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".onnx")
 _METHODS = ("classes", "begin", "finish", "predict", "name", "offers")
@@ -32,15 +34,16 @@ def load(
     seed: int = 0,
     quiet: bool = False,
 ) -> Victim:
-    """A victim by folder, zoo name, `module:attribute`, `.skops` file, Hugging Face folder or hub name.
+    """A victim by folder, zoo name, `module:attribute`, `.skops` file, Hugging Face folder or hub name, http(s)
+    address, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`).
     """
     name = os.fspath(spec)
-    if re.match(r"https?://", name):
-        raise VictimError(
-            f"{name}: victims behind a URL are not there yet; give module:attribute with a function that asks it"
-        )
+    if _ADDRESS.match(name):
+        return _at_address(name, quiet=quiet)
+    if name.startswith("ensemble:"):
+        return _ensemble(name, device=device, data=data, read=read, seed=seed, quiet=quiet)
     path = Path(name).expanduser()
     if path.is_dir():
         return _folder(path, device)
@@ -61,6 +64,21 @@ def load(
     raise VictimError(
         f"{unknown('model', name, zoo.names())}; or give a folder, module:attribute, a .skops file or hub:NAME"
     )
+
+
+def _at_address(url: str, *, quiet: bool = False, say: Callable[[str], None] | None = None, **options: Any) -> Victim:
+    """A victim behind an address, which one word is sent to: what cannot answer says so before the work begins."""
+    from malaprop.models.victims.http import HttpVictim
+
+    victim = HttpVictim(url=url, say=say if say or quiet else partial(print, file=sys.stderr), **options)
+    victim.probe()
+    return victim
+
+
+def _ensemble(spec: str, **options: Any) -> Victim:
+    from malaprop.models.victims.ensemble import Ensemble, member_specs
+
+    return Ensemble(members=tuple(load(member, **options) for member in member_specs(spec)))
 
 
 def _folder(path: Path, device: str) -> Victim:
@@ -141,18 +159,25 @@ def wrap(
     tokenizer: Any = None,
     *,
     name: str | None = None,
-    device: str = "cpu",
+    device: str | None = None,
     read: Read | None = None,
     say: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Victim:
     """A victim of a function, a scikit-learn pipeline, a transformers model or pipeline, or a torch module.
 
-    A name or path is loaded; a victim is given back as it is. `options` go to the victim that is made: `batch`, `pairs`
-    and `labels` for a function, `masks`, `limit` and `pad` for a torch module.
+    A name, path or address is loaded, a list becomes an ensemble; a victim is given back as it is. `options` go to the
+    victim that is made: `batch`, `pairs` and `labels` for a function, `masks`, `limit` and `pad` for a torch module,
+    those of `HttpVictim` for an address, `how` for a list. A model stays where it is, unless a device is given.
     """
+    if isinstance(thing, str) and _ADDRESS.match(thing):
+        return _at_address(thing, say=say, **options)
+    if isinstance(thing, (list, tuple)):
+        from malaprop.models.victims.ensemble import Ensemble
+
+        return Ensemble(members=tuple(wrap(one, device=device, read=read, say=say) for one in thing), **options)
     if isinstance(thing, (str, os.PathLike)):
-        return load(thing, device=device, read=read, **options)
+        return load(thing, device=device or "cpu", read=read, **options)
     if inspect.isclass(thing):
         raise VictimError(f"{name or thing.__name__} is a class; give an instance of it, or a function")
     if all(hasattr(thing, method) for method in _METHODS):
@@ -186,13 +211,11 @@ def _is_module(thing: Any) -> bool:
     return torch is not None and isinstance(thing, torch.nn.Module)
 
 
-def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str, **options: Any) -> Victim:
+def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str | None, **options: Any) -> Victim:
     from malaprop.models.victims.hf import wrap_transformers
 
-    model, tokenizer = (
-        getattr(thing, "model", None) if _is_pipeline(thing) else thing,
-        tokenizer or _own_tokenizer(thing),
-    )
+    model = thing.model if _is_pipeline(thing) else thing
+    tokenizer = tokenizer or _own_tokenizer(thing)
     if tokenizer is None:
         raise VictimError(f"{type(thing).__name__} needs its tokenizer; pass it as the second argument")
     return wrap_transformers(model, tokenizer, name=name, device=device, **options)
@@ -206,7 +229,7 @@ def _own_tokenizer(thing: Any) -> Any:
     return getattr(thing, "tokenizer", None) if _is_pipeline(thing) else None
 
 
-def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str, **options: Any) -> Victim:
+def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str | None, **options: Any) -> Victim:
     from malaprop.models.victims.module import wrap_module
 
     if tokenizer is None:
@@ -215,5 +238,7 @@ def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str, **opti
     if backend is not None:
         from malaprop.models.wordpieces import WordPieces
 
-        tokenizer = WordPieces.of(backend).pieces
+        pieces = WordPieces.of(backend)
+        tokenizer = pieces.pieces
+        options = {"head": pieces.head, "tail": pieces.tail, "separator": pieces.between, **options}
     return wrap_module(thing, tokenizer, name=name, device=device, **options)

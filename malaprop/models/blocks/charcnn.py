@@ -1,0 +1,65 @@
+"""CharCNN-LSTM: words read by their characters, then a stacked LSTM."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from malaprop.models.blocks.charwords import CharWords
+from malaprop.models.blocks.classifier import Classifier
+from malaprop.models.blocks.offers import Ids, Lengths, Vectors
+from malaprop.models.blocks.rows import last, recur
+
+
+class Stacked(nn.Module):
+    """LSTM layers in one direction; the last state stands for the text."""
+
+    def __init__(self, dim: int, hidden: int, depth: int, dropout: float) -> None:
+        super().__init__()
+        sizes = [dim] + [hidden] * (depth - 1)
+        self.lstms = nn.ModuleList(nn.LSTM(size, hidden, batch_first=True) for size in sizes)
+        self.dropout = nn.Dropout(dropout)
+
+    def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:  # noqa: ARG002
+        out: list[Vectors] = []
+        for layer in self.lstms:
+            assert isinstance(layer, nn.LSTM)
+            out.append(recur(layer, self.dropout(out[-1] if out else vectors), lengths))
+        return out
+
+    def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
+        return last(self.layers(vectors, ids, lengths)[-1], lengths)
+
+
+def charcnn_lstm(
+    vocab: int,  # noqa: ARG001  # the words come with `CharWords.open_to`
+    labels: int,
+    *,
+    char_dim: int = 25,
+    filters: int = 1000,
+    width: int = 6,
+    highways: int = 1,
+    hidden: int = 500,
+    depth: int = 2,
+    symbols: int = 128,
+    most: int = 24,
+    blanks: float = 0.02,
+    dropout: float = 0.3,
+) -> Classifier:
+    """HotFlip (Ebrahimi et al. 2018), section 4, on the architecture of Kim et al. 2016.
+
+    Characters of 25 numbers, 1000 kernels of width 6, highways, two LSTM layers of 500 units, and one linear layer on
+    the last state. Differs: words are lower-cased and cut after `most` - 2 characters, and the paper is silent on
+    dropout and on how many highways there are.
+    """
+    words = CharWords(
+        dim=None,
+        char_dim=char_dim,
+        widths=(width,),
+        filters=filters,
+        highways=highways,
+        symbols=symbols,
+        most=most,
+        blanks=blanks,
+    )
+    return Classifier(words, Stacked(filters, hidden, depth, dropout), nn.Linear(hidden, labels), dropout=dropout)

@@ -1,0 +1,150 @@
+"""One pre-training from its data to its folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from malaprop.assets.download import say
+from malaprop.core.catalogue import Catalogue
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import call
+from malaprop.models.pretrain import card as cards
+from malaprop.models.pretrain.card import Pretrained
+from malaprop.models.pretrain.loop import Budget, Course, Pace, Task, run
+from malaprop.models.pretrain.state import States
+from malaprop.models.pretrain.texts import Corpus, corpus
+from malaprop.models.splits import Read
+
+KINDS = Catalogue(
+    "pretraining",
+    {
+        "elmo": "malaprop.models.pretrain.elmo:ElmoPlan",
+        "roberta": "malaprop.models.pretrain.masked:roberta",
+        "albert": "malaprop.models.pretrain.masked:albert",
+        "mlm-head": "malaprop.models.pretrain.heads:HeadPlan",
+    },
+)
+
+
+class Work(Task, Protocol):
+    """A task that can be judged and written."""
+
+    @property
+    def row_tokens(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the vocabulary, which is made from the text."""
+
+    @property
+    def shape(self) -> dict[str, Any]: ...
+
+    def figures(self) -> dict[str, float]: ...
+
+    def about(self, trained: str) -> str:
+        """What it is in a sentence, given on what it was trained."""
+
+    def save(self, folder: Path, *, half: bool) -> None: ...
+
+
+def plan(kind: str, settings: Mapping[str, Any] | None = None) -> Any:
+    """The settings of a kind, some of them changed; a value of the wrong type is refused."""
+    make = KINDS[kind]
+    defaults = make()
+    given = dict(settings or {})
+    for name, value in given.items():
+        usual = getattr(defaults, name, None)
+        wanted = (
+            (int, float) if isinstance(usual, float) else (list, tuple) if isinstance(usual, tuple) else type(usual)
+        )
+        if usual is not None and (not isinstance(value, wanted) or isinstance(value, bool) != isinstance(usual, bool)):
+            raise SettingError(f"{kind}: {name} is like {usual!r}, got {value!r}")
+    return call(make, given, kind)
+
+
+def pretrain(
+    kind: str,
+    *,
+    data: str,
+    read: Read,
+    folder: Path | None = None,
+    steps: int | None = None,
+    minutes: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    start: str | None = None,
+    half: bool = False,
+    device: str = "auto",
+    seed: int = 0,
+    quiet: bool = False,
+) -> tuple[Path, Pretrained]:
+    """Pre-trains an encoder and writes its folder whole or not at all.
+
+    What was killed goes on when it is asked for again with the same settings. Without `steps` or `minutes` it reads the
+    text as many times as its settings say.
+    """
+    how = plan(kind, settings)
+    pace = Pace.of(how)
+    target = (folder or cards.home(kind)).absolute()
+    cards.check_target(target)
+    place, texts = _device(device), corpus(data, read)
+    work: Work = how.begin(texts, seed=seed, device=place, start=start)
+    budget = Budget(steps=steps or (None if minutes else _passes(how.passes, pace, work)), minutes=minutes)
+    recipe = {"kind": kind, "data": texts.fingerprint, "vocabulary": work.fingerprint, "seed": seed, "start": start}
+    states = States(
+        folder=target.with_name(f".{target.name}.unfinished"),
+        recipe={**recipe, "settings": asdict(how), "steps": budget.steps, "minutes": budget.minutes},
+    )
+    if not quiet:
+        say(f"pre-training {kind} on {texts.name} ({work.rows * work.row_tokens:,} tokens) on {place.type}")
+    course = run(work, pace, budget, states, seed=seed, quiet=quiet, title=f"pre-training {kind}")
+    card = _card(kind, how, work, texts, course, seed=seed, start=start)
+    with cards.appearing(target) as made:
+        work.save(made, half=half)
+        cards.write_card(made, card)
+    states.clear()
+    return target, card
+
+
+def _passes(passes: float, pace: Pace, work: Work) -> int:
+    """The steps of so many passes over the text."""
+    return max(1, math.ceil(passes * (work.rows // min(pace.batch, work.rows))))
+
+
+def _device(name: str) -> torch.device:
+    wanted = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+    if wanted.partition(":")[0] not in ("cpu", "cuda"):
+        raise SettingError(f"--device is cpu, cuda or auto, got {name!r}")
+    if wanted.startswith("cuda") and not torch.cuda.is_available():
+        raise SettingError(f"--device {name}: no CUDA device is here; use cpu or auto")
+    return torch.device(wanted)
+
+
+def _card(
+    kind: str, how: Any, work: Work, texts: Corpus, course: Course, *, seed: int, start: str | None
+) -> Pretrained:
+    tokens, whole = course.trained * work.row_tokens, work.rows * work.row_tokens
+    trained = f"{tokens:,} tokens ({tokens / whole:.1f} passes over {whole:,}) of {texts.name}"
+    figures = {
+        **work.figures(),
+        "steps": course.steps,
+        "tokens": tokens,
+        "seconds": round(course.seconds, 1),
+        "tokens_per_second": round(tokens / max(1e-9, course.seconds)),
+    }
+    return Pretrained(
+        kind=kind,
+        about=work.about(trained),
+        data=texts.name,
+        data_fingerprint=texts.fingerprint,
+        seed=seed,
+        settings=asdict(how),
+        shape=work.shape,
+        start=start,
+        figures=figures,
+    )

@@ -1,0 +1,180 @@
+"""Word importance: how much a word, or one that could stand in its place, moves the likelihood of the label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import recase
+from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.capability import Capability, check
+from malaprop.core.errors import DataError, SettingError, VictimError
+from malaprop.core.score import Floats
+from malaprop.core.text import BREAK, Ints, Text, Words
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.engine.drive import drive
+from malaprop.engine.service import Scoring
+from malaprop.models.victims.ensemble import log_probabilities
+
+Substitutes = Callable[[str], Iterable[str]]
+_AT_ONCE = 8192  # variants of one text in one ask
+
+
+@dataclass(frozen=True, slots=True)
+class Substitute:
+    """A word that could stand there, and by how much it lowers the label's log-likelihood."""
+
+    word: str
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A word of the text, by how much the label's log-likelihood falls without it, and the gap behind it."""
+
+    word: str
+    after: str
+    importance: float
+    substitutes: tuple[Substitute, ...]  # strongest first
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A field of the example: what stands before its first word, and its words."""
+
+    name: str
+    before: str
+    words: tuple[Weighed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """One text explained: log-likelihoods are natural logarithms."""
+
+    victim: str
+    label: int
+    scores: tuple[float, ...]
+    log_likelihood: float
+    unknown: str  # what was put in place of each word
+    asked: int
+    fields: tuple[Side, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    text: Text
+    words: list[Ints]  # substitutes of each slot
+    first: Floats  # [label]
+    blanked: Floats  # [slot, label]
+    put: Floats  # [substitute, label], slot by slot
+
+
+def wordnet_substitutes() -> Substitutes:
+    """Words that share a synset with a word, of any part of speech, in its case."""
+    from malaprop.assets.wordnet import open_wordnet
+
+    wordnet = open_wordnet()
+    return lambda word: (recase(other, word) for other in wordnet.synonyms(word.lower()))
+
+
+def importance(
+    victim: Victim,
+    texts: Sequence[str | Mapping[str, str]],
+    *,
+    label: int | None = None,
+    substitutes: Substitutes | None = None,
+    width: int = 64,
+) -> list[Importance]:
+    """Explains each text for one label, by default the one the victim gives it.
+
+    As in appendix C of the universal-transferability paper: a word's importance is the log-likelihood of the label
+    before less after the word gives way to the victim's unknown word; a substitute's is that before less after it takes
+    the word's place. A victim that gives scores rather than probabilities is read through a softmax.
+    """
+    check("explain", (Capability.SCORES,), victim.name, victim.offers)
+    table = Words()
+
+    def jobs() -> Iterator[tuple[int, Steps[_Answers]]]:
+        for owner, source in enumerate(texts):
+            yield owner, _steps(_cut(source, table, owner), victim.unknown, substitutes)
+
+    try:
+        found = dict(drive(jobs(), {"victim": Scoring(victim)}, width=width))
+    except ServiceFailed as failure:
+        raise VictimError(str(failure)) from None
+    return [_weighed(victim, found[owner], label) for owner in range(len(texts))]
+
+
+def _cut(source: str | Mapping[str, str], table: Words, owner: int) -> Text:
+    text = Text.of(source, table, owner)
+    if not text.slots:
+        raise DataError("the text holds no word; give one with at least one letter or digit")
+    return text
+
+
+def _steps(text: Text, unknown: str, substitutes: Substitutes | None) -> Steps[_Answers]:
+    table, slots = text.table, np.arange(text.slots)
+    others = {word: () if substitutes is None else _listed(substitutes, word) for word in set(text.strings)}
+    words = [table.ids(others[word]) for word in text.strings]
+    blanks = Variants(text, slots, np.full(len(slots), table.id(unknown)))
+    first, blanked = yield Ask("victim", [Variants.itself(text), blanks])
+    every = Variants.each(text, slots, words)
+    put: list[Floats] = []
+    for at in range(0, every.count, _AT_ONCE):
+        end = at + _AT_ONCE
+        put += yield Ask("victim", [Variants(text, every.slots[at:end], every.words[at:end])])
+    return _Answers(text, words, first[0], blanked, np.concatenate(put) if put else blanked[:0])
+
+
+def _listed(substitutes: Substitutes, word: str) -> tuple[str, ...]:
+    return tuple(sorted({other for other in substitutes(word) if other and other != word}))
+
+
+def _weighed(victim: Victim, answers: _Answers, label: int | None) -> Importance:
+    scores = answers.first
+    if label is not None and not 0 <= label < len(scores):
+        raise SettingError(f"label must be from 0 to {len(scores) - 1} for {victim.name}, got {label}")
+    chosen = int(scores.argmax()) if label is None else label
+    before = float(log_probabilities(scores[None])[0, chosen])
+    falls = (before - log_probabilities(answers.blanked)[:, chosen]).tolist()
+    sizes = [len(words) for words in answers.words]
+    put = iter((before - log_probabilities(answers.put)[:, chosen]).tolist()) if sum(sizes) else iter(())
+    strings = answers.text.table.strings
+    substitutes = [
+        tuple(
+            sorted((Substitute(strings[w], next(put)) for w in words.tolist()), key=lambda s: (-s.importance, s.word))
+        )
+        for words in answers.words
+    ]
+    return Importance(
+        victim=victim.name,
+        label=chosen,
+        scores=tuple(scores.tolist()),
+        log_likelihood=before,
+        unknown=victim.unknown,
+        asked=1 + answers.text.slots + sum(sizes),
+        fields=_sides(answers.text, falls, substitutes),
+    )
+
+
+def _sides(text: Text, falls: list[float], substitutes: list[tuple[Substitute, ...]]) -> tuple[Side, ...]:
+    """The text field by field: the gap between two fields ends one and begins the next, or several empty ones."""
+    parts = text.joined()
+    edges: list[str] = []
+    words: list[list[Weighed]] = []
+    for gap, slot in zip(parts[::2], range(-1, text.slots), strict=True):
+        own, *others = gap.split(BREAK)
+        if slot < 0:
+            edges, words = [own], [[]]
+        else:
+            words[-1].append(Weighed(parts[2 * slot + 1], own, falls[slot], substitutes[slot]))
+        edges += others
+        words += [[] for _ in others]
+    return tuple(Side(name, edge, tuple(row)) for name, edge, row in zip(text.names, edges, words, strict=True))

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+import tiny
+from hypothesis import given
+from hypothesis import strategies as st
+
+from malaprop.assets.inflection import add, inflect
+from malaprop.assets.wordnet import PARTS, convert, open_wordnet
+from malaprop.core.errors import AssetError, SettingError
+
+
+@pytest.fixture(scope="module")
+def wordnet(tmp_path_factory):
+    return tiny.wordnet(tmp_path_factory.mktemp("wordnet"))
+
+
+@pytest.mark.parametrize(
+    ("word", "pos", "expected"),
+    [
+        ("film", None, ("cinema", "movie", "shoot")),
+        ("film", "n", ("cinema", "movie")),
+        ("Films", "n", ("cinema", "film", "movie")),
+        ("film", "v", ("shoot",)),
+        ("filming", "v", ("film", "shoot")),
+        ("film", "a", ()),
+        ("good", "a", ("nice",)),
+        ("good", None, ("nice", "well")),
+        ("better", "a", ("good", "nice")),
+        ("went", None, ("go", "run")),
+        ("dog", None, ()),
+        ("unheard-of", None, ()),
+        ("", None, ()),
+    ],
+)
+def test_synonyms(wordnet, word, pos, expected):
+    assert wordnet.synonyms(word, pos) == expected
+
+
+def test_several_words_only_if_asked_for(wordnet):
+    assert wordnet.synonyms("movie", multiword=True) == ("film", "motion picture")
+    assert wordnet.synonyms("motion picture") == ("film", "movie")
+
+
+def test_peer_synonyms_keep_the_word_in_another_case(wordnet):
+    assert wordnet.peer_synonyms("paris") == ("Paris",)
+    assert wordnet.synonyms("paris") == ()
+    assert wordnet.peer_synonyms("good") == ("nice", "well")
+
+
+def test_parts_lemmas_and_counts(wordnet):
+    assert wordnet.parts("films") == {"n", "v"}
+    assert wordnet.parts("oxen") == {"n"}
+    assert wordnet.parts("zzz") == frozenset()
+    assert wordnet.lemma("oxen", "n") == "ox"
+    assert wordnet.lemma("films", "v") == "film"
+    assert wordnet.lemma("films", "a") is None
+    assert wordnet.frequency("films") == {"n": 9, "v": 1}
+    assert wordnet.frequency("nice") == {"a": 4}
+    assert wordnet.irregular("go", "v") == ("went",)
+
+
+def test_pairs(wordnet):
+    assert wordnet.antonyms() == [("bad", "good")]
+    assert ("film", "movie") in wordnet.synonym_pairs()
+    assert ("cinema", "film") in wordnet.synonym_pairs("n")
+    assert ("cinema", "film") not in wordnet.synonym_pairs("n", senses=1)
+    assert ("film", "shoot") not in wordnet.synonym_pairs("n")
+
+
+def test_a_part_of_speech_that_is_none(wordnet):
+    with pytest.raises(SettingError, match="'NOUN'"):
+        wordnet.synonyms("film", "NOUN")
+
+
+def test_broken_files_are_said_to_be_so(tmp_path):
+    from io import BytesIO
+
+    broken = tiny.files() | {"index.noun": b"film n x\n"}
+    with pytest.raises(AssetError, match="cannot be read"):
+        convert({name: (lambda data=data: BytesIO(data)) for name, data in broken.items()}, tmp_path)
+
+
+@given(st.sampled_from(["film", "movie", "cinema", "shoot", "run", "go", "good", "nice", "well", "dog", "ox"]))
+def test_synonyms_of_base_forms_go_both_ways(wordnet, word):
+    for pos in PARTS:
+        if word in wordnet.bases(word, pos):
+            assert all(word in wordnet.synonyms(other, pos) for other in wordnet.synonyms(word, pos))
+
+
+@given(st.text(max_size=12), st.sampled_from([None, *PARTS]))
+def test_any_string_has_sorted_synonyms_without_itself(wordnet, word, pos):
+    found = wordnet.synonyms(word, pos)
+    assert list(found) == sorted(set(found))
+    assert word.lower() not in {name.lower() for name in found}
+
+
+@pytest.mark.parametrize(
+    ("base", "mark", "expected"),
+    [
+        ("movie", "s", "movies"),
+        ("story", "s", "stories"),
+        ("play", "s", "plays"),
+        ("church", "s", "churches"),
+        ("hope", "ed", "hoped"),
+        ("stop", "ed", "stopped"),
+        ("try", "ed", "tried"),
+        ("lie", "ing", "lying"),
+        ("see", "ing", "seeing"),
+        ("show", "ing", "showing"),
+        ("happy", "er", "happier"),
+        ("big", "est", "biggest"),
+        ("film", "", "film"),
+    ],
+)
+def test_endings(base, mark, expected):
+    assert add(base, mark) == expected
+
+
+@pytest.mark.parametrize(
+    ("lemma", "like", "pos", "expected"),
+    [
+        ("movie", "films", "n", "movies"),
+        ("movie", "film", "n", "movie"),
+        ("ox", "films", "n", "oxen"),
+        ("shoot", "filming", "v", "shooting"),
+        ("go", "filmed", "v", "went"),
+        ("go", "films", "v", "goes"),
+        ("film", "ran", "v", "filmed"),
+    ],
+)
+def test_inflecting_like_another_word(wordnet, lemma, like, pos, expected):
+    assert inflect(wordnet, lemma, like, pos) == expected
+
+
+@pytest.mark.assets
+def test_the_real_one(real_asset):
+    real_asset("wordnet")
+    wordnet = open_wordnet()
+    assert len(wordnet) == 147_306
+    assert wordnet.synonyms("films", "n") == ("celluloid", "cinema", "film", "flick", "movie", "pic", "picture")
+    assert ("bad", "good") in wordnet.antonyms()
+
+
+@pytest.mark.assets
+def test_the_same_as_nltk(real_asset):
+    reader = pytest.importorskip("nltk.corpus.reader.wordnet")
+    real_asset("wordnet")
+    from malaprop.assets import store
+
+    folder = store.locate("wordnet") / "wordnet"
+    try:
+        theirs = reader.WordNetCorpusReader(str(folder), None)
+    except Exception as error:  # versions differ in what they want beside the database
+        pytest.skip(f"this NLTK does not read the folder: {error}")
+    wordnet = open_wordnet()
+    for word in [*random.Random(0).sample(list(wordnet), 300), "films", "went", "better", "running", "Movies", "zzz"]:
+        for pos in (None, *PARTS):
+            names = {name.replace("_", " ") for s in theirs.synsets(word, pos) for name in s.lemma_names()}
+            expected = tuple(sorted(name for name in names if name.lower() != word.lower().replace("_", " ")))
+            assert wordnet.synonyms(word.replace("_", " "), pos, multiword=True) == expected

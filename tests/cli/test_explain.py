@@ -1,0 +1,84 @@
+"""malaprop explain, as a user types it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from malaprop.cli.explain import explain
+from malaprop.core.errors import AssetError, DataError, SettingError
+
+app = typer.Typer()
+app.command()(explain)
+
+VICTIM = "toy:predict"
+
+
+@pytest.fixture(autouse=True)
+def assets(tiny_assets):
+    """Synonyms from a small list."""
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, [*arguments], catch_exceptions=True)
+
+
+def test_prints_the_text_and_the_words_that_matter():
+    result = run("a good, bad film", "--victim", VICTIM)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("toy:predict: label ")
+    assert lines[1] == "a good, bad film"
+    assert {"good", "bad", "film"} <= {line.split()[0] for line in lines[3:]}
+
+
+def test_the_last_line_is_json_and_the_folder_holds_the_heat_map(tmp_path):
+    out = tmp_path / "heat"
+    result = run(
+        "a great film", "--victim", f"{VICTIM}, {VICTIM}", "--label", "1", "--out", str(out), "--json", "--quiet"
+    )
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.strip().splitlines()) == 1
+    summary = json.loads(result.stdout)
+    assert summary["command"] == "explain"
+    assert [v["label"] for v in summary["victims"]] == [1, 1]
+    words = summary["victims"][0]["fields"][0]["words"]
+    assert [w["word"] for w in words] == ["a", "great", "film"]
+    assert [s["word"] for s in words[1]["substitutes"]] == ["fine", "good"]
+    assert (out / "heat.html").is_file()
+    assert (out / "heat.svg").is_file()
+
+
+def test_pairs_by_premise():
+    result = run("a bad film", "--premise", "so good", "--victim", VICTIM, "--json", "--no-substitutes")
+    fields = json.loads(result.stdout.splitlines()[-1])["victims"][0]["fields"]
+    assert [f["name"] for f in fields] == ["premise", "hypothesis"]
+    assert not any(w["substitutes"] for f in fields for w in f["words"])
+
+
+def test_goes_on_without_wordnet(monkeypatch):
+    def missing():
+        raise AssetError("wordnet is not there")
+
+    monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", missing)
+    result = run("good", "--victim", VICTIM)
+    assert result.exit_code == 0
+    assert "no substitutes: wordnet is not there" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("...", "--victim", VICTIM), DataError),
+        (("good", "--victim", " , "), SettingError),
+        (("good", "--victim", VICTIM, "--label", "7"), SettingError),
+        (("good", "--victim", VICTIM, "--out", __file__), SettingError),
+    ],
+)
+def test_wrong_input_is_one_clear_error(arguments, error):
+    result = run(*arguments)
+    assert isinstance(result.exception, error)
+    assert "\n" not in str(result.exception)
