@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import os
@@ -62,7 +63,7 @@ def command(archive: Archive, into: Path) -> list[str]:
 def _reason(output: str) -> str:
     """The line of a failed command that says most."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(npm )?(error|err!)\b", line, re.IGNORECASE)]
+    errors = [line for line in lines if re.match(r"(npm )?(error|err!)(?!: Exception:$)", line, re.IGNORECASE)]
     line = (errors or lines or ["it said nothing"])[-1]
     return re.sub(r"^(npm )?(error|err!):?\s*", "", line, flags=re.IGNORECASE)[:300]
 
@@ -82,7 +83,10 @@ def run(arguments: Sequence[str], folder: Path, size: int) -> None:
                 process.kill()
             process.wait()
     if process.returncode:
-        raise AssetError(_reason(log.read_text(encoding="utf-8", errors="replace")))
+        said = log.read_text(encoding="utf-8", errors="replace")
+        if "No space left on device" in said:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        raise AssetError(_reason(said))
 
 
 def _bytes(folder: Path) -> int:

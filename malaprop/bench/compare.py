@@ -80,7 +80,7 @@ def bench(
                 if recipe.endswith(STOCK) and not own.has_stock(spec):
                     continue
                 tell(f"{recipe} on {name}: {len(rows)} texts")
-                cells.append(_cell(recipe, name, spec, victim, rows, peer, Path(folder), terms))
+                cells.append(_cell(recipe, Path(name).name, spec, victim, rows, peer, Path(folder), terms))
                 tell(_told(cells[-1]))
                 write(out, cells, _about(terms, data))
     return write(out, cells, _about(terms, data))

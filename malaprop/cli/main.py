@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from malaprop import __version__
-from malaprop.cli import attack, audit, bench, fetch, list_, report, train
+from malaprop.cli import attack, audit, bench, explain, fetch, list_, report, train
 from malaprop.core.errors import MalapropError, plain
 
 app = typer.Typer(
@@ -21,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (audit.audit, attack.attack, train.train, report.report, fetch.fetch, bench.bench):
+for command in (audit.audit, attack.attack, explain.explain, train.train, report.report, fetch.fetch, bench.bench):
     app.command()(command)
 app.command("list")(list_.list_)
 

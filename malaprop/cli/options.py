@@ -16,7 +16,7 @@ from malaprop.core.errors import SettingError
 Victim = Annotated[
     str,
     typer.Option(
-        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, CNN-W-GloVe-1, BERT), module:attribute (a "
+        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), ensemble:A+B, an http(s) address, module:attribute (a "
         "function: list of texts to scores), a Hugging Face folder or hub name, or an sklearn pipeline (.skops)."
     ),
 ]

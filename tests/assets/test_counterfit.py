@@ -66,7 +66,7 @@ def test_the_slope_is_the_loss_s(matrix):
     after = torch.from_numpy(moved)
     after = after / after.norm(dim=1, keepdim=True)
     expected = float(1 - (after[0] * after[2]).sum() + 3 * torch.relu((after[4] * after[5]).sum()))
-    assert sum(curve[0].values()) == pytest.approx(float(loss), abs=1e-5)
+    assert sum(curve[0].values()) == pytest.approx(loss.item(), abs=1e-5)
     assert curve[1]["attract"] + curve[1]["repel"] == pytest.approx(expected, abs=2e-5)
 
 

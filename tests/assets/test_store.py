@@ -233,9 +233,14 @@ def test_leavings_of_the_dead_are_swept(own_cache):
 
 def test_a_folder_appears_whole_or_not_at_all(own_cache):
     target = own_cache / "thing"
-    with pytest.raises(ZeroDivisionError), folders.appearing(target) as made:
-        (made / "part").touch()
-        1 / 0  # noqa: B018
+
+    def fail():
+        with folders.appearing(target) as made:
+            (made / "part").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert not target.exists()
     for text in ("first", "second"):
         with folders.appearing(target) as made:
@@ -283,6 +288,7 @@ def test_npm_that_is_not_there(tmp_path, monkeypatch):
     [
         ("WARNING: x\nERROR: Could not find it\nERROR: No matching distribution found for box==1.0\n", "No matching"),
         ("npm error code E404\nnpm error 404 Not Found\n", "404 Not Found"),
+        ("ERROR: Exception:\nTraceback:\n  File\nConnectionError: no route\n", "ConnectionError: no route"),
         ("something odd\n", "something odd"),
         ("", "it said nothing"),
     ],
@@ -291,6 +297,16 @@ def test_the_reason_of_a_failed_command(tmp_path, said, reason):
     with pytest.raises(AssetError, match=re.escape(reason)) as error:
         download.run([sys.executable, "-c", f"import sys; sys.stderr.write({said!r}); sys.exit(1)"], tmp_path, 1)
     assert "\n" not in str(error.value)
+
+
+def test_a_command_that_found_the_disk_full(use_archive, own_cache, tmp_path, monkeypatch):
+    run = download.run
+    use_archive()
+    script = "import sys; sys.exit('ERROR: Exception:\\nOSError: [Errno 28] No space left on device')"
+    monkeypatch.setattr(download, "run", lambda arguments, *rest: run([sys.executable, "-c", script], *rest))
+    with pytest.raises(AssetError, match="no room left on the disk"):
+        store.locate("letters")
+    assert stored(own_cache) == leftovers(own_cache) == []
 
 
 def test_an_interrupted_download_ends_its_process(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from malaprop.core.text import word_pattern
 
 TEXTS = [
     "the film was good",
-    "They film the dogs , and he ran quickly .",
+    "They shoot the dogs , and he ran quickly .",
     "",
     "!?",
     "a remarkably-unseen thing in 1999",

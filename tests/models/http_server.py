@@ -33,6 +33,8 @@ class Log:
     headers: list[dict[str, str]] = field(default_factory=list)
     ports: set[int] = field(default_factory=set)
     failed: int = 0
+    inside: int = 0
+    most: int = 0  # requests at a time
 
     def note(self, route: str, request: Request, texts: list[Any]) -> None:
         self.calls[route] = self.calls.get(route, 0) + 1
@@ -114,7 +116,10 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
     @app.post("/slow")
     async def slow(request: Request) -> Any:
         texts = await read("slow", request)
+        log.inside += 1
+        log.most = max(log.most, log.inside)
         await asyncio.sleep(0.2 if "good" in texts[0] else 0.01)
+        log.inside -= 1
         return scored(texts)
 
     @app.post("/nan")

@@ -75,13 +75,11 @@ def test_requests_hold_a_batch_and_reuse_connections(at, server):
     assert len(server[1].ports) == 1
 
 
-def test_answers_keep_their_order_and_requests_run_side_by_side(at):
+def test_answers_keep_their_order_and_requests_run_side_by_side(at, server):
     texts = [("good",), ("bad",)] * 4  # a good text takes longer
-    victim = at("slow", batch=1, concurrency=8)
-    victim.predict(texts[:1])
-    began = time.perf_counter()
+    victim = at("slow", batch=1, concurrency=3)
     assert np.allclose(victim.predict(texts), expected(texts))
-    assert time.perf_counter() - began < 0.75  # one after another: 0.84 s
+    assert 2 <= server[1].most <= 3
 
 
 def test_variants_are_sent_once_each(at, server):
@@ -123,8 +121,8 @@ def test_a_failure_has_one_clear_reason_and_is_not_tried_again(at, server, route
 
 
 def test_a_hanging_server_is_given_up_after_its_retries(at, server):
-    victim = at("hangs", timeout=0.15, retries=1)
-    with pytest.raises(VictimError, match=r"/hangs did not answer within 0.15 s \(2 attempts\)"):
+    victim = at("hangs", timeout=0.4, retries=1)
+    with pytest.raises(VictimError, match=r"/hangs did not answer within 0.4 s \(2 attempts\)"):
         victim.predict([("awful",)])
     assert server[1].calls["hangs"] == 2
     with pytest.raises(VictimError, match=r"\(1 attempt\)"):  # once out of reach, no patience until it answers

@@ -74,7 +74,7 @@ def test_a_server_that_fails_every_tenth_call_changes_no_outcome(server, healthy
     ("route", "settings", "reason"),
     [
         ("nan", {}, "answered with nan for"),
-        ("hangs", {"timeout": 0.15, "retries": 1}, "did not answer within 0.15 s"),
+        ("hangs", {"timeout": 0.35, "retries": 1}, "did not answer within 0.35 s"),
     ],
 )
 def test_only_the_examples_that_the_server_chokes_on_end_in_error(server, healthy, rows, route, settings, reason):
@@ -122,7 +122,10 @@ def test_a_zoo_model_behind_an_address_falls_as_it_does_at_home():
     names = [*KNOWN][:25]
     dice = random.Random(0)
     texts = [" ".join(dice.choices(names, k=dice.randint(2, 9))) for _ in range(20)]
-    labels = home.predict([(t,) for t in texts]).argmax(1).tolist()
+    fields = [(t,) for t in texts]
+    with torch.no_grad():  # about as many of one label as of the other
+        model.head.bias -= torch.tensor(home.predict(fields)).log().mean(0)
+    labels = home.predict(fields).argmax(1).tolist()
     rows = list(number(({"text": t}, label) for t, label in zip(texts, labels, strict=True)))
     attack = toy.listed({name: tuple(dice.sample(names, 4)) for name in names})
     with serving(Log(), home) as address:

@@ -88,7 +88,7 @@ def test_vectors_may_be_given_in_the_place_of_words(model):
     ids, lengths = settled(*padded(TEXTS, 9), model.empty)
     vectors = model.embedding(ids)
     assert torch.allclose(model.from_vectors(vectors, ids, lengths), model(*padded(TEXTS, 9)), atol=1e-6)
-    assert not torch.allclose(model.from_vectors(vectors.flip(2), ids, lengths), model(ids, lengths), atol=1e-3)
+    assert not torch.allclose(model.from_vectors(vectors.flip(2), ids, lengths), model(ids, lengths), atol=1e-4)
 
 
 @torch.inference_mode()
@@ -176,7 +176,7 @@ def texts_of_two_kinds(pairs: bool) -> Rows:
 def test_each_learns_forty_texts_by_heart(name):
     model, data = made(name, labels=2), texts_of_two_kinds(SPECIAL_MODELS[name].reads is Reads.PAIR)
     assert judge(model, data)[0] < 0.9
-    fit(model, data, data, Training(epochs=30, batch=8, rate=1e-2, patience=15))
+    fit(model, data, data, Training(epochs=25, batch=8, rate=1e-2, patience=15))
     assert judge(model, data)[0] > 0.95
 
 

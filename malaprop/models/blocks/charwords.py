@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.models.blocks.rows import strongest
 from malaprop.models.openvocab import BETWEEN, NOTHING, OTHER, OpenVocab
 from malaprop.models.vocab import PAD, UNK, Vocab
 
@@ -124,22 +125,13 @@ class CharWords(nn.Module):
         """Word vectors of character vectors; `signs` says where words end."""
         shape = signs.shape[:-1]
         embedded, inside = embedded.flatten(0, -3), (signs.flatten(0, -2) != NOTHING)
-        ends = inside.sum(1, keepdim=True).clamp(min=self.least)
+        ends = inside.sum(1).clamp(min=self.least)
         x = (embedded * inside[..., None]).transpose(1, 2)
-        x = torch.cat([self._strongest(conv, x, ends) for conv in self.convs], 1).tanh()
+        x = torch.cat([strongest(conv, x, ends) for conv in self.convs], 1).tanh()
         for highway in self.highways:
             x = highway(x)
         vectors: Tensor = self.last(x) * inside[:, :1]
         return vectors.reshape(*shape, self.dim)
-
-    @staticmethod
-    def _strongest(
-        conv: nn.Module, x: Float[Tensor, "word dim char"], ends: Int[Tensor, "word 1"]
-    ) -> Float[Tensor, "word filter"]:
-        windows: Tensor = conv(x)
-        width = x.shape[2] - windows.shape[2] + 1
-        beyond = torch.arange(windows.shape[2], device=x.device) > ends - width
-        return windows.masked_fill(beyond[:, None], -torch.inf).amax(2)
 
     def _vectors(self, words: Int[Tensor, " word"]) -> Float[Tensor, "word dim"]:
         """Composed anew. Columns that no word of these reaches are left out; they would change nothing."""

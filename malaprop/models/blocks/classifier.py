@@ -28,11 +28,11 @@ class Attending(Encoder, Protocol):
     def attention(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Weights: ...
 
 
-def fresh_words(vocab: int, dim: int) -> nn.Embedding:
-    """Short random vectors, so that words seen once say little; padding is nothing."""
+def fresh_words(vocab: int, dim: int, spread: float = 0.1) -> nn.Embedding:
+    """Random vectors, short ones, so that words seen once say little; padding is nothing."""
     words = nn.Embedding(vocab, dim, padding_idx=PAD)
     with torch.no_grad():
-        words.weight.normal_(0, 0.1)[PAD] = 0
+        words.weight.normal_(0, spread)[PAD] = 0
     return words
 
 

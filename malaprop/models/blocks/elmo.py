@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Self
 
@@ -141,9 +142,10 @@ def _pick(
 def _stack(layers: nn.ModuleList, vectors: Float[Tensor, "batch token dim"]) -> list[Float[Tensor, "batch token dim"]]:
     """The states of each layer.
 
-    Always in 32 bits: autocast would run cuDNN's LSTM in fp16, whose gradients vanish. oneDNN knows no projections.
+    Always in 32 bits: autocast would run cuDNN's LSTM in fp16, whose gradients vanish.
     """
-    with torch.autocast(vectors.device.type, enabled=False), torch.backends.mkldnn.flags(enabled=False):
+    with torch.autocast(vectors.device.type, enabled=False), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "LSTM with projections")  # oneDNN has none, and says so once
         lower = layers[0](vectors.float())[0]
         return [lower, lower + layers[1](lower)[0]]
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from malaprop.models.blocks.classifier import Classifier, fresh_words
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.pairs import joined, judge
+from malaprop.models.blocks.pairs import SPREAD, joined, judge
 from malaprop.models.blocks.rows import largest, mean, recur, within
 from malaprop.models.blocks.sides import Side, sides
 
@@ -59,5 +59,5 @@ def pair_esim(vocab: int, labels: int, *, dim: int = 100, hidden: int = 150, dro
 
     Differs: the sequential model, not the TreeLSTM over parses; half the paper's 300 units.
     """
-    embedding, head = fresh_words(vocab, dim), judge(8 * hidden, hidden, labels, dropout)
+    embedding, head = fresh_words(vocab, dim, SPREAD), judge(8 * hidden, hidden, labels, dropout)
     return Classifier(embedding, Inference(dim, hidden, dropout), head, dropout=dropout)

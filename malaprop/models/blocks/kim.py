@@ -12,7 +12,7 @@ from torch.nn import functional
 from malaprop.models.blocks.classifier import Classifier, fresh_words
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.rows import within
+from malaprop.models.blocks.rows import strongest, within
 from malaprop.models.vocab import PAD
 
 
@@ -78,8 +78,7 @@ class Windows(nn.Module):
         least = max(self.widths)
         x = self._read(vectors, lengths)
         x = functional.pad(x, (0, max(0, least - x.shape[2])))
-        ends = lengths.clamp(min=least)[:, None]
-        return torch.cat([WordCNN._strongest(conv, x, ends) for conv in self.convs], 1)
+        return torch.cat([strongest(conv, x, lengths.clamp(min=least)) for conv in self.convs], 1).relu()
 
     @staticmethod
     def _read(vectors: Vectors, lengths: Lengths) -> Float[Tensor, "batch dim token"]:

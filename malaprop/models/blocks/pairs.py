@@ -13,6 +13,8 @@ from malaprop.models.blocks.offers import Ids, Lengths, Vectors
 from malaprop.models.blocks.rows import largest, mean, recur
 from malaprop.models.blocks.sides import Side, sides
 
+SPREAD = 0.5  # about GloVe's: shorter vectors are too alike to be compared
+
 
 def compared(a: Float[Tensor, "batch dim"], b: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch dims"]:
     """Both, how far they lie apart, and where they agree."""
@@ -66,7 +68,7 @@ def pair_average(vocab: int, labels: int, *, dim: int = 100, hidden: int = 200, 
     Differs: the averages are also subtracted and multiplied, as Conneau et al. 2017 do, and the layer on top of them is
     a hidden one, since a linear layer on two averages side by side cannot compare them.
     """
-    embedding = fresh_words(vocab, dim)
+    embedding = fresh_words(vocab, dim, SPREAD)
     return Classifier(embedding, Average(), judge(4 * dim, hidden, labels, dropout), dropout=dropout)
 
 
@@ -78,5 +80,5 @@ def pair_lstm(
     Differs: both directions, the maximum over time, and representations compared as in `pair_average`; the paper gives
     no sizes.
     """
-    embedding, head = fresh_words(vocab, dim), judge(8 * hidden, inner, labels, dropout)
+    embedding, head = fresh_words(vocab, dim, SPREAD), judge(8 * hidden, inner, labels, dropout)
     return Classifier(embedding, Siamese(dim, hidden, dropout), head, dropout=dropout)

@@ -1,4 +1,4 @@
-"""Padded rows: where their texts end, and recurrent layers that keep within it."""
+"""Padded rows: where their texts end, and what is read within it."""
 
 from __future__ import annotations
 
@@ -46,3 +46,13 @@ def mean(states: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"
 def largest(states: Float[Tensor, "batch token dim"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch dim"]:
     """Over the tokens of a text."""
     return states.masked_fill(~within(lengths, states.shape[1])[..., None], -torch.inf).amax(1)
+
+
+def strongest(
+    conv: nn.Module, x: Float[Tensor, "batch dim token"], ends: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch filter"]:
+    """The largest answer of each filter in windows that end by `ends`; there must be one."""
+    windows: Tensor = conv(x)
+    width = x.shape[2] - windows.shape[2] + 1
+    beyond = ~within(ends - width + 1, windows.shape[2])
+    return windows.masked_fill(beyond[:, None], -torch.inf).amax(2)

@@ -17,7 +17,7 @@ from malaprop.models.pretrain.texts import Blocks, blocks
 
 _HEADS = {"bert": "cls", "roberta": "lm_head", "albert": "predictions"}  # by transformers' model_type
 _IGNORED = -100
-MOST_JUDGED = 1024  # rows held out
+MOST_JUDGED = 512  # rows held out
 
 
 class Symbols(NamedTuple):

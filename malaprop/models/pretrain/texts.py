@@ -32,7 +32,7 @@ class Corpus:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, name: str) -> Corpus:
-        """Holds out a tenth of the distinct texts up to 200, of many one in fifty, by what they say and not by order."""
+        """Holds out a tenth of the distinct texts up to 200, of many one in fifty, whatever their order."""
         kept = [line for text in texts if (line := " ".join(text.split()))]
         marks = {text: _mark(text) for text in dict.fromkeys(kept)}
         if len(marks) < 2:
