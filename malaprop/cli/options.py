@@ -16,8 +16,9 @@ from malaprop.core.errors import SettingError
 Victim = Annotated[
     str,
     typer.Option(
-        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), ensemble:A+B, an http(s) address, module:attribute (a "
-        "function: list of texts to scores), a Hugging Face folder or hub name, or an sklearn pipeline (.skops)."
+        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of "
+        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), or "
+        "ensemble:A+B."
     ),
 ]
 Data = Annotated[

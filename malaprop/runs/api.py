@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.recipes import RECIPES
+from malaprop.core.errors import DataError
 from malaprop.core.settings import call
 from malaprop.data.base import Source, of
 from malaprop.runs.local import run
@@ -41,5 +42,7 @@ def attack(
 
     made = recipe_or_attack if isinstance(recipe_or_attack, Attack) else recipe(recipe_or_attack, **settings)
     data = of(examples)
+    if len({example.id for example in data}) < len(data):
+        raise DataError("two examples share an id; outcomes could not be told apart")
     found = {o.id: o for o in run(made.within(budget), wrap(victim), data, seed=seed, width=width)}
     return [found[example.id] for example in data]

@@ -50,7 +50,7 @@ def tags(texts: Sequence[Text]) -> list[list[str]]:
 def shared() -> dict[str, Service]:
     """Services that do not depend on the victim; what they remember serves every run of the process."""
     return {
-        "tags": Batched(tags, key=lambda text: (text.values(), text.parts.size), size=lambda text: text.slots),
+        "tags": Batched(tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots),
         "encoder": Batched(lambda texts: _encoder().encode(texts), size=len),
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
     }

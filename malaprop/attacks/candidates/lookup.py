@@ -9,7 +9,7 @@ from typing import Literal
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.text import Ints, Words, checked
+from malaprop.core.text import Ints, Words, checked, word_pattern
 
 # Universal tags whose words WordNet knows. Proper nouns are left alone: a synonym of a name is another name.
 WORDNET_PART = {"NOUN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "r"}
@@ -81,7 +81,9 @@ class NearWords:
         from malaprop.assets.vectors import open_neighbours
 
         words, cosines = open_neighbours(self.vectors).of(word.lower())
-        return [w for w, c in zip(words[: self.count], cosines[: self.count].tolist(), strict=True) if c >= self.floor]
+        near = zip(words[: self.count], cosines[: self.count].tolist(), strict=True)
+        whole = word_pattern().fullmatch  # vectors of marks and numbers with marks are no replacement for a word
+        return [w for w, c in near if c >= self.floor and whole(w)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

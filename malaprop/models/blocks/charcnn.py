@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -19,6 +20,10 @@ class Stacked(nn.Module):
         sizes = [dim] + [hidden] * (depth - 1)
         self.lstms = nn.ModuleList(nn.LSTM(size, hidden, batch_first=True) for size in sizes)
         self.dropout = nn.Dropout(dropout)
+        with torch.no_grad():  # they begin by keeping what they read, or the first words never reach the last state
+            for layer in self.lstms:
+                layer.get_parameter("bias_hh_l0")[hidden : 2 * hidden] = 1
+                layer.get_parameter("bias_ih_l0")[hidden : 2 * hidden] = 0
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:  # noqa: ARG002
         out: list[Vectors] = []

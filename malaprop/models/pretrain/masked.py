@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -111,6 +112,7 @@ def _common(plan: MaskedPlan, vocab: int) -> dict[str, Any]:
         "intermediate_size": plan.inner,
         "hidden_dropout_prob": plan.dropout,
         "attention_probs_dropout_prob": plan.dropout,
+        "initializer_range": 0.02 * math.sqrt(768 / plan.width),  # BERT's 0.02 is for 768; a narrow model stalls on it
     }
 
 
