@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -12,11 +12,14 @@ from malaprop.attacks.goals.goal import Goal, Untargeted
 from malaprop.attacks.trial import Held, Space, Spent, Trial
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.capability import Capability
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, TextError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
+
+MEASURES = ("similarity", "perplexity")
 
 
 class Candidates(Protocol):
@@ -74,11 +77,15 @@ class Ending:
     last: Floats | None
     asked: int
     reason: str = ""
+    measures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """One recipe. `budget` bounds the victim queries an example may ask, the first one included; None: no bound."""
+    """One recipe. `budget` bounds the victim queries an example may ask, the first one included; None: no bound.
+
+    `measures` are taken of every success: the similarity to the original, the perplexity before and after.
+    """
 
     name: str
     candidates: Candidates
@@ -86,17 +93,22 @@ class Attack:
     constraints: tuple[Constraint, ...] = ()
     goal: Goal = field(default_factory=Untargeted)
     budget: int | None = None
+    measures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.budget < 1:
             raise SettingError(f"budget must be at least 1 query an example, got {self.budget}")
+        for name in self.measures:
+            if name not in MEASURES:
+                raise unknown("measure", name, MEASURES)
 
     @property
     def needs(self) -> frozenset[Capability]:
         return self.goal.needs
 
-    def within(self, budget: int | None) -> Attack:
-        return self if budget is None else replace(self, budget=budget)
+    def but(self, **settings: Any) -> Attack:
+        """The same attack with other settings; those that are None stay as they are."""
+        return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def steps(self, example: Example, table: Words, owner: int, *, seed: int, unknown: str = "[UNK]") -> Steps[Ending]:
         """The whole attack on one example, ending in an outcome whatever happens on the way."""
@@ -144,7 +156,20 @@ class Attack:
         (fresh,) = yield Ask("verify", [final.text])
         origin = trial.origin
         if bool(self.goal.reached(np.asarray([fresh], np.float32), trial.example.label, 0.0)[0]):
-            return Ending("success", origin, first, final.text, fresh, trial.asked)
+            measured = yield from _measured(self.measures, origin, final.text)
+            return Ending("success", origin, first, final.text, fresh, trial.asked, measures=measured)
         was, now = winner(final.answer), winner(fresh)
         reason = f"victim is not deterministic: it answered label {was}, then {now}, for the same text"
         return Ending("error", origin, first, None, None, trial.asked, reason)
+
+
+def _measured(names: Sequence[str], origin: Text, final: Text) -> Steps[dict[str, float]]:
+    """What was asked for besides: both texts go to the encoder and to the language model."""
+    both, out = [str(origin), str(final)], {}
+    if "similarity" in names:
+        one, two = yield Ask("encoder", both)
+        out["similarity"] = float(np.dot(one, two))
+    if "perplexity" in names:
+        before, after = yield Ask("language-model", both)
+        out["perplexity_before"], out["perplexity"] = float(before), float(after)
+    return out

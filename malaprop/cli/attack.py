@@ -17,6 +17,9 @@ def attack(
     data: o.Data = "mr",
     n: o.Count = 100,
     budget: o.Budget = None,
+    goal: o.Goal = None,
+    measure: o.Measure = None,
+    cache: o.Cache = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the recipe, as name=value; may be repeated.")
     ] = None,
@@ -42,13 +45,15 @@ def attack(
       malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine --resume
     """
     from malaprop.core.settings import overrides
+    from malaprop.runs.api import goal as as_goal
     from malaprop.runs.api import recipe as make
 
-    made = make(recipe, budget=budget, **overrides(set_ or []))
+    made = make(recipe, **overrides(set_ or [])).but(budget=budget, goal=as_goal(goal), measures=o.listed(measure))
     from malaprop.cli.show import show
     from malaprop.cli.work import Work
 
-    work = Work(data=data, n=n, seed=seed, width=width, split=split, text=text, label=label, device=device, quiet=quiet)
+    columns = {"text": text, "label": label}
+    work = Work(data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet)
     folder = o.out_folder(out, resume, recipe, victim, data)
     _, summary = work.one(made, victim, folder, resume=resume)
     if not quiet:

@@ -24,6 +24,9 @@ def audit(
     n: o.Count = 100,
     attacks: Annotated[str, typer.Option(help="Recipes, separated by commas: see malaprop list recipes.")] = ATTACKS,
     budget: o.Budget = None,
+    goal: o.Goal = None,
+    measure: o.Measure = None,
+    cache: o.Cache = None,
     seed: o.Seed = 0,
     width: o.Width = 256,
     split: o.Split = "test",
@@ -49,11 +52,14 @@ def audit(
     """
     from malaprop.cli.show import show
     from malaprop.cli.work import Work
+    from malaprop.runs.api import goal as as_goal
     from malaprop.runs.api import recipe as make
 
-    made = [make(name.strip(), budget=budget) for name in attacks.split(",") if name.strip()]
-    work = Work(data=data, n=n, seed=seed, width=width, split=split, text=text, label=label, device=device, quiet=quiet)
-    victims = [name.strip() for name in victim.split(",") if name.strip()]
+    fixed = {"budget": budget, "goal": as_goal(goal), "measures": o.listed(measure)}
+    made = [make(name).but(**fixed) for name in o.listed(attacks) or ()]
+    columns = {"text": text, "label": label}
+    work = Work(data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet)
+    victims = o.listed(victim) or ()
     folder = o.out_folder(out, resume, "audit", *(victims if len(victims) == 1 else []), data)
     summary = work.suite(made, victims, folder, resume=resume)
     if not quiet:

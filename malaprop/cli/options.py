@@ -29,6 +29,17 @@ Data = Annotated[
 ]
 Count = Annotated[int, typer.Option("--n", help="How many examples, drawn by the seed.", min=1)]
 Budget = Annotated[int | None, typer.Option(help="Most victim queries an example may ask.", min=1)]
+Goal = Annotated[
+    str | None,
+    typer.Option(help="untargeted, label-only (the victim's confidence is hidden), or targeted:LABEL."),
+]
+Measure = Annotated[
+    str | None, typer.Option(help="Measures of every success, separated by commas: similarity, perplexity.")
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="A file that keeps the victim's answers, where they cost money; one file a victim version."),
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same outcomes.", min=0)]
 Width = Annotated[
     int, typer.Option(help="How many examples are attacked side by side; changes the speed alone.", min=1)
@@ -41,6 +52,11 @@ Out = Annotated[Path | None, typer.Option(help="Folder for what is written; made
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
 Json = Annotated[bool, typer.Option("--json", help="Make the last line of standard output one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no table.")]
+
+
+def listed(text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas; None stays None."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def out_folder(out: Path | None, resume: bool, *names: str) -> Path:

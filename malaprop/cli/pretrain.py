@@ -38,8 +38,12 @@ def pretrain(
 
       malaprop pretrain roberta --data reviews.csv --set layers=4 --set batch=256 --out models/roberta
     """
+    from malaprop.core.catalogue import unknown
     from malaprop.core.settings import overrides
+    from malaprop.models.pretrain.kinds import KINDS
 
+    if kind not in KINDS:
+        raise unknown("pretraining", kind, KINDS)
     settings = overrides(set_ or [])
     from malaprop.data.base import load
     from malaprop.models.pretrain.job import pretrain as work

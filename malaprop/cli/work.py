@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as _json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from malaprop.core.capability import check
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset, load, need_two_labels
+from malaprop.engine.cache import OnDisk
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Summary
 from malaprop.runs.folder import run_to_folder
@@ -29,17 +30,19 @@ class Work:
 
     data: str
     n: int
+    split: str
+    columns: Mapping[str, str | None]  # what the user calls text and label
     seed: int
     width: int
-    split: str
-    text: str | None
-    label: str | None
     device: str
+    cache: Path | None
     quiet: bool
 
     @cached_property
     def dataset(self) -> Dataset:
-        whole = need_two_labels(load(self.data, split=self.split, text=self.text, label=self.label))
+        whole = need_two_labels(
+            load(self.data, split=self.split, text=self.columns["text"], label=self.columns["label"])
+        )
         for note in whole.notes:
             say(note, self.quiet)
         return whole.sample(self.n, self.seed)
@@ -47,7 +50,8 @@ class Work:
     def victim(self, spec: str) -> Victim:
         from malaprop.runs.victims import victim
 
-        return victim(spec, device=self.device, quiet=self.quiet)
+        made = victim(spec, device=self.device, quiet=self.quiet)
+        return made if self.cache is None else OnDisk(made, self.cache)
 
     def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> tuple[list[Outcome], dict[str, Any]]:
         """One recipe on one victim."""

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from malaprop.core.capability import Capability
 from malaprop.core.errors import RecordError
+from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.victim import Fields
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import Fields, Victim
 
 Predict = Callable[[Sequence[Fields]], Floats]
 
@@ -127,3 +130,43 @@ class Disk:
 
     def close(self) -> None:
         self.base.close()
+
+
+class OnDisk:
+    """A victim whose answers are kept on disk; it is asked by finished texts. `predict`, which verifies, is fresh."""
+
+    def __init__(self, victim: Victim, path: Path) -> None:
+        self.victim = victim
+        self._cached = Disk(path, victim.fingerprint or victim.name).wrap(victim.predict)
+
+    @property
+    def name(self) -> str:
+        return self.victim.name
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        return self.victim.offers & {Capability.LABELS, Capability.SCORES}
+
+    @property
+    def labels(self) -> int | None:
+        return self.victim.labels
+
+    @property
+    def fingerprint(self) -> str:
+        return self.victim.fingerprint
+
+    @property
+    def unknown(self) -> str:
+        return self.victim.unknown
+
+    def classes(self, table: Words) -> Ints | None:
+        return self.victim.classes(table)
+
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        return self._cached([text.values() for text in pool.texts(wanted)])
+
+    def finish(self, begun: Floats) -> Floats:
+        return begun
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        return self.victim.predict(texts)

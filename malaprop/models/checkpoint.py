@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.vocab import Vocab
-from malaprop.models.zoo import FINE_TUNED, ZooSpec, network
+from malaprop.models.zoo import ZooSpec, called, network
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
-FORMAT = 1
+    from malaprop.models.openvocab import OpenVocab
+
+FORMAT = 2
 CARD, WEIGHTS, VOCAB, README = "model.json", "model.safetensors", "vocab.txt", "README.md"
+_FROZEN = "embedding.elmo."  # weights that did not learn here; two bytes each hold them exactly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,13 @@ class Card:
     data_fingerprint: str
     seed: int
     figures: dict[str, float]
+    about: str = ""  # where its vectors or weights come from, and what is a stand-in
+    made: str = ""  # when, in UTC
     format: int = FORMAT
+
+    @property
+    def name(self) -> str:
+        return called(self.zoo, self.seed)
 
     @property
     def zoo(self) -> ZooSpec:
@@ -47,8 +56,7 @@ class Card:
 @contextmanager
 def appearing(target: Path) -> Iterator[Path]:
     """A folder to fill, which becomes `target` in one step at the end of the block and never if the block fails."""
-    if target.exists() and not _replaceable(target):
-        raise SettingError(f"{target} is there and is no model; name another folder")
+    check_target(target)
     room: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +76,12 @@ def appearing(target: Path) -> Iterator[Path]:
             shutil.rmtree(room, ignore_errors=True)
 
 
+def check_target(target: Path) -> None:
+    """Refuses a folder that holds anything but an earlier model, before work is put in."""
+    if target.exists() and not _replaceable(target):
+        raise SettingError(f"{target} is there and is no model; name another folder")
+
+
 def _replaceable(target: Path) -> bool:
     return target.is_dir() and ((target / CARD).is_file() or not any(target.iterdir()))
 
@@ -81,9 +95,9 @@ def write_card(folder: Path, card: Card) -> None:
 def _page(card: Card) -> str:
     figures = "".join(f"| {name.replace('_', ' ')} | {value:g} |\n" for name, value in card.figures.items())
     return (
-        f"# {card.zoo.name}\n\n"
+        f"# {card.name}\n\n"
         f"A text classifier trained with Malaprop on `{card.data}` (fingerprint {card.data_fingerprint}), "
-        f"seed {card.seed}.\nLabels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text.\n\n"
+        f"seed {card.seed}{f', {card.made}' if card.made else ''}.\n{card.about}\nLabels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text.\n\n"
         f"| figure | value |\n| --- | --- |\n{figures}\n"
         "Made to be attacked: it was not checked for any other use. "
         "Attack it with `malaprop audit --victim THIS_FOLDER`.\n"
@@ -91,14 +105,28 @@ def _page(card: Card) -> str:
 
 
 def save(folder: Path, card: Card, model: nn.Module, vocab: Vocab) -> None:
-    """A word model as a whole folder."""
+    """A model that reads words or their characters, as a whole folder."""
     from safetensors.torch import save_file
 
     with appearing(folder) as made:
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+        weights = {name: _stored(name, tensor) for name, tensor in model.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
         vocab.save(made / VOCAB)
         write_card(made, card)
+
+
+def _stored(name: str, tensor: Tensor) -> Tensor:
+    kept = tensor.detach().cpu().contiguous()
+    return kept.half() if name.startswith(_FROZEN) else kept
+
+
+def opened(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
+    """The vocabulary by which texts are numbered for a model: one that reads characters meets new words."""
+    from malaprop.models.blocks.charwords import CharWords
+    from malaprop.models.blocks.elmowords import ElmoWords
+
+    embedding = model.get_submodule("embedding")
+    return embedding.open_to(vocab) if isinstance(embedding, CharWords | ElmoWords) else vocab
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -122,28 +150,29 @@ def read_card(folder: Path) -> Card:
         raise VictimError(f"{folder / CARD} is damaged: missing or unknown entries ({odd}); train the model again")
     try:
         card = Card(**{**raw, "labels": tuple(raw["labels"])})
-        assert card.zoo.name
+        assert card.zoo.name and card.seed >= 0
     except (TypeError, KeyError, AssertionError):
         raise VictimError(f"{folder / CARD} is damaged: it names no model of the zoo; train the model again") from None
     return card
 
 
-def load(folder: Path) -> tuple[Card, nn.Module, Vocab]:
-    """A word model, in evaluation mode."""
+def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
+    """A model that reads words or their characters, in evaluation mode, and the vocabulary that numbers its texts."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     card = read_card(folder)
-    if card.zoo.encoder == FINE_TUNED:
+    if card.zoo.fine_tuned:
         raise VictimError(f"{folder} holds a fine-tuned transformer, not a word model")
     vocab = Vocab.load(folder / VOCAB)
     try:
         model = network(card.zoo, len(vocab), len(card.labels), card.shape)
         model.load_state_dict(load_file(folder / WEIGHTS))
-    except (OSError, SafetensorError, RuntimeError, TypeError) as error:
+        reader = opened(model, vocab)
+    except (OSError, SafetensorError, RuntimeError, TypeError, KeyError, ValueError, SettingError) as error:
         reason = str(error).splitlines()[0][:160]
         raise VictimError(f"{folder / WEIGHTS} is damaged or cut short ({reason}); train the model again") from None
-    return card, model.eval(), vocab
+    return card, model.eval(), reader
 
 
 def fingerprint(folder: Path) -> str:

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
-from malaprop.core.errors import VictimError
-from malaprop.core.example import Example
-from malaprop.core.victim import Fields
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import AssetError, SettingError, plain
 from malaprop.models import checkpoint, zoo
-from malaprop.models.checkpoint import Card
+from malaprop.models.checkpoint import Card, opened
 from malaprop.models.splits import Splits
 from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge, seeded
-from malaprop.models.vocab import SPECIAL, Vocab
-from malaprop.models.zoo import FINE_TUNED, RANDOM_DIM, ZooSpec
+from malaprop.models.unfinished import Unfinished
+from malaprop.models.vectors import check_width, starting
+from malaprop.models.vocab import PAD, SPECIAL
+from malaprop.models.wordrows import WordRows
+from malaprop.models.zoo import RANDOM_DIM, ZooSpec
 
-Encode = Callable[[Sequence[Fields]], Sequence[Sequence[int]]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a user may say beyond the name.
+
+    `vectors` is a file of word vectors, `start` a transformers folder or hub name, `settings` entries of `Training` or
+    of the network's shape, which count where a model has them.
+    """
+
+    vectors: Path | None = None
+    start: str | None = None
+    settings: Mapping[str, Any] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        marks = [self.vectors.stat().st_size, self.vectors.stat().st_mtime_ns] if self.vectors else []
+        return {"vectors": str(self.vectors or ""), "marks": marks, "start": self.start, "set": dict(self.settings or {})}
+
+    def __post_init__(self) -> None:
+        if self.vectors is not None and not self.vectors.is_file():
+            raise SettingError(f"--vectors {self.vectors} is no file; give a .bin, .vec, .txt or .npz of word vectors")
 
 
 def train(
@@ -29,34 +55,97 @@ def train(
     seed: int = 0,
     device: str = "cpu",
     settings: Training | None = None,
+    given: Given | None = None,
+    words: WordRows | None = None,
     hooks: Hooks | None = None,
     quiet: bool = False,
 ) -> Card:
-    """Trains, judges on the test part, and writes the folder whole or not at all."""
-    how = settings or zoo.training(spec)
-    job = _FineTuning(spec, data, seed) if spec.encoder == FINE_TUNED else _Words(spec, data, seed)
+    """Trains, judges on the test part, and writes the folder whole or not at all.
+
+    The same call goes on with what was killed. `words` saves reading the texts again for each of many models.
+    """
+    given = given or Given()
+    checkpoint.check_target(folder)
+    how = _changed(settings or zoo.training(spec, len(data.train)), given.settings or {})
+    job = _job(spec, data, seed, given, words)
     job.model.to(device)
-    parts = [_rows(part, job.encode) for part in (data.train, data.held_out, data.test)]
-    fitted = fit(job.model, parts[0], parts[1], how, seed=seed, hooks=hooks, quiet=quiet, title=f"training {spec.name}")
+    recipe = {"spec": spec.plain(), "shape": job.shape, "how": asdict(how), "seed": seed, "data": data.fingerprint}
+    unfinished = Unfinished(
+        folder=folder.absolute().with_name(f".{folder.name}.unfinished"),
+        recipe={**recipe, "given": given.plain(), "start": _digest(job.model)},
+    )
+    fitted = fit(
+        job.model,
+        job.parts[0],
+        job.parts[1],
+        how,
+        seed=seed,
+        hooks=hooks,
+        quiet=quiet,
+        title=f"training {spec.name}",
+        unfinished=unfinished,
+    )
     card = Card(
         spec=spec.plain(),
         shape=job.shape,
         labels=data.labels,
-        limit=zoo.limit(spec),
+        limit=job.most,
         data=data.name,
         data_fingerprint=data.fingerprint,
         seed=seed,
-        figures=_figures(fitted, judge(job.model, parts[2])[0], parts),
+        about=job.about,
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        figures=_figures(fitted, judge(job.model, job.parts[2])[0], job.parts, job.model),
     )
     job.save(folder, card)
+    unfinished.clear()
     return card
 
 
-def _rows(examples: Sequence[Example], encode: Encode) -> Rows:
-    return Rows(encode([tuple(e.fields.values()) for e in examples]), [e.label for e in examples])
+class Job(Protocol):
+    """A network with fresh or pre-trained weights, and the rows that it reads."""
+
+    model: nn.Module
+    shape: dict[str, Any]
+    most: int
+    about: str
+    parts: list[Rows]
+
+    def save(self, folder: Path, card: Card) -> None: ...
 
 
-def _figures(fitted: Fitted, accuracy: float, parts: Sequence[Rows]) -> dict[str, float]:
+def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows | None) -> Job:
+    if not spec.fine_tuned:
+        return _Words(spec, data, seed, given, words or WordRows.of(data))
+    from malaprop.models.finetune import FineTuning
+
+    return FineTuning(spec, data, seed, given.start)
+
+
+def _changed(how: Training, settings: Mapping[str, Any]) -> Training:
+    names = {field.name for field in fields(Training)}
+    return replace(how, **{name: value for name, value in settings.items() if name in names})
+
+
+def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> None:
+    """Refuses a setting that none of these models has."""
+    known = {field.name for field in fields(Training)}
+    for spec in specs:
+        known |= set(zoo.shape(spec, 1))
+    for name in settings:
+        if name not in known - {"chars", "elmo", "both"}:
+            raise unknown("setting", name, known - {"chars", "elmo", "both"})
+
+
+def _digest(model: nn.Module) -> str:
+    """Of the weights that the work begins with."""
+    digest = sha256()
+    for name, tensor in model.state_dict().items():
+        digest.update(json.dumps([name, list(tensor.shape), float(tensor.double().sum())]).encode())
+    return digest.hexdigest()[:16]
+
+
+def _figures(fitted: Fitted, accuracy: float, parts: Sequence[Rows], model: nn.Module) -> dict[str, float]:
     return {
         "test_accuracy": round(accuracy, 4),
         "validation_accuracy": round(fitted.accuracy, 4),
@@ -64,84 +153,64 @@ def _figures(fitted: Fitted, accuracy: float, parts: Sequence[Rows]) -> dict[str
         "test_rows": len(parts[2].labels),
         "epochs": len(fitted.epochs),
         "seconds": round(fitted.seconds, 1),
+        "parameters": sum(p.numel() for p in model.parameters()),
     }
 
 
 class _Words:
-    """A word model: vocabulary of the training texts, embedding drawn or read from GloVe."""
+    """A model that reads words, their characters, or both."""
 
-    def __init__(self, spec: ZooSpec, data: Splits, seed: int) -> None:
-        self.vocab = Vocab.build(value for e in data.train for value in e.fields.values())
+    def __init__(self, spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows) -> None:
+        self.vocab, self.about = words.vocab, ""
         self.most = zoo.limit(spec)
+        self._given = given.settings or {}
         with seeded(seed):
-            if spec.embedding == "GloVe":
-                self.model, self.shape = self._from_vectors(spec, len(data.labels))
+            if spec.vectors:
+                self._from_vectors(spec, data, given.vectors)
+            elif spec.units == "both":
+                self._from_elmo(spec, data)
             else:
-                self.shape = zoo.shape(spec, RANDOM_DIM)
-                self.model = zoo.network(spec, len(self.vocab), len(data.labels), self.shape)
+                self._make(spec, data, zoo.shape(spec, RANDOM_DIM))
+                self.about = "Word vectors: drawn at random." if spec.units == "word" else "Characters: drawn at random."
+        reader = opened(self.model, self.vocab)
+        self.parts = words.closed(self.most) if reader is self.vocab else words.open(self.most, reader)
 
-    def _from_vectors(self, spec: ZooSpec, labels: int) -> tuple[nn.Module, dict[str, object]]:
-        from malaprop.assets.vectors import open_vectors
+    def _make(self, spec: ZooSpec, data: Splits, shape: dict[str, Any]) -> None:
+        self.shape = {**shape, **{name: value for name, value in self._given.items() if name in shape}}
+        try:
+            self.model = zoo.network(spec, len(self.vocab), len(data.labels), self.shape)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise SettingError(f"{spec.name} cannot be made with {self.shape}: {plain(error)[:200]}") from None
 
-        vectors = open_vectors("glove")
-        table, known = (torch.from_numpy(a) for a in vectors.raw(self.vocab.words))
+    def _from_vectors(self, spec: ZooSpec, data: Splits, path: Path | None) -> None:
+        start = starting(spec.embedding, self.vocab.words, data, path)
+        dim = int(self._given.get("dim", start.table.shape[1]))
+        start = check_width(start, dim, spec.name)
+        self._make(spec, data, zoo.shape(spec, dim))
+        table, known = torch.from_numpy(start.table), torch.from_numpy(start.known)
         known[: len(SPECIAL)] = False
-        shape = zoo.shape(spec, vectors.dim)
-        model = zoo.network(spec, len(self.vocab), labels, shape)
-        embedding = model.get_submodule("embedding")
+        self.about = f"{start.about} {int(known.sum()):,} of {len(self.vocab):,} words have one."
+        embedding = self.model.get_submodule("embedding")
         assert isinstance(embedding, nn.Embedding)
         with torch.no_grad():
             fresh = embedding.weight.normal_(0, 0.1)  # words without a vector: short ones, so that they say little
             fresh[known] = table[known]
-            fresh[0] = 0
-        return model, shape
+            fresh[PAD] = 0
 
-    def encode(self, texts: Sequence[Fields]) -> list[list[int]]:
-        return [row[: self.most] for row in self.vocab.encode(texts)]
+    def _from_elmo(self, spec: ZooSpec, data: Splits) -> None:
+        from malaprop.models.pretrain import card as pretrained
+        from malaprop.models.pretrain.elmo import load_elmo
+
+        folder = pretrained.found("elmo")
+        if folder is None:
+            raise AssetError(f"{spec.name} stands on an ELMo and none is in the cache; run: malaprop pretrain elmo")
+        card = pretrained.read_card(folder)
+        elmo = load_elmo(folder)
+        self._make(spec, data, zoo.shape(spec, 2 * elmo.dim, json.loads(json.dumps(card.shape))))
+        frozen = self.model.get_submodule("embedding.elmo")
+        # two bytes a weight, as they will be written: what is trained on top is what is loaded again
+        frozen.load_state_dict({name: tensor.half().float() for name, tensor in elmo.state_dict().items()})
+        self.about = f"Frozen below: {card.about}"
 
     def save(self, folder: Path, card: Card) -> None:
         checkpoint.save(folder, card, self.model, self.vocab)
-
-
-class _FineTuning:
-    """MiniLM with a classifier on its first token, written so that transformers reads the folder as well."""
-
-    shape: dict[str, object] = {}
-
-    def __init__(self, spec: ZooSpec, data: Splits, seed: int) -> None:
-        from malaprop.assets import store
-        from malaprop.models.blocks.transformer import Attending
-        from malaprop.models.quiet import quietly
-        from malaprop.models.wordpieces import WordPieces
-
-        try:
-            from transformers import BertForSequenceClassification
-        except ImportError:
-            raise VictimError(f"{spec.name} needs the transformers library; install malaprop[hf]") from None
-        self.source = store.locate("minilm")
-        self.most = zoo.limit(spec)
-        self.pieces = WordPieces.load(self.source / "tokenizer.json")
-        names = dict(enumerate(data.labels))
-        with seeded(seed), quietly():
-            self.network = BertForSequenceClassification.from_pretrained(
-                self.source,
-                num_labels=len(names),
-                id2label=names,
-                label2id={name: i for i, name in names.items()},
-                dtype=torch.float32,
-                local_files_only=True,
-            )
-        self.model = Attending(self.network, self.pieces.between[0])
-
-    def encode(self, texts: Sequence[Fields]) -> list[list[int]]:
-        return self.pieces.rows(texts, self.most)
-
-    def save(self, folder: Path, card: Card) -> None:
-        from malaprop.models.quiet import quietly
-
-        with checkpoint.appearing(folder) as made, quietly():
-            self.network.save_pretrained(made)
-            for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json"):
-                if (self.source / name).is_file():
-                    (made / name).write_bytes((self.source / name).read_bytes())
-            checkpoint.write_card(made, card)

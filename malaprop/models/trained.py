@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
@@ -14,8 +15,9 @@ from malaprop.assets.download import say
 from malaprop.assets.folders import locked
 from malaprop.core.errors import VictimError
 from malaprop.models import checkpoint, zoo
+from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import Read, Splits, splits
-from malaprop.models.zoo import FINE_TUNED, ZooSpec
+from malaprop.models.zoo import ZooSpec
 
 
 def trained(
@@ -25,51 +27,81 @@ def trained(
 
     Two processes that ask at once train once.
     """
-    spec, parts = ZooSpec.of(name), splits(read, data)
-    folder = _folder(spec, parts, seed)
+    spec, seed = zoo.parse(name, seed)
+    parts = splits(read, data)
+    folder = home(spec, parts, seed)
     with locked(folder.name):
         if not checkpoint.is_checkpoint(folder):
             from malaprop.models.train import train
 
             if not quiet:
-                say(f"training {spec.name} on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
+                say(f"training {zoo.called(spec, seed)} on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
             card = train(spec, parts, folder, seed=seed, device=device, quiet=quiet)
             if not quiet:
                 accuracy, seconds = card.figures["test_accuracy"], card.figures["seconds"]
-                say(f"{spec.name} is right on {accuracy:.1%} of {len(parts.test)} test texts after {seconds:.0f} s")
+                say(f"{card.name} is right on {accuracy:.1%} of {len(parts.test)} test texts after {seconds:.0f} s")
     return folder
 
 
-def _folder(spec: ZooSpec, data: Splits, seed: int) -> Path:
-    """Named by all that decides the weights: settings, data, and the asset that the model starts from."""
-    start = {FINE_TUNED: "minilm"}.get(spec.encoder, "glove" if spec.embedding == "GloVe" else None)
+def home(spec: ZooSpec, data: Splits, seed: int, given: Mapping[str, Any] | None = None) -> Path:
+    """Where a trained model lies: named by all that decides its weights, and by what the user said beyond its name."""
     recipe = [
         checkpoint.FORMAT,
         spec.plain(),
         zoo.shape(spec, 0),
         zoo.limit(spec),
-        asdict(zoo.training(spec)),
-        store.key(start) if start else "",
+        asdict(zoo.training(spec, len(data.train))),
+        _source(spec),
         data.fingerprint,
+        given or {},
     ]
     digest = sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:10]
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in data.name)[:40]
     return store.cache_root() / "models" / f"{spec.name}-{plain}-{seed}-{digest}"
 
 
+def _source(spec: ZooSpec) -> str:
+    """A mark of the asset or the pre-trained encoder that the model starts from, where it has one."""
+    start = spec.start
+    if start is None or start in ("minilm", "glove"):
+        return store.key(start) if start else ""
+    from malaprop.models.pretrain import card
+
+    folder = card.found(start)
+    return sha256((folder / card.CARD).read_bytes()).hexdigest()[:12] if folder else ""
+
+
 def listing() -> list[dict[str, Any]]:
-    """Every model of the zoo by name, and what is in the cache of it: on which data, how accurate."""
-    cards: dict[str, list[checkpoint.Card]] = {name: [] for name in zoo.names()}
-    for folder in sorted((store.cache_root() / "models").glob(f"*/{checkpoint.CARD}")):
+    """Every model of the zoo by name, and what is in the cache of it: each trained one in a row of its own."""
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in zoo.names()}
+    for path in sorted((store.cache_root() / "models").glob(f"*/{checkpoint.CARD}")):
         with suppress(VictimError):  # of another version, or damaged: it is trained again when asked for
-            card = checkpoint.read_card(folder.parent)
-            cards.setdefault(card.zoo.name, []).append(card)
+            card = checkpoint.read_card(path.parent)
+            rows.setdefault(card.zoo.name, []).append(_row(card, path.parent))
+    blank = {"state": "trained on first use", "data": "", "accuracy": "", "MB": "", "parameters": "", "date": ""}
     return [
-        {
-            "name": name,
-            "state": "ready" if found else "trained on first use",
-            "data": ", ".join(dict.fromkeys(card.data for card in found)),
-            "accuracy": ", ".join(f"{card.figures['test_accuracy']:.1%}" for card in found),
-        }
-        for name, found in cards.items()
+        row
+        for name, found in rows.items()
+        for row in found or [{"name": name, **blank, "reads": _reads(ZooSpec.of(name))}]
     ]
+
+
+def _row(card: checkpoint.Card, folder: Path) -> dict[str, Any]:
+    return {
+        "name": card.name,
+        "state": "ready",
+        "data": card.data,
+        "accuracy": f"{card.figures.get('test_accuracy', float('nan')):.1%}",
+        "MB": round(sum(file.stat().st_size for file in folder.iterdir()) / 1e6, 1),
+        "parameters": int(card.figures.get("parameters", 0)),
+        "date": card.made[:10],
+        "reads": _reads(card.zoo),
+    }
+
+
+def _reads(spec: ZooSpec) -> str:
+    if spec.special:
+        return str(SPECIAL_MODELS[spec.encoder].reads)
+    return {"word": "words", "character": "characters of words", "both": "words and characters"}.get(
+        spec.units, "pieces of words"
+    )

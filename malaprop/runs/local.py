@@ -94,6 +94,7 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
         seconds=seconds,
         seed=seed,
         reason=ending.reason or None,
+        measures=dict(ending.measures),
     )
 
 

@@ -1,13 +1,17 @@
-"""A word CNN: windows of several widths, the strongest answer of each filter, one linear layer."""
+"""A CNN over words: windows of several widths, the strongest answer of each filter, one linear layer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+
+from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.blocks.rows import strongest, within
+from malaprop.models.blocks.silent import no_attention
 
 
 class WordCNN(nn.Module):
@@ -15,7 +19,10 @@ class WordCNN(nn.Module):
 
     A text shorter than the widest window is read as if padding words filled it up. `depth` - 1 layers of three-word
     windows, as wide as the embedding and each added to what it reads, come before the windows that are pooled.
+    `embedding` stands in for a table of word vectors.
     """
+
+    attends = False
 
     def __init__(
         self,
@@ -27,33 +34,48 @@ class WordCNN(nn.Module):
         widths: Sequence[int] = (3, 4, 5),
         depth: int = 1,
         dropout: float = 0.5,
+        embedding: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab, dim, padding_idx=0)
+        self.embedding = nn.Embedding(vocab, dim, padding_idx=0) if embedding is None else embedding
         self.below = nn.ModuleList(nn.Conv1d(dim, dim, 3, padding=1) for _ in range(depth - 1))
         self.convs = nn.ModuleList(nn.Conv1d(dim, filters, width) for width in widths)
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(filters * len(widths), labels)
         self.least = max(widths)
 
-    def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
-        ids = functional.pad(ids, (0, max(0, self.least - ids.shape[1])))
-        places = torch.arange(ids.shape[1], device=ids.device)
-        inside = (places < lengths[:, None])[:, None]
-        x = self.dropout(self.embedding(ids)).transpose(1, 2)
-        x = x * inside
-        for layer in self.below:
-            x = (x + functional.relu(layer(x))) * inside
-        ends = lengths.clamp(min=self.least)[:, None]
-        pooled = [self._strongest(conv, x, ends) for conv in self.convs]
-        logits: Tensor = self.head(self.dropout(torch.cat(pooled, 1)))
+    def forward(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
+        ids = self._settled(ids, lengths)
+        return self.from_vectors(self.embedding(ids), ids, lengths)
+
+    def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
+        logits: Tensor = self.head(self.dropout(self._pool(vectors, lengths)))
         return logits
 
-    @staticmethod
-    def _strongest(
-        conv: nn.Module, x: Float[Tensor, "batch dim token"], ends: Int[Tensor, "batch 1"]
-    ) -> Float[Tensor, "batch filter"]:
-        windows: Tensor = conv(x)
-        width = x.shape[2] - windows.shape[2] + 1
-        beyond = torch.arange(windows.shape[2], device=x.device) > ends - width
-        return functional.relu(windows.masked_fill(beyond[:, None], -torch.inf).amax(2))
+    def pooled(self, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
+        return self._pool(self.embedding(self._settled(ids, lengths)), lengths)
+
+    def states(self, ids: Ids, lengths: Lengths) -> tuple[Vectors, ...]:
+        vectors = self.embedding(self._settled(ids, lengths))
+        inside = within(lengths, vectors.shape[1])[..., None]
+        return tuple(x * inside for x in (vectors, *(x.transpose(1, 2) for x in self._layers(vectors, lengths)[1:])))
+
+    def attention(self, ids: Ids, lengths: Lengths) -> Weights:
+        raise no_attention()
+
+    def _settled(self, ids: Ids, lengths: Lengths) -> Ids:
+        ids = functional.pad(ids, (0, max(0, self.least - ids.shape[1])))
+        return ids * within(lengths, ids.shape[1])
+
+    def _layers(self, vectors: Vectors, lengths: Lengths) -> list[Float[Tensor, "batch dim token"]]:
+        inside = within(lengths, vectors.shape[1])[:, None]
+        out = [self.dropout(vectors).transpose(1, 2) * inside]
+        for layer in self.below:
+            out.append((out[-1] + functional.relu(layer(out[-1]))) * inside)
+        return out
+
+    def _pool(self, vectors: Vectors, lengths: Lengths) -> Float[Tensor, "batch dim"]:
+        vectors = functional.pad(vectors, (0, 0, 0, max(0, self.least - vectors.shape[1])))
+        x = self._layers(vectors, lengths)[-1]
+        ends = lengths.clamp(min=self.least)
+        return functional.relu(torch.cat([strongest(conv, x, ends) for conv in self.convs], 1))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from array import array
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -121,6 +119,7 @@ class ElmoWork:
     """The text as rows of one length on the host; a batch sends each of its distinct words to the device once."""
 
     rates: tuple[tuple[str, float], ...] = ()
+    origin = None
 
     def __init__(self, plan: ElmoPlan, corpus: Corpus, *, seed: int, device: torch.device) -> None:
         types = _Types()
@@ -218,9 +217,8 @@ def _outputs(words: Sequence[str], train: Blocks, most: int) -> tuple[list[str],
 
 def _unigram(train: Ints, held_out: Ints) -> float:
     """Perplexity of knowing only how frequent each output is; one never seen counts as seen once."""
-    counts = Counter(train.ravel().tolist())
-    total = sum(counts.values())
-    return math.exp(float(np.mean([math.log(total / counts.get(o, 1)) for o in held_out.ravel().tolist()])))
+    counts = np.bincount(train.ravel(), minlength=int(held_out.max()) + 1)
+    return float(np.exp(np.mean(np.log(train.size / np.maximum(1, counts[held_out])))))
 
 
 def _save(module: nn.Module, path: Path, half: bool) -> None:

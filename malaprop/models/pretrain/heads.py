@@ -41,7 +41,7 @@ class HeadPlan:
 
     def begin(self, corpus: Corpus, *, seed: int, device: torch.device, start: str | None) -> MaskedWork:
         with seeded(seed):
-            found = open_start(start or str(store.locate("minilm")), "bert", name=start or "all-MiniLM-L6-v2")
+            found = open_start(start or str(store.locate("minilm")), "bert", name=None if start else "all-MiniLM-L6-v2")
         return MaskedWork(
             self,
             found,

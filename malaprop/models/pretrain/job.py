@@ -11,25 +11,15 @@ from typing import Any, Protocol
 import torch
 
 from malaprop.assets.download import say
-from malaprop.core.catalogue import Catalogue
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import call
 from malaprop.models.pretrain import card as cards
 from malaprop.models.pretrain.card import Pretrained
+from malaprop.models.pretrain.kinds import KINDS
 from malaprop.models.pretrain.loop import Budget, Course, Pace, Task, run
 from malaprop.models.pretrain.state import States
 from malaprop.models.pretrain.texts import Corpus, corpus
 from malaprop.models.splits import Read
-
-KINDS = Catalogue(
-    "pretraining",
-    {
-        "elmo": "malaprop.models.pretrain.elmo:ElmoPlan",
-        "roberta": "malaprop.models.pretrain.masked:roberta",
-        "albert": "malaprop.models.pretrain.masked:albert",
-        "mlm-head": "malaprop.models.pretrain.heads:HeadPlan",
-    },
-)
 
 
 class Work(Task, Protocol):
@@ -41,6 +31,10 @@ class Work(Task, Protocol):
     @property
     def fingerprint(self) -> str:
         """Of the vocabulary, which is made from the text."""
+
+    @property
+    def origin(self) -> str | None:
+        """The weights it started from, None for random ones."""
 
     @property
     def shape(self) -> dict[str, Any]: ...
@@ -103,7 +97,7 @@ def pretrain(
     if not quiet:
         say(f"pre-training {kind} on {texts.name} ({work.rows * work.row_tokens:,} tokens) on {place.type}")
     course = run(work, pace, budget, states, seed=seed, quiet=quiet, title=f"pre-training {kind}")
-    card = _card(kind, how, work, texts, course, seed=seed, start=start)
+    card = _card(kind, how, work, texts, course, seed)
     with cards.appearing(target) as made:
         work.save(made, half=half)
         cards.write_card(made, card)
@@ -125,9 +119,7 @@ def _device(name: str) -> torch.device:
     return torch.device(wanted)
 
 
-def _card(
-    kind: str, how: Any, work: Work, texts: Corpus, course: Course, *, seed: int, start: str | None
-) -> Pretrained:
+def _card(kind: str, how: Any, work: Work, texts: Corpus, course: Course, seed: int) -> Pretrained:
     tokens, whole = course.trained * work.row_tokens, work.rows * work.row_tokens
     trained = f"{tokens:,} tokens ({tokens / whole:.1f} passes over {whole:,}) of {texts.name}"
     figures = {
@@ -145,6 +137,6 @@ def _card(
         seed=seed,
         settings=asdict(how),
         shape=work.shape,
-        start=start,
+        start=work.origin,
         figures=figures,
     )

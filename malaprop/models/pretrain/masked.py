@@ -152,6 +152,10 @@ class MaskedWork:
         self.before = judged(self.model, self.held_out, self.masking) if start.name else {}
 
     @property
+    def origin(self) -> str | None:
+        return self.start.name
+
+    @property
     def rows(self) -> int:
         return len(self._train)
 

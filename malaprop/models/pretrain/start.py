@@ -52,7 +52,7 @@ def open_start(start: str, kind: str, *, name: str | None = None) -> Start:
     if model.config.model_type != kind:
         raise AssetError(f"{start} is a {model.config.model_type}, not a {kind}; start from one of that kind")
     if local:
-        return Start(model, subwords.load(folder), partial(_copy, folder), name or start)
+        return Start(model, subwords.load(folder), partial(_copy, folder), name or folder.resolve().name)
     tokenizer = _hub_tokenizer(source)
     return Start(model, tokenizer.backend_tokenizer, tokenizer.save_pretrained, name or start)
 

@@ -61,7 +61,7 @@ class LstmEdits:
     tokens: int = 1 << 14  # of bases at a time; three vectors are kept for each
 
     def __post_init__(self) -> None:
-        if self.model.lstm.num_layers != 1 or self.model.lstm.proj_size:
+        if len(self.model.above) or self.model.lstm.num_layers != 1 or self.model.lstm.proj_size:
             raise SettingError("LstmEdits reads an LSTM of one layer without projection; use Plain for this one")
 
     @cached_property

@@ -73,12 +73,12 @@ def wrap_transformers(
     name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
     where = torch.device(device or model.device)
     model = model.eval().to(where)
-    most = min(limit or MOST, _limit(model, tokenizer))
+    most = min(limit or MOST, places(model, tokenizer))
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         return _by_strings(model, tokenizer, where, name, most, fingerprint)
     pieces = WordPieces.of(tokenizer.backend_tokenizer)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(model.config, "pad_token_id", None)
-    separator = pieces.between[0] if pieces.between and _has_segments(model, tokenizer) else None
+    separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
@@ -117,14 +117,14 @@ def _by_strings(
     )
 
 
-def _has_segments(model: Any, tokenizer: Any) -> bool:
+def has_segments(model: Any, tokenizer: Any) -> bool:
     """Whether the library itself would tell the model which field a token is of."""
     takes = "token_type_ids" in inspect.signature(model.forward).parameters
     gives = "token_type_ids" in tokenizer.model_input_names
     return takes and gives and int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
 
 
-def _limit(model: Any, tokenizer: Any) -> int:
+def places(model: Any, tokenizer: Any) -> int:
     """The smaller of what the tokenizer states and what the model has places for."""
     stated = int(tokenizer.model_max_length) if tokenizer.model_max_length else MOST
     places = int(getattr(model.config, "max_position_embeddings", 0) or MOST)

@@ -85,14 +85,14 @@ def _folder(path: Path, device: str) -> Victim:
     from malaprop.models import checkpoint
 
     if checkpoint.is_checkpoint(path):
-        spec = checkpoint.read_card(path).zoo
-        if spec.encoder != zoo.FINE_TUNED:
+        card = checkpoint.read_card(path)
+        if not card.zoo.fine_tuned:
             from malaprop.models.victims.zoo import zoo_victim
 
             return zoo_victim(path, device=device)
         from malaprop.models.victims.hf import load_transformers
 
-        return load_transformers(path, device=device, name=spec.name)
+        return load_transformers(path, device=device, name=card.name)
     if (path / "config.json").is_file():
         from malaprop.models.victims.hf import load_transformers
 

@@ -1,4 +1,4 @@
-"""A word model of the zoo, from its folder, on the fast road."""
+"""A model of the zoo that reads words or their characters, from its folder, on the fast road."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
     card, model, vocab = checkpoint.load(folder)
     model.to(device).requires_grad_(False)
     return TokenVictim(
-        name=name or card.zoo.name,
+        name=name or card.name,
         cut=vocab.cut,
         encode_whole=vocab.encode,
         forward=model,
@@ -36,8 +36,10 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
 
 
 def _scorer(model: torch.nn.Module) -> Scorer | None:
+    if not isinstance(model.get_submodule("embedding"), torch.nn.Embedding):
+        return None
     if isinstance(model, WordCNN) and not len(model.below):
         return CnnEdits(model=model)
-    if isinstance(model, WordLSTM) and model.lstm.num_layers == 1:
+    if isinstance(model, WordLSTM) and not len(model.above):
         return LstmEdits(model=model)
     return None

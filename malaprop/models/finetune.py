@@ -1,0 +1,118 @@
+"""Fine-tuning: a pre-trained transformer with a classifier on top, written so that transformers reads it as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from malaprop.assets import store
+from malaprop.assets.folders import offline
+from malaprop.core.errors import VictimError
+from malaprop.core.example import Example
+from malaprop.models import checkpoint, zoo
+from malaprop.models.blocks.transformer import Attending
+from malaprop.models.checkpoint import Card
+from malaprop.models.pretrain import card as pretrained
+from malaprop.models.quiet import quietly
+from malaprop.models.splits import Splits
+from malaprop.models.training import Rows, seeded
+from malaprop.models.wordpieces import WordPieces
+from malaprop.models.zoo import FINE_TUNED, ZooSpec
+
+_TOKENIZER = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+)
+
+
+def source_of(spec: ZooSpec, start: str | None) -> str | Path:
+    """The folder or hub name that a model starts from."""
+    if start is not None:
+        folder = Path(start).expanduser()
+        return folder if folder.is_dir() else start.removeprefix("hub:")
+    if spec.encoder == "BERT":
+        return store.locate("minilm")
+    kind = FINE_TUNED[spec.encoder]
+    if found := pretrained.found(kind):
+        return found
+    raise VictimError(
+        f"{spec.name} starts from pre-trained weights and none are in the cache; run: malaprop pretrain {kind}, or "
+        "give a hub name or a folder with --start"
+    )
+
+
+class FineTuning:
+    """One transformer on its way from pre-trained weights to a classifier."""
+
+    shape: dict[str, Any] = {}
+
+    def __init__(self, spec: ZooSpec, data: Splits, seed: int, start: str | None = None) -> None:
+        self.source = source_of(spec, start)
+        self.network, self.tokenizer = _loaded(self.source, spec, data.labels, seed)
+        from malaprop.models.victims.hf import has_segments, places
+
+        self.pieces = WordPieces.of(self.tokenizer.backend_tokenizer)
+        self.most = min(zoo.limit(spec), places(self.network, self.tokenizer))
+        separator = self.pieces.between[0] if self.pieces.between and has_segments(self.network, self.tokenizer) else None
+        self.model = Attending(self.network, separator)
+        self.parts = [self._rows(part) for part in (data.train, data.held_out, data.test)]
+        self.about = self._about(spec, start)
+
+    def _about(self, spec: ZooSpec, start: str | None) -> str:
+        if start is not None:
+            return f"Fine-tuned from {start}."
+        if isinstance(self.source, Path) and (self.source / pretrained.CARD).is_file():
+            return f"Fine-tuned from this: {pretrained.read_card(self.source).about}"
+        return f"A stand-in for {spec.name}: fine-tuned from the packaged all-MiniLM-L6-v2, six layers of 384 units."
+
+    def _rows(self, examples: Sequence[Example]) -> Rows:
+        rows = self.pieces.rows([tuple(e.fields.values()) for e in examples], self.most)
+        return Rows(rows, [e.label for e in examples], int(self.tokenizer.pad_token_id or 0))
+
+    def save(self, folder: Path, card: Card) -> None:
+        with checkpoint.appearing(folder) as made, quietly():
+            self.network.save_pretrained(made)
+            if isinstance(self.source, Path):
+                for name in _TOKENIZER:
+                    if (self.source / name).is_file():
+                        (made / name).write_bytes((self.source / name).read_bytes())
+            else:
+                self.tokenizer.save_pretrained(made)
+            checkpoint.write_card(made, card)
+
+
+def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int) -> tuple[Any, Any]:
+    try:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        raise VictimError(f"{spec.name} needs the transformers library; install malaprop[hf]") from None
+    names = dict(enumerate(labels))
+    own = {"trust_remote_code": False, "local_files_only": isinstance(source, Path) or offline()}
+    try:
+        with seeded(seed), quietly():
+            model = AutoModelForSequenceClassification.from_pretrained(
+                source,
+                num_labels=len(names),
+                id2label=names,
+                label2id={name: i for i, name in names.items()},
+                dtype=torch.float32,
+                use_safetensors=True,
+                **own,
+            )
+            tokenizer = AutoTokenizer.from_pretrained(source, **own)
+    except Exception as error:  # noqa: BLE001 - the library and the hub's client raise errors of many kinds
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise VictimError(f"{spec.name} cannot start from {source}: {reason}") from None
+    kind = str(model.config.model_type)
+    if kind != FINE_TUNED[spec.encoder]:
+        raise VictimError(f"{source} is a {kind}, and {spec.name} starts from a {FINE_TUNED[spec.encoder]}")
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise VictimError(f"{source} has no fast tokenizer; start from a folder with tokenizer.json")
+    return model, tokenizer

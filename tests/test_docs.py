@@ -1,0 +1,93 @@
+"""The documentation names everything there is, and its site builds without a warning."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from malaprop.assets.manifest import entries
+from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+from malaprop.cli.main import app
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+COMMANDS = typer.main.get_command(app).commands
+
+
+def read(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def sections(page: str) -> dict[str, str]:
+    """What stands below each heading of the second level."""
+    return dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_is_described(command):
+    told = sections(read("command-line.md"))
+    assert command in told
+    options = {o for p in COMMANDS[command].params for o in (*p.opts, *p.secondary_opts) if o.startswith("--")}
+    assert options - set(re.findall(r"--[a-z-]+", told[command])) - {"--help"} == set()
+
+
+@pytest.mark.parametrize("recipe", [name for name, target in recipes.RECIPES._table.items()])
+def test_every_recipe_has_a_page_with_its_settings(recipe):
+    import inspect
+
+    page = read(f"recipes/{recipe}.md")
+    for heading in ("Steps", "Settings", "Where it differs", "Cost", "Example"):
+        assert heading in sections(page)
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|", sections(page)["Settings"], re.MULTILINE))
+    given = inspect.signature(recipes.RECIPES[recipe]).parameters
+    assert rows.keys() == given.keys()
+    for name, value in rows.items():
+        default = given[name].default
+        assert value == ("none" if default is None else str(default).lower())
+    assert f"(recipes/{recipe}.md)" in read("index.md")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [candidates.CANDIDATES, constraints.CONSTRAINTS, goals.GOALS, ranking.RANKINGS, search.SEARCHES],
+    ids=lambda table: table.kind,
+)
+def test_every_part_is_described(table):
+    page = read("attacks.md")
+    for name in table._table:
+        assert f"| `{name}` | `{table[name].__name__}(" in page, name
+    assert f"`malaprop.{table.kind}`" in page
+
+
+@pytest.mark.parametrize("asset", entries())
+def test_every_asset_is_described_as_in_the_manifest(asset):
+    entry = entries()[asset]
+    (row,) = [
+        line for line in sections(read("assets.md"))["What there is"].splitlines() if line.startswith(f"| `{asset}` |")
+    ]
+    assert entry.archive is None or f"{entry.archive.name} {entry.archive.version}" in row
+    assert f"| {entry.size}" in row
+    assert entry.archive is None or entry.licence in row
+
+
+def test_local_copies_are_described_as_in_the_manifest():
+    rows = re.findall(r"^\| (`.+?`) \| (`.+?`) \|$", sections(read("assets.md"))["Environment"], re.MULTILINE)
+    told = {asset.strip("`"): set(re.findall("`(.+?)`", files)) for row, files in rows for asset in row.split(", ")}
+    listed = {name: set(entry.local) for name, entry in entries().items() if entry.local}
+    assert {name: {file.rstrip("/") for file in files} for name, files in told.items()} == listed
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 20
+    outside = re.compile(r'<(?:script|img)[^>]+src="https?:|<link[^>]+rel="stylesheet"[^>]+href="https?:')
+    assert not [page.name for page in pages if outside.search(page.read_text(encoding="utf-8"))]
