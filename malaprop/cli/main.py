@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from malaprop import __version__
-from malaprop.cli import attack, audit, bench, explain, fetch, list_, report, train
+from malaprop.cli import attack, audit, bench, explain, fetch, list_, pretrain, report, train
 from malaprop.core.errors import MalapropError, plain
 
 app = typer.Typer(
@@ -21,9 +21,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (audit.audit, attack.attack, explain.explain, train.train, report.report, fetch.fetch, bench.bench):
-    app.command()(command)
-app.command("list")(list_.list_)
+_COMMANDS = {
+    "audit": audit.audit,
+    "attack": attack.attack,
+    "explain": explain.explain,
+    "train": train.train,
+    "pretrain": pretrain.pretrain,
+    "report": report.report,
+    "list": list_.list_,
+    "fetch": fetch.fetch,
+    "bench": bench.bench,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)
 
 
 def _version(value: bool) -> None:

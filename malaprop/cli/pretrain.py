@@ -23,6 +23,8 @@ def pretrain(
     ] = None,
     half: Annotated[bool, typer.Option("--half", help="Write weights of two bytes.")] = False,
     seed: o.Seed = 0,
+    text: o.TextColumn = None,
+    label: o.LabelColumn = None,
     device: o.Device = "auto",
     out: o.Out = None,
     json: o.Json = False,
@@ -38,6 +40,8 @@ def pretrain(
 
       malaprop pretrain roberta --data reviews.csv --set layers=4 --set batch=256 --out models/roberta
     """
+    from functools import partial
+
     from malaprop.core.catalogue import unknown
     from malaprop.core.settings import overrides
     from malaprop.models.pretrain.kinds import KINDS
@@ -51,7 +55,7 @@ def pretrain(
     folder, card = work(
         kind,
         data=data,
-        read=load,
+        read=partial(load, text=text, label=label),
         folder=out,
         steps=steps,
         minutes=minutes,
@@ -63,6 +67,6 @@ def pretrain(
         quiet=quiet,
     )
     if not quiet:
-        print(", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in card.figures.items()))
+        print(", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in card.figures.items()))
         o.say(f"{kind} in {folder}")
     o.finish({"command": "pretrain", "kind": kind, "out": str(folder), **card.figures}, json)

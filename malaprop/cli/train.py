@@ -1,38 +1,89 @@
-"""malaprop train: a zoo model by name."""
+"""malaprop train: a model of the zoo by name, or all of them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from malaprop.cli import options as o
 
+ALL = "all63"
+
 
 def train(
-    spec: Annotated[str, typer.Argument(help="LSTM-W-GloVe-1, CNN-W-Random-1, BERT ...: see malaprop list models.")],
+    spec: Annotated[
+        str,
+        typer.Argument(
+            help="LSTM-W-GloVe-1, CNN-C-Random-2, BERT, all63 ...: see malaprop list models; NAME#2: a second one."
+        ),
+    ],
     data: o.Data = "mr",
     seed: o.Seed = 0,
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Published word vectors to start from: .bin, .vec, .txt or .npz.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(help="What BERT, RoBERTa or ALBERT start from: a hub name or a folder.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the training or the network, as name=value; may be repeated."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="all63: how many models are trained at a time.", min=1)] = None,
+    seeds: Annotated[int, typer.Option(help="all63: how many of each model of one layer.", min=1)] = 1,
+    only: Annotated[list[str] | None, typer.Option(help="all63: these models alone; may be repeated.")] = None,
     device: o.Device = "auto",
     out: o.Out = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Train a model to a folder that --victim takes.
+    """Train a model to a folder that --victim takes; the same --out goes on with what was killed.
 
     Examples:
 
       malaprop train LSTM-W-GloVe-1
 
       malaprop train BERT --data reviews.csv --out models/mine
-    """
-    from malaprop.runs.victims import train as run
 
+      malaprop train all63 --data reviews.csv --seeds 2 --jobs 8
+    """
+    from malaprop.core.settings import overrides
+
+    settings = overrides(set_ or [])
+    from malaprop.models.train import Given
+    from malaprop.runs.victims import device_of
+    from malaprop.runs.zoo import train as run
+
+    given = Given(vectors=vectors, start=start, settings=settings)
+    common: dict[str, Any] = {"text": text, "label": label, "device": device_of(device), "given": given}
+    if spec.lower() == ALL:
+        _all(data, out, seeds=seeds, jobs=jobs, only=only or [], json=json, quiet=quiet, **common)
+        return
     folder = o.out_folder(out, False, "train", spec, data)
-    figures = run(spec, data, folder, seed=seed, text=text, label=label, device=device, quiet=quiet)
+    figures = run(spec, data, folder, seed=seed, quiet=quiet, **common)
     if not quiet:
         print(", ".join(f"{name} {value}" for name, value in figures.items()))
         o.say(f"model in {folder}; attack it with: malaprop audit --victim {folder}")
     o.finish({"command": "train", "spec": spec, "out": str(folder), **figures}, json)
+
+
+def _all(data: str, out: Path | None, *, json: bool, quiet: bool, **how: Any) -> None:
+    """Models go to --out, else to the cache; the table to --out, else to a new folder under runs/."""
+    from malaprop.core.errors import VictimError
+    from malaprop.runs.zoo import train_all, write_table
+
+    table = o.out_folder(out, False, "train", ALL, data)
+    done = train_all(data, out, say=lambda line: o.say(line, quiet), **how)
+    plain, page = write_table(done, table, ALL, data)
+    failed = [outcome for outcome in done if outcome.reason]
+    if not quiet:
+        print(page.read_text(encoding="utf-8"), end="")
+        o.say(f"{len(done) - len(failed)} models trained, {len(failed)} failed; table in {page}")
+    accuracies = {outcome.name: outcome.figures.get("test_accuracy") for outcome in done}
+    o.finish({"command": "train", "spec": ALL, "table": str(plain), "accuracy": accuracies}, json)
+    if failed:
+        raise VictimError(f"{len(failed)} of {len(done)} models failed: {', '.join(f.name for f in failed[:5])}")

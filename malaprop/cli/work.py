@@ -103,6 +103,8 @@ class Work:
                 attack, victim, data, folder, seed=self.seed, width=self.width, resume=resume, seen=seen
             )
         wall = perf_counter() - began
+        for note in getattr(victim, "notes", ()):  # what a function's answers turned out to be
+            say(note, self.quiet)
         errors = Counter(o.reason for o in outcomes if o.status == "error")
         if errors and sum(errors.values()) == len(outcomes):
             reason, count = errors.most_common(1)[0]

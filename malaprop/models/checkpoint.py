@@ -94,10 +94,12 @@ def write_card(folder: Path, card: Card) -> None:
 
 def _page(card: Card) -> str:
     figures = "".join(f"| {name.replace('_', ' ')} | {value:g} |\n" for name, value in card.figures.items())
+    made = f", {card.made}" if card.made else ""
     return (
         f"# {card.name}\n\n"
         f"A text classifier trained with Malaprop on `{card.data}` (fingerprint {card.data_fingerprint}), "
-        f"seed {card.seed}{f', {card.made}' if card.made else ''}.\n{card.about}\nLabels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text.\n\n"
+        f"seed {card.seed}{made}.\n{card.about}\n"
+        f"Labels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text.\n\n"
         f"| figure | value |\n| --- | --- |\n{figures}\n"
         "Made to be attacked: it was not checked for any other use. "
         "Attack it with `malaprop audit --victim THIS_FOLDER`.\n"
@@ -150,7 +152,7 @@ def read_card(folder: Path) -> Card:
         raise VictimError(f"{folder / CARD} is damaged: missing or unknown entries ({odd}); train the model again")
     try:
         card = Card(**{**raw, "labels": tuple(raw["labels"])})
-        assert card.zoo.name and card.seed >= 0
+        assert card.zoo.name
     except (TypeError, KeyError, AssertionError):
         raise VictimError(f"{folder / CARD} is damaged: it names no model of the zoo; train the model again") from None
     return card

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from malaprop.assets import store
 from malaprop.assets.folders import offline
@@ -60,8 +61,10 @@ class FineTuning:
 
         self.pieces = WordPieces.of(self.tokenizer.backend_tokenizer)
         self.most = min(zoo.limit(spec), places(self.network, self.tokenizer))
-        separator = self.pieces.between[0] if self.pieces.between and has_segments(self.network, self.tokenizer) else None
-        self.model = Attending(self.network, separator)
+        separator = (
+            self.pieces.between[0] if self.pieces.between and has_segments(self.network, self.tokenizer) else None
+        )
+        self.model: nn.Module = Attending(self.network, separator)
         self.parts = [self._rows(part) for part in (data.train, data.held_out, data.test)]
         self.about = self._about(spec, start)
 

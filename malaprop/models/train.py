@@ -16,12 +16,13 @@ from torch import nn
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, SettingError, plain
 from malaprop.models import checkpoint, zoo
+from malaprop.models.blocks.kim import Channels
 from malaprop.models.checkpoint import Card, opened
 from malaprop.models.splits import Splits
 from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge, seeded
 from malaprop.models.unfinished import Unfinished
 from malaprop.models.vectors import check_width, starting
-from malaprop.models.vocab import PAD, SPECIAL
+from malaprop.models.vocab import PAD, SPECIAL, Vocab
 from malaprop.models.wordrows import WordRows
 from malaprop.models.zoo import RANDOM_DIM, ZooSpec
 
@@ -40,7 +41,12 @@ class Given:
 
     def plain(self) -> dict[str, Any]:
         marks = [self.vectors.stat().st_size, self.vectors.stat().st_mtime_ns] if self.vectors else []
-        return {"vectors": str(self.vectors or ""), "marks": marks, "start": self.start, "set": dict(self.settings or {})}
+        return {
+            "vectors": str(self.vectors or ""),
+            "marks": marks,
+            "start": self.start,
+            "set": dict(self.settings or {}),
+        }
 
     def __post_init__(self) -> None:
         if self.vectors is not None and not self.vectors.is_file():
@@ -171,9 +177,11 @@ class _Words:
                 self._from_elmo(spec, data)
             else:
                 self._make(spec, data, zoo.shape(spec, RANDOM_DIM))
-                self.about = "Word vectors: drawn at random." if spec.units == "word" else "Characters: drawn at random."
+                self.about = (
+                    "Word vectors: drawn at random." if spec.units == "word" else "Characters: drawn at random."
+                )
         reader = opened(self.model, self.vocab)
-        self.parts = words.closed(self.most) if reader is self.vocab else words.open(self.most, reader)
+        self.parts = words.closed(self.most) if isinstance(reader, Vocab) else words.open(self.most, reader)
 
     def _make(self, spec: ZooSpec, data: Splits, shape: dict[str, Any]) -> None:
         self.shape = {**shape, **{name: value for name, value in self._given.items() if name in shape}}
@@ -190,12 +198,15 @@ class _Words:
         table, known = torch.from_numpy(start.table), torch.from_numpy(start.known)
         known[: len(SPECIAL)] = False
         self.about = f"{start.about} {int(known.sum()):,} of {len(self.vocab):,} words have one."
+        fresh = torch.empty_like(table).normal_(0, 0.1)  # words without a vector: short ones, so that they say little
+        fresh[known] = table[known]
+        fresh[PAD] = 0
         embedding = self.model.get_submodule("embedding")
-        assert isinstance(embedding, nn.Embedding)
-        with torch.no_grad():
-            fresh = embedding.weight.normal_(0, 0.1)  # words without a vector: short ones, so that they say little
-            fresh[known] = table[known]
-            fresh[PAD] = 0
+        if isinstance(embedding, Channels):
+            embedding.start(fresh)
+        else:
+            assert isinstance(embedding, nn.Embedding)
+            embedding.weight.data.copy_(fresh)
 
     def _from_elmo(self, spec: ZooSpec, data: Splits) -> None:
         from malaprop.models.pretrain import card as pretrained
@@ -206,6 +217,7 @@ class _Words:
             raise AssetError(f"{spec.name} stands on an ELMo and none is in the cache; run: malaprop pretrain elmo")
         card = pretrained.read_card(folder)
         elmo = load_elmo(folder)
+        self._given = {name: value for name, value in self._given.items() if name != "dim"}
         self._make(spec, data, zoo.shape(spec, 2 * elmo.dim, json.loads(json.dumps(card.shape))))
         frozen = self.model.get_submodule("embedding.elmo")
         # two bytes a weight, as they will be written: what is trained on top is what is loaded again

@@ -35,7 +35,8 @@ def trained(
             from malaprop.models.train import train
 
             if not quiet:
-                say(f"training {zoo.called(spec, seed)} on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
+                texts = f"{len(parts.train):,} texts"
+                say(f"training {zoo.called(spec, seed)} on {parts.name} ({texts}, once; kept in the cache)")
             card = train(spec, parts, folder, seed=seed, device=device, quiet=quiet)
             if not quiet:
                 accuracy, seconds = card.figures["test_accuracy"], card.figures["seconds"]

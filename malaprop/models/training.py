@@ -152,9 +152,7 @@ class _Work:
         self.held_out = held_out
         self.a_pass = math.ceil(len(self.ragged) / settings.batch)
         self.steps = settings.epochs * self.a_pass
-        self.optimiser = torch.optim.AdamW(
-            _groups(model, settings), lr=settings.rate, fused=self.device.type == "cuda"
-        )
+        self.optimiser = torch.optim.AdamW(_groups(model, settings), lr=settings.rate, fused=self.device.type == "cuda")
         self.step, self.stale, self.ended = 0, 0, not self.a_pass
         self.best, self.history = (-1.0, 0.0), list[Epoch]()
         self.kept = _copied(model)
@@ -188,7 +186,7 @@ class _Work:
         if self._pass is None or self._pass[0] != number:
             order = list(_order(self.ragged, self.settings.batch, generator(self.seed, "epoch", str(number))))
             placed = torch.from_numpy(np.concatenate(order)).to(self.device)
-            self._pass = (number, order, list(placed.split([len(rows) for rows in order])))
+            self._pass = (number, order, list(torch.split(placed, [len(rows) for rows in order])))
         rows = self._pass[1][at]
         width = max(1, int(self.ragged.size[rows].max()))
         return Batch(*self.placed.gather(self._pass[2][at], width), rows)

@@ -16,7 +16,7 @@ from malaprop.assets import store, vectorfiles
 from malaprop.assets.download import say
 from malaprop.assets.folders import appearing, locked, writing
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.models.splits import Splits
+from malaprop.models.splits import Labelled, Splits
 from malaprop.models.vocab import SPECIAL, UNKNOWN, tokens
 
 Floats = NDArray[np.float32]
@@ -96,7 +96,7 @@ def home(kind: str, data: Splits, course: Course | None = None) -> Path:
 
 def _need_gensim(kind: str, data: Splits) -> None:
     try:
-        import gensim  # noqa: F401
+        import gensim  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         raise AssetError(
             f"{kind} vectors for {data.name} are not in the cache and gensim, which trains them, is not installed; "
@@ -118,13 +118,13 @@ class _Texts:
         yield from self.more
 
 
-def _never(spec: str, *, split: str) -> Splits:  # type: ignore[misc]
+def _never(spec: str, *, split: str) -> Labelled:
     raise AssertionError(f"WikiText is no dataset: {spec}, {split}")
 
 
 def _train(kind: str, data: Splits, how: Course) -> tuple[list[str], Floats]:
     """Vectors of the words that the training texts hold; those of WikiText alone are not kept."""
-    from gensim.models import FastText, Word2Vec
+    from gensim.models import FastText, Word2Vec  # type: ignore[import-untyped]
 
     texts = _Texts(data)
     common = {

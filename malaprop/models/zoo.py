@@ -190,7 +190,7 @@ def limit(spec: ZooSpec) -> int:
     return 128 if spec.fine_tuned else 512
 
 
-# Epochs and rates, chosen on the validation splits of `mr` and `ag_news`; by encoder and what it reads, else by encoder.
+# Epochs and rates by encoder and what it reads, else by encoder alone.
 _COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
     # its word vectors stay: a tenth of the time for no accuracy
     "BERT": {"epochs": 1, "rate": 2e-4, "rates": (("model.bert.embeddings", 0.0),)},

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import SettingError
@@ -34,24 +32,3 @@ def victim(thing: Any, tokenizer: Any = None, *, device: str = "auto", **options
     from malaprop.models.victims.load import wrap
 
     return wrap(thing, tokenizer, device=device_of(device), read=read, **options)
-
-
-def train(
-    name: str,
-    data: str,
-    folder: Path,
-    *,
-    seed: int = 0,
-    text: str | None = None,
-    label: str | None = None,
-    device: str = "auto",
-    quiet: bool = False,
-) -> dict[str, float]:
-    """Trains a zoo model on a dataset to a folder; gives its figures."""
-    from malaprop.models.splits import splits
-    from malaprop.models.train import train as fit
-    from malaprop.models.zoo import ZooSpec
-
-    spec = ZooSpec.of(name)
-    parts = splits(partial(read, text=text, label=label), data)
-    return fit(spec, parts, folder, seed=seed, device=device_of(device), quiet=quiet).figures

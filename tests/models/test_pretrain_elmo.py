@@ -113,6 +113,18 @@ def test_a_character_filter_by_hand():
     assert cnn(torch.from_numpy(spell(["a"])).long()).item() == (ord("a") + 1) + 258
 
 
+def test_no_window_lies_behind_the_word():
+    cnn = CharCNN(dim=1, char_dim=1, filters=((1, 1),), highways=0)
+    with torch.no_grad():
+        cnn.embedding.weight.copy_(torch.arange(260.0)[:, None])
+        cnn.convolutions[0].weight.fill_(-1.0)
+        cnn.convolutions[0].bias.fill_(600.0)
+        cnn.projection.weight.fill_(1.0)
+        cnn.projection.bias.zero_()
+    # a window of padding would give 600, the most of all
+    assert cnn(torch.from_numpy(spell(["a"])).long()).item() == 600 - (ord("a") + 1)
+
+
 def test_scalar_mix_by_hand():
     mix = ScalarMix(2)
     with torch.no_grad():

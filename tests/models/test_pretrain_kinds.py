@@ -17,7 +17,7 @@ from malaprop.models.pretrain.elmo import load_elmo
 from malaprop.models.pretrain.masking import Masking, Symbols
 from malaprop.models.quiet import quietly
 
-STEPS = {"elmo": 90, "roberta": 150, "albert": 150, "mlm-head": 100}
+STEPS = {"elmo": 90, "roberta": 150, "albert": 200, "mlm-head": 100}
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +51,15 @@ def made(tmp_path_factory):
 def test_elmo_learns_both_directions(made):
     _, about = made("elmo")
     figures = about.figures
-    assert figures["perplexity_forward"] < figures["perplexity_unigram"] / 4
-    assert figures["perplexity_backward"] < figures["perplexity_unigram"] / 4
+    for side in ("perplexity_forward", "perplexity_backward"):
+        # 19 of 22 tokens are a coin's toss: who comes below 1.9 has seen the word that is asked for
+        assert 1.9 < figures[side] < figures["perplexity_unigram"] / 4
 
 
 @pytest.mark.parametrize("kind", ["roberta", "albert", "mlm-head"])
 def test_masked_models_learn_what_stands_around(made, kind):
     figures = made(kind)[1].figures
-    assert figures["masked_perplexity"] < figures["perplexity_unigram"] / 3
+    assert 1.5 < figures["masked_perplexity"] < figures["perplexity_unigram"] / 3
     assert figures["masked_accuracy_at_5"] > figures["masked_accuracy_at_1"] > 0.25
 
 

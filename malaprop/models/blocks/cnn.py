@@ -48,7 +48,12 @@ class WordCNN(nn.Module):
         ids = self._settled(ids, lengths)
         return self.from_vectors(self.embedding(ids), ids, lengths)
 
-    def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
+    def from_vectors(
+        self,
+        vectors: Vectors,
+        ids: Ids,  # noqa: ARG002
+        lengths: Lengths,
+    ) -> Float[Tensor, "batch label"]:
         logits: Tensor = self.head(self.dropout(self._pool(vectors, lengths)))
         return logits
 
@@ -60,7 +65,7 @@ class WordCNN(nn.Module):
         inside = within(lengths, vectors.shape[1])[..., None]
         return tuple(x * inside for x in (vectors, *(x.transpose(1, 2) for x in self._layers(vectors, lengths)[1:])))
 
-    def attention(self, ids: Ids, lengths: Lengths) -> Weights:
+    def attention(self, ids: Ids, lengths: Lengths) -> Weights:  # noqa: ARG002
         raise no_attention()
 
     def _settled(self, ids: Ids, lengths: Lengths) -> Ids:

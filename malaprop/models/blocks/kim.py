@@ -116,7 +116,7 @@ def folded(model: Classifier) -> WordCNN:
     table = embedding.table() if isinstance(embedding, Channels) else embedding.get_parameter("weight")
     (vocab, dim), labels = table.shape, head.linear.out_features
     plain = WordCNN(vocab, labels, dim=dim, filters=encoder.filters, widths=encoder.widths).to(table.device)
-    plain.embedding.weight.copy_(table)
+    plain.embedding.get_parameter("weight").copy_(table)
     plain.convs.load_state_dict(encoder.convs.state_dict())
     plain.head.weight.copy_(head.weight())
     plain.head.bias.copy_(head.linear.bias)

@@ -47,7 +47,12 @@ class WordLSTM(nn.Module):
         ids, lengths = self._settled(ids, lengths)
         return self.from_vectors(self.embedding(ids), ids, lengths)
 
-    def from_vectors(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch label"]:
+    def from_vectors(
+        self,
+        vectors: Vectors,
+        ids: Ids,  # noqa: ARG002
+        lengths: Lengths,
+    ) -> Float[Tensor, "batch label"]:
         logits: Tensor = self.head(self.dropout(self._pool(vectors, lengths)))
         return logits
 
@@ -61,7 +66,7 @@ class WordLSTM(nn.Module):
         inside = within(lengths, ids.shape[1])[..., None]
         return tuple(x * inside for x in (vectors, *self._layers(vectors, lengths)))
 
-    def attention(self, ids: Ids, lengths: Lengths) -> Weights:
+    def attention(self, ids: Ids, lengths: Lengths) -> Weights:  # noqa: ARG002
         raise no_attention()
 
     def _settled(self, ids: Ids, lengths: Lengths) -> tuple[Ids, Lengths]:

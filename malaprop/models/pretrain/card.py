@@ -41,7 +41,7 @@ def write_card(folder: Path, card: Pretrained) -> None:
 
 
 def _page(card: Pretrained) -> str:
-    figures = "".join(f"| {name.replace('_', ' ')} | {value:g} |\n" for name, value in card.figures.items())
+    figures = "".join(f"| {name.replace('_', ' ')} | {value:,} |\n" for name, value in card.figures.items())
     settings = ", ".join(f"{name} {value}" for name, value in card.settings.items())
     return (
         f"# {card.kind}\n\n{card.about}\n\n"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FILE, CONFIG = "tokenizer.json", "tokenizer_config.json"
 ROBERTA = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}  # in the order of their ids
 ALBERT = {"pad": "<pad>", "unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-_READ = 30_000_000  # characters that a tokenizer learns from; more change it little and take long
+_READ = 10_000_000  # characters that a tokenizer learns from; more change it little and take long
 _MARKS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 

@@ -1,0 +1,247 @@
+"""The commands as a user types them: what they print, what they leave, how they end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from malaprop.cli.main import main
+
+MODEL = '''
+import numpy as np
+
+WORTH = {"good": 2.0, "great": 3.0, "bad": -2.0, "awful": -3.0}
+
+def predict(texts):
+    s = np.array([sum(WORTH.get(w, 0.0) for w in t.lower().replace(",", " ").split()) for t in texts])
+    p = 1 / (1 + np.exp(-s))
+    return np.stack([1 - p, p], 1)
+
+def nan(texts):
+    return np.full((len(texts), 2), np.nan)
+
+def flat(texts):
+    return np.zeros(len(texts))
+
+def scores(texts):
+    return 5 * predict(texts) - 2
+
+def raises_on_dogs(texts):
+    if any("dog" in t for t in texts):
+        raise ValueError("no dogs")
+    return predict(texts)
+
+class Moody:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, texts):
+        self.calls += 1
+        p = predict(texts)
+        return p if self.calls < 4 else np.tile([[0.1, 0.9]], (len(texts), 1)) if self.calls % 2 else p
+
+moody = Moody()
+'''
+ROWS = [
+    ("a good film about dogs", "pos"),
+    ("a bad film, quite awful", "neg"),
+    ("great fun", "pos"),
+    ("awful", "neg"),
+    ("a good and great story", "pos"),
+    ("bad acting throughout", "neg"),
+]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a model and data, as the working folder."""
+    (tmp_path / "toymodel.py").write_text(MODEL)
+    lines = "\n".join(f'"{text}",{label}' for text, label in ROWS)
+    (tmp_path / "reviews.csv").write_text(f"text,label\n{lines}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "toymodel", raising=False)
+    yield tmp_path
+    sys.modules.pop("toymodel", None)
+
+
+@pytest.fixture
+def type_in(monkeypatch, capsys):
+    """Types a command line; gives its exit code, standard output and standard error."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        code = end.value.code
+        said = capsys.readouterr()
+        return int(code or 0), said.out, said.err
+
+    return run
+
+
+def attack(*more: str | Path) -> tuple[str | Path, ...]:
+    return ("attack", "homoglyph", "--victim", "toymodel:predict", "--data", "reviews.csv", *more)
+
+
+def test_attack_writes_outcomes_and_ends_in_one_json_line(place, type_in):
+    code, out, _ = type_in(*attack("--out", "run", "--json"))
+    assert code == 0
+    summary = json.loads(out.splitlines()[-1])
+    assert summary["counts"] == {"success": 0, "failed": 6, "skipped": 0, "error": 0} or summary["counts"]["success"]
+    assert summary["success"]["total"] == 6
+    lines = (place / "run" / "outcomes.jsonl").read_text().splitlines()
+    assert len(lines) == 6
+    assert 'recipe = "homoglyph"' in (place / "run" / "run.toml").read_text()
+
+
+def test_the_same_seed_gives_the_same_outcomes_at_any_width(place, type_in):
+    for name, width in (("one", "1"), ("many", "256")):
+        assert type_in(*attack("--out", name, "--width", width, "--quiet"))[0] == 0
+    one, many = (
+        {o["id"]: (o["status"], o["adversarial"], o["edits"], o["queries"]["asked"]) for o in records(place / name)}
+        for name in ("one", "many")
+    )
+    assert one == many
+
+
+def records(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "outcomes.jsonl").read_text().splitlines()]
+
+
+def test_a_finished_folder_is_not_overwritten_but_resumed(place, type_in):
+    assert type_in(*attack("--out", "run", "--quiet"))[0] == 0
+    before = records(place / "run")
+    code, _, said = type_in(*attack("--out", "run", "--quiet"))
+    assert code == 2
+    assert "already holds 6 outcomes; pass --resume" in said
+    whole = (place / "run" / "outcomes.jsonl").read_bytes()
+    (place / "run" / "outcomes.jsonl").write_bytes(whole[: len(whole) // 2])  # torn in the middle of a line
+    assert type_in(*attack("--out", "run", "--quiet", "--resume"))[0] == 0
+    after = records(place / "run")
+    assert {o["id"]: o["adversarial"] for o in after} == {o["id"]: o["adversarial"] for o in before}
+    code, _, said = type_in(*attack("--out", "run", "--quiet", "--resume", "--seed", "5"))
+    assert code == 2
+    assert "seed" in said
+
+
+def test_audit_makes_one_report_of_all(place, type_in):
+    code, out, said = type_in(
+        "audit", "--victim", "toymodel:predict,toymodel:scores", "--data", "reviews.csv", "--attacks", "homoglyph,keyboard",
+        "--out", "card", "--json",
+    )  # fmt: skip
+    assert code == 0
+    summary = json.loads(out.splitlines()[-1])
+    assert [(r["victim"], r["recipe"]) for r in summary["runs"]] == [
+        (v, r) for v in ("toymodel:predict", "toymodel:scores") for r in ("homoglyph", "keyboard")
+    ]
+    page = (place / "card" / "report.html").read_text()
+    assert "toymodel:scores" in page
+    assert "report card: " in said
+    assert "accuracy under attack" in out
+    code, _, _ = type_in("report", "card", "--out", "again.html", "--quiet")
+    assert code == 0
+    assert (place / "again.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("attack", "pwwss", "--victim", "toymodel:predict"), "did you mean pwws?"),
+        (("attack", "homoglyph", "--victim", "toymodel:predct", "--data", "reviews.csv"), "did you mean predict?"),
+        (("attack", "homoglyph", "--victim", "nomodel:predict", "--data", "reviews.csv"), "no module is called"),
+        (attack("--data", "missing.csv"), "no such file: missing.csv"),
+        (attack("--data", "empty.csv"), "empty.csv"),
+        (attack("--data", "columns.csv"), "review, stars"),
+        (attack("--data", "one.csv"), "one label only"),
+        (attack("--goal", "targeted:x"), "targeted:LABEL"),
+        (attack("--goal", "labelonly"), "did you mean label-only?"),
+        (attack("--set", "sharee=0.1"), "did you mean share?"),
+        (attack("--set", "share=2"), "share must lie in (0, 1]"),
+        (attack("--set", "share"), "name=value"),
+        (attack("--measure", "simlarity"), "did you mean similarity?"),
+        (attack("--out", "reviews.csv"), "is a file; give a folder"),
+        (attack("--resume"), "--resume needs the --out"),
+        (attack("--device", "abacus"), "device 'abacus' cannot be used here"),
+        (("report", "nowhere"), "no such folder"),
+        (("list", "recepies"), "did you mean recipes"),
+        (("fetch", "wordnit"), "did you mean wordnet?"),
+        (("train", "LSTM-W-GloVe-3"), "LSTM-W-GloVe-1"),
+    ],
+)
+def test_wrong_input_is_answered_in_one_line(place, type_in, words, reason):
+    (place / "empty.csv").write_text("")
+    (place / "columns.csv").write_text("review,stars\nfine,3\n")
+    (place / "one.csv").write_text("text,label\nfine,1\ngood,1\n")
+    code, out, said = type_in(*words)
+    assert code == 2
+    assert out == ""
+    assert said.startswith("malaprop: ")
+    assert len(said.splitlines()) == 1
+    assert reason in said
+
+
+def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
+    for name, reason in (("nan", "nan"), ("flat", "one score a label"), ("raises_on_dogs", "")):
+        code, _, said = type_in(*attack("--victim", f"toymodel:{name}", "--out", name, "--quiet"))
+        assert (code, reason in said) == ((0, True) if name == "raises_on_dogs" else (2, True)), said
+    statuses = {o["original"]["fields"]["text"]: (o["status"], o["reason"]) for o in records(place / "raises_on_dogs")}
+    wrong = {text: reason for text, (status, reason) in statuses.items() if status == "error"}
+    assert list(wrong) == ["a good film about dogs"]
+    assert "no dogs" in wrong["a good film about dogs"]
+
+
+def test_an_audit_goes_on_past_a_broken_victim(place, type_in):
+    code, out, said = type_in(
+        "audit", "--victim", "toymodel:nan,toymodel:predict", "--data", "reviews.csv", "--attacks", "homoglyph",
+        "--out", "card", "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert "toymodel:nan under homoglyph" in said
+    assert [r["victim"] for r in json.loads(out.splitlines()[-1])["runs"]] == ["toymodel:predict"]
+
+
+def test_scores_that_are_no_probabilities_are_taken_and_said(place, type_in):
+    code, _, said = type_in(*attack("--victim", "toymodel:scores", "--out", "run"))
+    assert code == 0
+    assert "do not sum to one" in said
+
+
+def test_a_cache_file_answers_the_second_time(place, type_in):
+    for out in ("first", "second"):
+        assert type_in(*attack("--out", out, "--cache", "answers.db", "--quiet"))[0] == 0
+    assert (place / "answers.db").stat().st_size > 0
+    first, second = ({o["id"]: o["adversarial"] for o in records(place / n)} for n in ("first", "second"))
+    assert first == second
+
+
+def test_a_full_disk_keeps_what_was_finished(place, type_in, monkeypatch):
+    import os
+
+    real, written = os.write, []
+
+    def write(fd: int, data: bytes) -> int:
+        if bytes(data).startswith(b'{"id"'):
+            written.append(data)
+            if len(written) == 4:
+                raise OSError(28, "No space left on device")
+        return real(fd, data)
+
+    monkeypatch.setattr(os, "write", write)
+    code, _, said = type_in(*attack("--out", "run", "--quiet", "--width", "1"))
+    monkeypatch.undo()
+    assert code == 2
+    assert len(said.splitlines()) == 1
+    assert len(records(place / "run")) == 3
+
+
+def test_lists_and_help(place, type_in):
+    code, out, _ = type_in("list", "recipes", "--json", "--quiet")
+    assert code == 0
+    assert {"pwws", "textfooler", "genetic"} <= {item["name"] for item in json.loads(out)["items"]}
+    for command in ("audit", "attack", "train", "report", "list", "fetch", "bench", "explain"):
+        code, out, _ = type_in(command, "--help")
+        assert code == 0
+        assert "malaprop " + command in out, "every command shows an example"
