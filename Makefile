@@ -30,7 +30,7 @@ bench: $(VENV)/ready $(PEERS)/ready
 	$(RUN)/malaprop bench --peer $(PEERS)/bin/python
 
 docs: $(VENV)/ready
-	$(RUN)/mkdocs build --strict --quiet
+	$(RUN)/mkdocs build --strict
 	@echo "site/index.html"
 
 # torch first and pinned: a looser wish pulls gigabytes of CUDA on machines without a GPU

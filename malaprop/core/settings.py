@@ -68,7 +68,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_value(text: str) -> Any:
-    """One value of an override: TOML where it parses, else the string itself."""
+    """One value of an override: TOML where it parses, `none` for nothing (which TOML lacks), else the string itself."""
+    if text.lower() == "none":
+        return None
     try:
         found = tomllib.loads(f"x = {text}")
     except tomllib.TOMLDecodeError:
@@ -95,4 +97,8 @@ def call(make: Callable[..., Any], settings: Mapping[str, Any], what: str) -> An
     for name in settings:
         if name not in known:
             raise unknown(f"setting of {what}", name, known)
-    return make(**settings)
+    try:
+        return make(**settings)
+    except (TypeError, ValueError) as error:  # a value of the wrong kind, found where it is first used
+        given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        raise SettingError(f"{what} cannot take {given}: {error}") from None

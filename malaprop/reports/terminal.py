@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries", "errors")
+_COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries")
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: Entry, extra: Sequence[str], wrong: bool) -> tuple[str, ...]:
     s = entry.summary
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
     broken = f"{100 * s.success.value:.0f}% ({s.success.hits}/{s.success.total})" if s.success.total else "-"
-    return name, str(s.under_attack), broken, share, number(s.asked.median), str(s.counts["error"])
+    measures = (number(s.measures[m].mean) if m in s.measures else "-" for m in extra)
+    errors = (str(s.counts["error"]),) if wrong else ()
+    return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *errors
 
 
 def summary_table(victim: str, group: Sequence[Entry]) -> Table:
@@ -37,10 +39,12 @@ def summary_table(victim: str, group: Sequence[Entry]) -> Table:
     title = escape(f"{victim}, clean accuracy {clean}")
     about = f"{note}; broken: of those it got right; queries: median"
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
-    for place, name in enumerate(_COLUMNS):
+    extra = sorted({name for entry in group for name in entry.summary.measures})
+    wrong = any(entry.summary.counts["error"] for entry in group)
+    for place, name in enumerate((*_COLUMNS, *extra, *(["errors"] if wrong else []))):
         table.add_column(name, justify="left" if place == 0 else "right", no_wrap=place > 0)
     for entry in group:
-        table.add_row(*map(Text, _row(entry)))
+        table.add_row(*map(Text, _row(entry, extra, wrong)))
     return table
 
 
