@@ -78,7 +78,7 @@ def _all(data: str, out: Path | None, *, json: bool, quiet: bool, **how: Any) ->
 
     table = o.out_folder(out, False, "train", ALL, data)
     done = train_all(data, out, say=lambda line: o.say(line, quiet), **how)
-    plain, page = write_table(done, table, ALL, data)
+    plain, page = write_table(done, table, ALL, Path(data).name)
     failed = [outcome for outcome in done if outcome.reason]
     if not quiet:
         print(page.read_text(encoding="utf-8"), end="")

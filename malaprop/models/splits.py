@@ -81,4 +81,12 @@ def _checked(
         raise DataError(f"{name} has fewer than two labels to train on; a classifier needs examples of at least two")
     if not held_out or not test:
         raise DataError(f"{name} has {len(data.examples)} rows, too few to hold some out; training wants 100 or more")
+    known = {example.label for example in train}
+    for part, examples in (("validation", held_out), ("test", test)):
+        if odd := sorted({example.label for example in examples} - known):
+            called = data.labels[odd[0]] if odd[0] < len(data.labels) else str(odd[0])
+            raise DataError(
+                f"{name} has the label {called!r} in its {part} part and not in its training part; add examples of it "
+                "to train on, or leave it out"
+            )
     return Splits(name, train, held_out, test, data.labels, data.fingerprint, own)

@@ -93,7 +93,7 @@ def _row(card: checkpoint.Card, folder: Path) -> dict[str, Any]:
         "state": "ready",
         "data": card.data,
         "accuracy": f"{card.figures.get('test_accuracy', float('nan')):.1%}",
-        "MB": round(sum(file.stat().st_size for file in folder.iterdir()) / 1e6, 1),
+        "MB": round(sum(file.stat().st_size for file in folder.iterdir()) / 1e6, 2),
         "parameters": int(card.figures.get("parameters", 0)),
         "date": card.made[:10],
         "reads": _reads(card.zoo),

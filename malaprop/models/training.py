@@ -19,6 +19,7 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
+from malaprop.models.batches import Bounds, batches
 from malaprop.models.blocks.rows import settled
 from malaprop.models.ragged import Placed, Ragged
 from malaprop.models.unfinished import Unfinished
@@ -288,19 +289,17 @@ def judge(model: nn.Module, data: Rows, *, batch: int | None = None) -> tuple[fl
     """Accuracy and mean loss."""
     model.eval()
     device = next(model.parameters()).device
-    size = batch or (1024 if device.type == "cuda" else 128)
+    bounds = Bounds(rows=batch or (1024 if device.type == "cuda" else 128), tokens=1 << 16, waste=0.5)
     rows = Ragged.of(data.tokens)
     placed = Placed.of(rows, data.labels, data.pad, device)
-    order = np.argsort(rows.size, kind="stable")
-    ordered = torch.from_numpy(order).to(device)
     right, loss = torch.zeros((), device=device), torch.zeros((), device=device)
-    for begin in range(0, len(order), size):
-        width = max(1, int(rows.size[order[begin : begin + size]].max()))
-        ids, lengths, labels = placed.gather(ordered[begin : begin + size], width)
+    for part in batches(rows.size, bounds):
+        width = max(1, int(rows.size[part].max()))
+        ids, lengths, labels = placed.gather(torch.from_numpy(part).to(device), width)
         logits = model(ids, lengths).float()
         right += (logits.argmax(1) == labels).sum()
         loss += functional.cross_entropy(logits, labels, reduction="sum")
-    return float(right) / max(1, len(order)), float(loss) / max(1, len(order))
+    return float(right) / max(1, len(rows)), float(loss) / max(1, len(rows))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from malaprop.core.errors import SettingError
 if TYPE_CHECKING:
     from torch import Tensor
 
+EVERY = 20.0  # short trainings write no state
 _TENSORS, _NOTES = "state.safetensors", "state.json"
 State = Callable[[], "tuple[dict[str, Tensor], dict[str, Any]]"]
 Fill = Callable[["dict[str, Tensor]", "dict[str, Any]"], None]
@@ -30,12 +31,12 @@ class Unfinished:
 
     folder: Path
     recipe: Mapping[str, Any]
-    every: float = 20.0  # seconds between two states; short trainings write none
+    every: float | None = None  # seconds between two states; None: EVERY
     _last: float = field(default_factory=time.monotonic, init=False)
 
     def maybe(self, state: State, seconds: float) -> None:
         """Keeps the state if the last one is old enough."""
-        if time.monotonic() - self._last >= self.every:
+        if time.monotonic() - self._last >= (EVERY if self.every is None else self.every):
             self.keep(state, seconds)
             self._last = time.monotonic()
 

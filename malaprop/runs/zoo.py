@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,22 @@ if TYPE_CHECKING:
     from malaprop.models.train import Given
     from malaprop.models.wordrows import WordRows
     from malaprop.models.zoo import ZooSpec
+
+
+_PRELOAD = (  # what every process would import for seconds: torch's optimisers bring in the first of them
+    "torch._dynamo",
+    "safetensors.torch",
+    "malaprop.models.train",
+    "malaprop.models.finetune",
+    "malaprop.models.pretrain.elmo",
+    "malaprop.models.blocks.elmowords",
+    "malaprop.models.victims.hf",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.roberta.modeling_roberta",
+    "transformers.models.albert.modeling_albert",
+)
 
 
 class Task(NamedTuple):
@@ -211,7 +228,8 @@ def _pool(
     methods = multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if "forkserver" in methods:
-        context.set_forkserver_preload(["malaprop.models.train", "malaprop.models.finetune", "transformers"])
+        os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # a CUDA that was only looked for can be forked
+        context.set_forkserver_preload(list(_PRELOAD))
     waiting, running = list(tasks), list[_Running]()
     try:
         while waiting or running:
@@ -298,3 +316,18 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
     for (number, name), found in sorted(cells.items()):
         lines.append(f"| {number} | {name} | {' | '.join(', '.join(found.get(s, ['-'])) for s in sets)} |")
     return "\n".join(lines) + "\n"
+
+
+def main(paths: Sequence[str]) -> str:
+    """The table of the JSON files that `train all63` has written."""
+    rows = []
+    for path in paths:
+        try:
+            rows += json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise SettingError(f"{path} is no table of train all63: {plain(error)}") from None
+    return markdown(rows)
+
+
+if __name__ == "__main__":
+    print(main(sys.argv[1:]), end="")

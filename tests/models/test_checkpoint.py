@@ -66,7 +66,7 @@ def changed(folder, **entries):
         (lambda f: (f / "model.json").unlink(), "is no model folder"),
         (lambda f: (f / "model.json").write_text("{"), "is damaged"),
         (lambda f: (f / "model.json").write_text("[]"), "checkpoint format none"),
-        (lambda f: changed(f, format=99), "checkpoint format 99, this version reads 1"),
+        (lambda f: changed(f, format=99), "checkpoint format 99, this version reads 2"),
         (lambda f: changed(f, more=1), r"missing or unknown entries \(more\)"),
         (lambda f: changed(f, spec={"encoder": "CNN", "units": "atoms"}), "names no model of the zoo"),
         (lambda f: changed(f, shape={"sizes": 3}), "damaged or cut short"),

@@ -9,7 +9,9 @@ from torch import nn
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge, pack, seeded
+from malaprop.models.ragged import Placed, Ragged
+from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge, seeded
+from malaprop.models.unfinished import Unfinished
 
 
 def rows(count, seed):
@@ -85,17 +87,83 @@ def test_hooks_change_batches_and_the_loss():
 
 
 def test_every_row_once_an_epoch_and_like_lengths_together():
-    batches = list(_order(TRAIN, 16, np.random.default_rng(0)))
+    batches = list(_order(Ragged.of(TRAIN.tokens), 16, np.random.default_rng(0)))
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     spread = [np.ptp([len(TRAIN.tokens[i]) for i in b]) for b in batches]
     assert np.mean(spread) < 3
 
 
 def test_packing():
-    batch = pack(Rows([[3, 4], [], [5]], [0, 1, 0]), np.array([1, 0]), torch.device("cpu"))
-    assert batch.ids.tolist() == [[0, 0], [3, 4]]
-    assert batch.lengths.tolist() == [0, 2]
-    assert batch.labels.tolist() == [1, 0]
+    rows = Ragged.of([[3, 4], [], [5, 6, 7]])
+    placed = Placed.of(rows.cut(2), [0, 1, 0], 9, torch.device("cpu"))
+    ids, lengths, labels = placed.gather(torch.tensor([1, 0, 2]), 2)
+    assert ids.tolist() == [[9, 9], [3, 4], [5, 6]]
+    assert lengths.tolist() == [0, 2, 2]
+    assert labels.tolist() == [1, 0, 0]
+    assert list(rows.capped(5, 1)) == [[3, 4], [], [1, 1, 1]]
+    assert rows[0:2] == [[3, 4], []]
+
+
+def test_a_hook_changes_the_vectors_that_are_read():
+    seen = []
+
+    def blank(vectors, batch):
+        seen.append((tuple(vectors.shape), len(batch.labels)))
+        return vectors * 0
+
+    model = fresh()
+    fit(model, TRAIN, HELD_OUT, Training(epochs=2, batch=100, rate=1e-2), hooks=Hooks(embedded=blank))
+    assert all(shape[0] == size and shape[2] == 8 for shape, size in seen)
+    assert len(seen) == 4
+    assert torch.equal(model.embedding.weight, fresh().embedding.weight)  # what is blanked does not learn
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at", [1, 7, 13, 14, 30])
+def test_what_was_killed_goes_on_to_the_same_weights(at, tmp_path):
+    how = Training(epochs=3, rate=1e-2, batch=16)
+    whole = fresh()
+    expected = fit(whole, TRAIN, HELD_OUT, how)
+    steps = []
+
+    def batch(found):
+        steps.append(1)
+        if len(steps) == at:
+            raise Killed
+        return found
+
+    first, second = fresh(), fresh()
+    kept = {"folder": tmp_path / "state", "recipe": {"a": (1, 2)}, "every": 0.0}
+    with pytest.raises(Killed):
+        fit(first, TRAIN, HELD_OUT, how, hooks=Hooks(batch=batch), unfinished=Unfinished(**kept))
+    again = fit(second, TRAIN, HELD_OUT, how, unfinished=Unfinished(**kept))
+    assert torch.equal(weights(second), weights(whole))
+    assert [e[:3] for e in again.epochs] == [e[:3] for e in expected.epochs]
+    assert len(list((tmp_path / "state").iterdir())) == 1
+
+
+def test_a_state_of_another_recipe_or_a_damaged_one_is_not_used(tmp_path):
+    how = Training(epochs=1, batch=50, rate=1e-2)
+    kept = Unfinished(folder=tmp_path / "s", recipe={"rate": 1}, every=0.0)
+    fit(fresh(), TRAIN, HELD_OUT, how, unfinished=kept)
+    expected = weights_after(how)
+    for change in ("recipe", "damage"):
+        if change == "damage":
+            for path in (tmp_path / "s").glob("*/state.safetensors"):
+                path.write_bytes(path.read_bytes()[:-9])
+        model = fresh(1)
+        recipe = {"rate": 2 if change == "recipe" else 1}
+        fit(model, TRAIN, HELD_OUT, how, seed=1, unfinished=Unfinished(folder=tmp_path / "s", recipe=recipe))
+        assert torch.equal(weights(model), expected)
+
+
+def weights_after(how):
+    model = fresh(1)
+    fit(model, TRAIN, HELD_OUT, how, seed=1)
+    return weights(model)
 
 
 def test_a_broken_loss_is_said():

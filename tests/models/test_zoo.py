@@ -12,6 +12,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
 from malaprop.models import checkpoint, zoo
+from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import splits
 from malaprop.models.train import train
 from malaprop.models.trained import listing, trained
@@ -41,11 +42,56 @@ def glove(monkeypatch):
 
 def test_names_and_specs_agree():
     names = zoo.names()
-    assert len(names) == len(set(names)) == 2 * (3 + 3 + 4) + 1
+    assert len(names) == len(set(names)) == 63 + len(SPECIAL_MODELS)
+    assert len(list(zoo.grid())) == 63
     assert all(ZooSpec.of(name).name == name for name in names)
     assert ZooSpec.of("lstm-w-glove-1") == ZooSpec(encoder="LSTM")
     with pytest.raises(SettingError, match=r"did you mean .*LSTM-W-GloVe-1"):
         ZooSpec.of("LSTM-W-Glove-3")
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (1, "LSTM-W-Random-1"),
+        (6, "LSTM-WC-ELMo-1"),
+        (17, "LSTM-C-Random-4"),
+        (22, "BiLSTM-W-fastText-1"),
+        (37, "CNN-W-Random-1"),
+        (45, "CNN-W-W2vec-2"),
+        (60, "CNN-WC-ELMo-6"),
+        (61, "BERT"),
+        (62, "RoBERTa"),
+        (63, "ALBERT"),
+    ],
+)
+def test_numbers_are_those_of_the_paper(number, name):
+    assert zoo.number(name) == number
+    assert [spec.name for spec in zoo.grid()][number - 1] == name
+
+
+def test_a_second_model_of_one_name():
+    assert zoo.parse("lstm-w-random-1#2") == (ZooSpec.of("LSTM-W-Random-1"), 1)
+    assert zoo.parse("BERT", 4) == (ZooSpec.of("BERT"), 4)
+    assert zoo.called(ZooSpec.of("BERT"), 0) == "BERT"
+    assert zoo.called(ZooSpec.of("BERT"), 1) == "BERT#2"
+    assert zoo.is_name("BERT#2")
+    assert not zoo.is_name("BERT#0")
+    with pytest.raises(SettingError, match="has no number"):
+        zoo.number("Kim-CNN")
+
+
+def test_a_label_that_training_lacks():
+    rows = [(f"t {i}", i % 2) for i in range(100)]
+    parts = {"train": rows, "test": [*rows, ("odd", 2)]}
+
+    def read(spec, *, split):
+        if split == "validation":
+            raise DataError("none")
+        return of(parts[split], name=spec)
+
+    with pytest.raises(DataError, match="the label '2' in its test part and not in its training part"):
+        splits(read, "x")
 
 
 def test_splits_are_made_where_they_are_missing():
@@ -67,7 +113,7 @@ def test_splits_are_made_where_they_are_missing():
 @pytest.mark.parametrize("name", ["LSTM-W-GloVe-1", "BiLSTM-W-Random-2", "CNN-W-GloVe-1", "CNN-W-Random-2"])
 def test_train_save_load_score(name, glove, tmp_path):
     folder = tmp_path / "model"
-    card = train(ZooSpec.of(name), splits(toy_read, "toy"), folder, settings=Training(epochs=3, rate=1e-2), quiet=True)
+    card = train(ZooSpec.of(name), splits(toy_read, "toy"), folder, settings=Training(epochs=5, rate=1e-2), quiet=True)
     assert card.figures["test_accuracy"] > 0.95
     assert "| test accuracy |" in (folder / "README.md").read_text()
     victim = zoo_victim(folder)
@@ -119,7 +165,7 @@ def test_a_pair_is_read_with_a_separator(tmp_path):
 
 def test_trained_once_and_kept(glove, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path))
-    monkeypatch.setattr(zoo, "training", lambda spec: Training(epochs=1, rate=1e-2))
+    monkeypatch.setattr(zoo, "training", lambda spec, rows=0: Training(epochs=1, rate=1e-2))
     first = trained("cnn-w-glove-1", "toy", read=toy_read)
     assert "training CNN-W-GloVe-1 on toy (" in capfd.readouterr().err
     before = (first / "model.json").stat().st_mtime_ns
@@ -129,7 +175,13 @@ def test_trained_once_and_kept(glove, tmp_path, monkeypatch, capfd):
     assert trained("CNN-W-GloVe-1", "toy", read=toy_read, seed=1, quiet=True) != first
     assert capfd.readouterr().err == ""
     rows = {row["name"]: row for row in listing()}
-    assert list(rows) == list(zoo.names())
+    assert list(rows) == [
+        n for name in zoo.names() for n in ([name, f"{name}#2"] if name == "CNN-W-GloVe-1" else [name])
+    ]
     assert rows["CNN-W-GloVe-1"]["state"] == "ready"
+    assert rows["CNN-W-GloVe-1"]["reads"] == "words"
+    assert rows["CNN-W-GloVe-1"]["MB"] > 0
+    assert rows["CNN-C-Random-1"]["reads"] == "characters of words"
+    assert rows["CNN-W-GloVe-1#2"]["date"].count("-") == 2
     assert rows["CNN-W-GloVe-1"]["data"] == "toy"
     assert rows["BERT"]["state"] == "trained on first use"

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from malaprop.models.blocks.classifier import fresh_words
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
 from malaprop.models.blocks.rows import strongest, within
 from malaprop.models.blocks.silent import no_attention
@@ -37,7 +38,7 @@ class WordCNN(nn.Module):
         embedding: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab, dim, padding_idx=0) if embedding is None else embedding
+        self.embedding = fresh_words(vocab, dim) if embedding is None else embedding
         self.below = nn.ModuleList(nn.Conv1d(dim, dim, 3, padding=1) for _ in range(depth - 1))
         self.convs = nn.ModuleList(nn.Conv1d(dim, filters, width) for width in widths)
         self.dropout = nn.Dropout(dropout)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from malaprop.models.blocks.classifier import fresh_words
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
 from malaprop.models.blocks.rows import largest, recur, settled, within
 from malaprop.models.blocks.silent import no_attention
@@ -35,7 +36,7 @@ class WordLSTM(nn.Module):
     ) -> None:
         super().__init__()
         width = hidden * (2 if both else 1)
-        self.embedding = nn.Embedding(vocab, dim, padding_idx=0) if embedding is None else embedding
+        self.embedding = fresh_words(vocab, dim) if embedding is None else embedding
         self.lstm = nn.LSTM(dim, hidden, batch_first=True, bidirectional=both)
         self.above = nn.ModuleList(
             nn.LSTM(width, hidden, batch_first=True, bidirectional=both) for _ in range(depth - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,7 @@ from malaprop.core.text import Ints
 from malaprop.models.batches import batches, bounds_for
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.scorers.edits import Edits, blocks, shared
+from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.splice import Splice
 
 _NONE = -torch.inf
@@ -49,17 +50,13 @@ class CnnEdits:
         if len(self.model.below):
             raise SettingError("CnnEdits reads a CNN of one layer; use Plain for this one")
 
-    @cached_property
+    @property
     def tables(self) -> list[Float[Tensor, "vocab width filter"]]:
-        words = self.model.embedding.weight.clone()
-        words[0] = 0  # padding is nothing, whatever was trained into its row
-        out = []
-        for conv in self._convs:
-            table = torch.einsum("vd,fdk->vkf", words, conv.weight).contiguous()
-            if conv.bias is not None:
-                table[:, 0] += conv.bias
-            out.append(table)
-        return out
+        return [table.rows() for table in self._tables]
+
+    @cached_property
+    def _tables(self) -> list[WordTable]:
+        return [WordTable(self.model.embedding, partial(_columns, conv)) for conv in self._convs]
 
     @cached_property
     def widths(self) -> list[int]:
@@ -167,6 +164,13 @@ class CnnEdits:
         tops = self._largest(work.gather(part, first, size), lengths)
         edge = torch.maximum(kept.before[base, left], kept.after[base, right])
         return self._scores(torch.maximum(tops, edge))
+
+
+def _columns(conv: nn.Conv1d, words: Float[Tensor, "word dim"]) -> Float[Tensor, "word width filter"]:
+    table = torch.einsum("vd,fdk->vkf", words, conv.weight).contiguous()
+    if conv.bias is not None:
+        table[:, 0] += conv.bias
+    return table
 
 
 def _chunks(index: Ints, rows: int) -> list[Ints]:

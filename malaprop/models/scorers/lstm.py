@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
 from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.edits import Edits, blocks, shared
+from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.splice import Splice
 from malaprop.models.vocab import UNK
 
@@ -64,17 +65,22 @@ class LstmEdits:
         if len(self.model.above) or self.model.lstm.num_layers != 1 or self.model.lstm.proj_size:
             raise SettingError("LstmEdits reads an LSTM of one layer without projection; use Plain for this one")
 
-    @cached_property
+    @property
     def ways(self) -> list[_Way]:
-        lstm, words = self.model.lstm, self.model.embedding.weight
-        scale = words.new_ones(4, lstm.hidden_size)
+        return [_Way(table.rows(), weight, back) for table, weight, back in self._ways]
+
+    @cached_property
+    def _ways(self) -> list[tuple[WordTable, Float[Tensor, "dim gates"], bool]]:
+        lstm, embedding = self.model.lstm, self.model.embedding
+        scale = self.model.head.weight.new_ones(4, lstm.hidden_size)
         scale[2] = 2
         scale = scale.flatten()[:, None]
         out = []
         for end in ("", "_reverse")[: 1 + lstm.bidirectional]:
             inner, outer = (getattr(lstm, f"weight_{kind}_l0{end}") * scale for kind in ("ih", "hh"))
             bias = sum(getattr(lstm, f"bias_{kind}_l0{end}") for kind in ("ih", "hh")) if lstm.bias else 0 * scale[:, 0]
-            out.append(_Way(F.linear(words, inner, bias * scale[:, 0]), outer.T.contiguous(), bool(end)))
+            gates = partial(F.linear, weight=inner, bias=bias * scale[:, 0])
+            out.append((WordTable(embedding, gates), outer.T.contiguous(), bool(end)))
         return out
 
     @torch.inference_mode()
@@ -82,8 +88,9 @@ class LstmEdits:
         edits = Edits.of(work)
         near = shared(work, edits.fits)
         dim = self.model.lstm.hidden_size
-        tops = torch.empty(work.count, dim * len(self.ways), device=work.device)
-        for number, way in enumerate(self.ways):
+        ways = self.ways
+        tops = torch.empty(work.count, dim * len(ways), device=work.device)
+        for number, way in enumerate(ways):
             keep = np.where(
                 edits.new + edits.old == 0, edits.size, edits.size - edits.at - edits.old if way.back else edits.at
             )

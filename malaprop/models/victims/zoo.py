@@ -7,7 +7,10 @@ from pathlib import Path
 import torch
 
 from malaprop.models import checkpoint
+from malaprop.models.blocks.charwords import CharWords
+from malaprop.models.blocks.classifier import Classifier
 from malaprop.models.blocks.cnn import WordCNN
+from malaprop.models.blocks.kim import Windows, folded
 from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.cnn import CnnEdits
@@ -36,7 +39,9 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
 
 
 def _scorer(model: torch.nn.Module) -> Scorer | None:
-    if not isinstance(model.get_submodule("embedding"), torch.nn.Embedding):
+    if isinstance(model, Classifier) and isinstance(model.encoder, Windows):
+        return CnnEdits(model=folded(model))
+    if not isinstance(model.get_submodule("embedding"), torch.nn.Embedding | CharWords):
         return None
     if isinstance(model, WordCNN) and not len(model.below):
         return CnnEdits(model=model)
