@@ -81,7 +81,7 @@ def _print(kind: str, rows: list[dict[str, Any]]) -> None:
     table = Table(title=kind)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
     for row in rows:
         table.add_row(*(escape(str(row.get(c, ""))) for c in columns))
     Console().print(table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-_COMMANDS = {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit.audit,
     "attack": attack.attack,
     "explain": explain.explain,

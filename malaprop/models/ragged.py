@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import overload
 
 import numpy as np
 import torch
@@ -41,10 +42,18 @@ class Ragged(Sequence[Sequence[int]]):
     def __len__(self) -> int:
         return len(self.size)
 
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+    @overload
+    def __getitem__(self, at: int) -> list[int]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Sequence[int]]: ...
+
+    def __getitem__(self, at: int | slice) -> list[int] | list[Sequence[int]]:
         if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
-        return self.flat[self.start[at] : self.start[at] + self.size[at]].tolist()
+            rows: list[Sequence[int]] = [self[i] for i in range(*at.indices(len(self)))]
+            return rows
+        row: list[int] = self.flat[self.start[at] : self.start[at] + self.size[at]].tolist()
+        return row
 
     def __iter__(self) -> Iterator[Sequence[int]]:
         return (self[i] for i in range(len(self)))

@@ -79,7 +79,7 @@ def listing() -> list[dict[str, Any]]:
         with suppress(VictimError):  # of another version, or damaged: it is trained again when asked for
             card = checkpoint.read_card(path.parent)
             rows.setdefault(card.zoo.name, []).append(_row(card, path.parent))
-    blank = {"state": "trained on first use", "data": "", "accuracy": "", "MB": "", "parameters": "", "date": ""}
+    blank = {"state": "on first use", "data": "", "accuracy": "", "MB": "", "parameters": "", "date": ""}
     return [
         row
         for name, found in rows.items()

@@ -216,6 +216,9 @@ class _Work:
     def _end_epoch(self, seconds: float) -> None:
         mean = self._finite() / len(self.ragged)
         self.loss.zero_()
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                parameter.mul_(1)  # says that it has changed, to blocks that remember words; fused steps may not
         share, loss = judge(self.model, self.held_out)
         self.model.train()
         self.history.append(Epoch(self.step // self.a_pass, mean, share, seconds))

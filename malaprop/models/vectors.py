@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,13 +97,11 @@ def home(kind: str, data: Splits, course: Course | None = None) -> Path:
 
 
 def _need_gensim(kind: str, data: Splits) -> None:
-    try:
-        import gensim  # type: ignore[import-untyped]  # noqa: F401
-    except ImportError:
+    if find_spec("gensim") is None:
         raise AssetError(
             f"{kind} vectors for {data.name} are not in the cache and gensim, which trains them, is not installed; "
             "install malaprop[vectors], or give published ones with --vectors PATH"
-        ) from None
+        )
 
 
 class _Texts:
@@ -124,8 +124,7 @@ def _never(spec: str, *, split: str) -> Labelled:
 
 def _train(kind: str, data: Splits, how: Course) -> tuple[list[str], Floats]:
     """Vectors of the words that the training texts hold; those of WikiText alone are not kept."""
-    from gensim.models import FastText, Word2Vec  # type: ignore[import-untyped]
-
+    gensim: Any = import_module("gensim.models")
     texts = _Texts(data)
     common = {
         "sentences": texts,
@@ -139,7 +138,7 @@ def _train(kind: str, data: Splits, how: Course) -> tuple[list[str], Floats]:
         "workers": 1,
         "seed": how.seed,
     }
-    model = FastText(**common, bucket=how.rows) if kind == "fastText" else Word2Vec(**common)
+    model = gensim.FastText(**common, bucket=how.rows) if kind == "fastText" else gensim.Word2Vec(**common)
     kept = sorted({token for row in texts.own for token in row} - {*SPECIAL, UNKNOWN})
     return kept, np.stack([model.wv[word] for word in kept]).astype(np.float32)
 

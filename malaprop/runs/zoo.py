@@ -243,7 +243,12 @@ def _pool(
             ready = wait([run.answer for run in running])
             for run in [run for run in running if run.answer in ready]:
                 running.remove(run)
-                yield _heard(run)
+                outcome = _heard(run)
+                if "re-initialize CUDA" in outcome.reason and context.get_start_method() == "forkserver":
+                    waiting.insert(0, run.task)  # an import has touched the device: start from nothing, which is slower
+                    context = multiprocessing.get_context("spawn")
+                    continue
+                yield outcome
     finally:
         for run in running:
             run.process.terminate()

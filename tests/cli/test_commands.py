@@ -10,7 +10,7 @@ import pytest
 
 from malaprop.cli.main import main
 
-MODEL = '''
+MODEL = """
 import numpy as np
 
 WORTH = {"good": 2.0, "great": 3.0, "bad": -2.0, "awful": -3.0}
@@ -44,7 +44,7 @@ class Moody:
         return p if self.calls < 4 else np.tile([[0.1, 0.9]], (len(texts), 1)) if self.calls % 2 else p
 
 moody = Moody()
-'''
+"""
 ROWS = [
     ("a good film about dogs", "pos"),
     ("a bad film, quite awful", "neg"),
@@ -129,9 +129,9 @@ def test_a_finished_folder_is_not_overwritten_but_resumed(place, type_in):
 
 def test_audit_makes_one_report_of_all(place, type_in):
     code, out, said = type_in(
-        "audit", "--victim", "toymodel:predict,toymodel:scores", "--data", "reviews.csv", "--attacks", "homoglyph,keyboard",
-        "--out", "card", "--json",
-    )  # fmt: skip
+        *("audit", "--victim", "toymodel:predict,toymodel:scores", "--data", "reviews.csv"),
+        *("--attacks", "homoglyph,keyboard", "--out", "card", "--json"),
+    )
     assert code == 0
     summary = json.loads(out.splitlines()[-1])
     assert [(r["victim"], r["recipe"]) for r in summary["runs"]] == [
@@ -195,9 +195,9 @@ def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
 
 def test_an_audit_goes_on_past_a_broken_victim(place, type_in):
     code, out, said = type_in(
-        "audit", "--victim", "toymodel:nan,toymodel:predict", "--data", "reviews.csv", "--attacks", "homoglyph",
-        "--out", "card", "--json",
-    )  # fmt: skip
+        *("audit", "--victim", "toymodel:nan,toymodel:predict", "--data", "reviews.csv"),
+        *("--attacks", "homoglyph", "--out", "card", "--json"),
+    )
     assert code == 0
     assert "toymodel:nan under homoglyph" in said
     assert [r["victim"] for r in json.loads(out.splitlines()[-1])["runs"]] == ["toymodel:predict"]

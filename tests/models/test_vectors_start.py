@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-
 import numpy as np
 import pytest
 
@@ -85,14 +83,7 @@ def test_trained_once_and_kept(kind, data, capfd):
 
 
 def test_without_gensim_a_cached_table_is_used_or_the_way_out_is_said(data, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest, **more):
-        if name.partition(".")[0] == "gensim":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(vectors, "find_spec", lambda name: None)
     with pytest.raises(AssetError, match=r"install malaprop\[vectors\], or give published ones with --vectors"):
         starting("W2vec", ["good"], data)
     folder = vectors.home("W2vec", data)

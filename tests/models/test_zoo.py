@@ -184,4 +184,4 @@ def test_trained_once_and_kept(glove, tmp_path, monkeypatch, capfd):
     assert rows["CNN-C-Random-1"]["reads"] == "characters of words"
     assert rows["CNN-W-GloVe-1#2"]["date"].count("-") == 2
     assert rows["CNN-W-GloVe-1"]["data"] == "toy"
-    assert rows["BERT"]["state"] == "trained on first use"
+    assert rows["BERT"]["state"] == "on first use"
