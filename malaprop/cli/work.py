@@ -55,7 +55,7 @@ class Work:
 
     def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> tuple[list[Outcome], dict[str, Any]]:
         """One recipe on one victim."""
-        data = self.dataset
+        data = self.dataset  # first: what is wrong with a file should not wait for a model
         return self._run(attack, self.victim(spec), data, folder, resume)
 
     def suite(self, attacks: Sequence[Attack], specs: Sequence[str], folder: Path, *, resume: bool) -> dict[str, Any]:
@@ -98,6 +98,7 @@ class Work:
         self, attack: Attack, victim: Victim, data: Dataset, folder: Path, resume: bool
     ) -> tuple[list[Outcome], dict[str, Any]]:
         began = perf_counter()
+        data = data.in_terms_of(getattr(victim, "label_names", ()))
         with outcomes_bar(f"{attack.name} on {victim.name}", len(data), self.quiet) as seen:
             outcomes = run_to_folder(
                 attack, victim, data, folder, seed=self.seed, width=self.width, resume=resume, seen=seen

@@ -49,6 +49,22 @@ class Dataset:
             raise SettingError(f"a sample needs at least 1 example, got {count}")
         return replace(self, examples=tuple(sorted(self.examples, key=lambda e: _draw(seed, e.id))[:count]))
 
+    def in_terms_of(self, names: Sequence[str]) -> Dataset:
+        """The same examples with labels numbered as in `names`, which says how a model orders them.
+
+        Labels are matched by name, whatever their case. Plain numbers, and names of which the model knows none, stay.
+        """
+        places = {name.casefold(): i for i, name in enumerate(names)}
+        if not names or all(name.isdecimal() for name in self.labels):
+            return self
+        missing = [name for name in self.labels if name.casefold() not in places]
+        if len(missing) == len(self.labels):
+            return self
+        if missing:
+            raise DataError(f"{self.name} has the label {missing[0]!r}, the model knows {', '.join(names)}; rename it")
+        examples = tuple(replace(e, label=places[self.labels[e.label].casefold()]) for e in self.examples)
+        return replace(self, examples=examples, labels=tuple(names))
+
     def first(self, count: int | None) -> Dataset:
         """The first examples, in the order they came."""
         return self if count is None else replace(self, examples=self.examples[:count])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.example import Example
-from malaprop.data import base, hub, load, need_two_labels, of
+from malaprop.core.example import Example, number
+from malaprop.data import Dataset, base, hub, load, need_two_labels, of
 
 TEN = of([(f"text {i}", i % 2) for i in range(10)])
 
@@ -88,3 +88,16 @@ def test_a_hub_out_of_reach_is_one_line(monkeypatch):
     rows = datasets.Dataset.from_dict({"sentence": ["a", "b"], "label": [0, 1]})
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows)
     assert [e.fields["text"] for e in load("hub:imdb")] == ["a", "b"]
+
+
+def test_labels_are_matched_to_a_model_by_name():
+    rows = [({"text": "a"}, 0), ({"text": "b"}, 1), ({"text": "c"}, 0)]
+    data = Dataset(name="d", examples=tuple(number(rows)), labels=("negative", "positive"))
+    turned = data.in_terms_of(("Positive", "Negative"))
+    assert [e.label for e in turned] == [1, 0, 1]
+    assert turned.labels == ("Positive", "Negative")
+    assert data.in_terms_of(()) is data
+    assert data.in_terms_of(("spam", "ham")) is data
+    assert Dataset(name="d", examples=data.examples, labels=("0", "1")).in_terms_of(("b", "a")).labels == ("0", "1")
+    with pytest.raises(DataError, match="has the label 'positive', the model knows negative, neutral"):
+        data.in_terms_of(("negative", "neutral"))

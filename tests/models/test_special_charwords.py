@@ -201,3 +201,21 @@ def test_the_strongest_window_by_hand():
     words.convs[0].bias.zero_()
     found = words(words.extend(["od", "dd", "aa"]))[:, 0]
     assert torch.allclose(found, torch.tensor(np.tanh([0.4, 0.6, -0.2], dtype=np.float32)))
+
+
+def test_training_with_a_fused_optimiser_is_seen_in_evaluation():
+    vocab = Vocab.build(["one two three four"])
+    block = CharWords(dim=6, char_dim=4, filters=5, widths=(2, 3))
+    ids = torch.tensor([block.open_to(vocab).numbers("one two three")])
+    block.eval()
+    with torch.no_grad():
+        before = block(ids)
+    block.train()
+    optimiser = torch.optim.AdamW(block.parameters(), lr=0.1, fused=True)
+    block(ids).square().sum().backward()
+    optimiser.step()
+    block.eval()
+    with torch.no_grad():
+        after = block(ids)
+    assert not torch.allclose(before, after)
+    assert torch.allclose(after, block(ids), atol=1e-6)

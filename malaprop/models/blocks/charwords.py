@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -80,6 +80,12 @@ class CharWords(nn.Module):
         self.vocab: OpenVocab | None = None
         self._spelled = (0, -1)  # words spelled in `chars`, and after which forgetting
         self._kept: _Kept | None = None
+
+    def train(self, mode: bool = True) -> Self:
+        """Training forgets what was composed: a fused optimiser changes weights without telling their version."""
+        if mode:
+            self._kept = None
+        return super().train(mode)
 
     def open_to(self, vocab: Vocab) -> OpenVocab:
         """The words read from now on: those of `vocab`, and any other that the vocabulary given back meets."""

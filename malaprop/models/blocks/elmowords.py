@@ -19,6 +19,8 @@ _AT_ONCE = 4096  # words read at a time
 class ElmoWords(nn.Module):
     """Only the mix of ELMo's layers learns; as ELMo stays, a word is read from its characters once and remembered.
 
+    Layers are normalised before they are mixed, as the paper advises: their scales differ by a factor of ten.
+
     Give it its words with `open_to` before it reads. Texts have at least one token, and padding behind it.
     """
 
@@ -43,7 +45,8 @@ class ElmoWords(nn.Module):
 
     def forward(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token dim"]:
         lengths = (ids != 0).sum(1)
-        mixed: Tensor = self.mix(self.elmo.layers(nn.functional.embedding(ids, self._words()), lengths))
+        layers = self.elmo.layers(nn.functional.embedding(ids, self._words()), lengths)
+        mixed: Tensor = self.mix(nn.functional.layer_norm(layers, (self.dim,)))
         return mixed
 
     def _words(self) -> Float[Tensor, "room dim"]:

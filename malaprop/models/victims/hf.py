@@ -91,6 +91,7 @@ def wrap_transformers(
         pad=pad or 0,
         masks=pad is not None,
         fingerprint=fingerprint,
+        label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
         device=where,
     )
@@ -113,8 +114,16 @@ def _by_strings(
         pairs="columns",
         labels=int(model.config.num_labels),
         fingerprint=fingerprint,
+        label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
     )
+
+
+def _label_names(model: Any) -> tuple[str, ...]:
+    """Names of the labels by number; none where the library made them up (LABEL_0, LABEL_1, ...)."""
+    table = getattr(model.config, "id2label", None) or {}
+    names = tuple(str(table.get(i, "")) for i in range(int(model.config.num_labels)))
+    return () if any(not name or name.startswith("LABEL_") for name in names) else names
 
 
 def has_segments(model: Any, tokenizer: Any) -> bool:

@@ -35,6 +35,7 @@ class StringVictim:
     labels: int | None = None
     pairs: Literal["tuples", "columns"] = "tuples"
     fingerprint: str = ""
+    label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
     offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
     say: Callable[[str], None] | None = None

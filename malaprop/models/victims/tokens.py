@@ -66,6 +66,7 @@ class TokenVictim:
     masks: bool = True  # whether `forward` masks padding; if not, it gets batches of one length
     context_free: bool = False
     fingerprint: str = ""
+    label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
     offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
     device: torch.device | str = "cpu"

@@ -34,6 +34,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         context_free=True,
         unknown=UNKNOWN,
         fingerprint=checkpoint.fingerprint(folder),
+        label_names=tuple(card.labels),
         device=device,
     )
 
