@@ -139,8 +139,8 @@ def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> Non
     for spec in specs:
         known |= set(zoo.shape(spec, 1))
     for name in settings:
-        if name not in known - {"chars", "elmo", "both"}:
-            raise unknown("setting", name, known - {"chars", "elmo", "both"})
+        if name not in known - {"chars", "elmo", "both", "words"}:
+            raise unknown("setting", name, known - {"chars", "elmo", "both", "words"})
 
 
 def _digest(model: nn.Module) -> str:

@@ -156,7 +156,7 @@ def shape(spec: ZooSpec, dim: int, elmo: dict[str, Any] | None = None) -> dict[s
     if spec.units == "character":
         settings["chars"] = dict(_CHARS)
     if spec.units == "both":
-        settings["elmo"] = dict(elmo or {})
+        settings |= {"dim": dim + RANDOM_DIM, "words": RANDOM_DIM, "elmo": dict(elmo or {})}
     return settings
 
 
@@ -164,7 +164,7 @@ def network(spec: ZooSpec, vocab: int, labels: int, settings: dict[str, Any]) ->
     """A model that reads words or their characters, with fresh weights."""
     if spec.special:
         return SPECIAL_MODELS[spec.encoder].network(vocab, labels, **settings)
-    rest = {name: value for name, value in settings.items() if name not in ("chars", "elmo")}
+    rest = {name: value for name, value in settings.items() if name not in ("chars", "elmo", "words")}
     embedding: nn.Module | None = None
     if spec.units == "character":
         from malaprop.models.blocks.charwords import CharWords
@@ -173,7 +173,7 @@ def network(spec: ZooSpec, vocab: int, labels: int, settings: dict[str, Any]) ->
     if spec.units == "both":
         from malaprop.models.blocks.elmowords import ElmoWords
 
-        embedding = ElmoWords(**settings["elmo"])
+        embedding = ElmoWords(vocab=vocab, words=settings["words"], **settings["elmo"])
     if spec.encoder == "CNN":
         from malaprop.models.blocks.cnn import WordCNN
 
@@ -198,10 +198,10 @@ _COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
     "ALBERT": {"epochs": 3, "rate": 5e-5},  # every layer moves with each step, as they share their weights
     "CNN": {"epochs": 5, "rate": 2e-3},
     "LSTM": {"epochs": 6, "rate": 2e-3},
-    ("CNN", "both"): {"epochs": 5, "rate": 1e-3},
-    ("LSTM", "both"): {"epochs": 5, "rate": 1e-3},
-    ("CNN", "character"): {"epochs": 8, "rate": 2e-3},
-    ("LSTM", "character"): {"epochs": 8, "rate": 3e-3},
+    ("CNN", "both"): {"epochs": 4, "rate": 1e-3},
+    ("LSTM", "both"): {"epochs": 4, "rate": 2e-3},
+    ("CNN", "character"): {"epochs": 7, "rate": 2e-3},
+    ("LSTM", "character"): {"epochs": 6, "rate": 3e-3},
 }
 
 

@@ -31,7 +31,7 @@ def spell(words: Sequence[str]) -> NDArray[np.int16]:
 
 
 class CharCNN(nn.Module):
-    """A word from its characters: convolutions of several widths, the maximum of each, highways, a projection.
+    """A word from its characters: convolutions of several widths, the maximum of each, highways, a projection, a norm.
 
     Windows begin inside the word and read zeros behind it, so the padding of a spelling never matters.
     """
@@ -47,6 +47,7 @@ class CharCNN(nn.Module):
             nn.init.constant_(layer.bias[size:], -2.0)  # at first a highway carries its input through
         self.highways = nn.ModuleList(layers)
         self.projection = nn.Linear(size, dim)
+        self.norm = nn.LayerNorm(dim)  # without it words grow to hundreds in length and the LSTMs saturate
 
     def forward(self, chars: Int[Tensor, "word char"]) -> Float[Tensor, "word dim"]:
         seen = self.embedding(chars).transpose(1, 2)
@@ -60,7 +61,7 @@ class CharCNN(nn.Module):
             fresh, gate = layer(state).chunk(2, 1)
             share = gate.sigmoid()
             state = share * fresh.relu() + (1 - share) * state
-        word: Tensor = self.projection(state)
+        word: Tensor = self.norm(self.projection(state))
         return word
 
 
