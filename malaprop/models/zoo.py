@@ -198,8 +198,8 @@ _COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
     "ALBERT": {"epochs": 3, "rate": 5e-5},  # every layer moves with each step, as they share their weights
     "CNN": {"epochs": 5, "rate": 2e-3},
     "LSTM": {"epochs": 6, "rate": 2e-3},
-    ("CNN", "both"): {"epochs": 4, "rate": 1e-3},
-    ("LSTM", "both"): {"epochs": 4, "rate": 2e-3},
+    ("CNN", "both"): {"epochs": 6, "rate": 2e-3},
+    ("LSTM", "both"): {"epochs": 6, "rate": 2e-3},
     ("CNN", "character"): {"epochs": 7, "rate": 2e-3},
     ("LSTM", "character"): {"epochs": 6, "rate": 3e-3},
 }
