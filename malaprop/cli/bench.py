@@ -12,7 +12,9 @@ from malaprop.cli import options as o
 
 def bench(
     victims: Annotated[str, typer.Option(help="Zoo names, separated by commas.")] = "LSTM-W-GloVe-1,CNN-W-GloVe-1,BERT",
-    recipes: Annotated[str, typer.Option(help="pwws, textfooler, genetic.")] = "pwws,textfooler,genetic",
+    recipes: Annotated[
+        str, typer.Option(help="pwws, textfooler, genetic.")
+    ] = "pwws,pwws (stock wrapper),textfooler,genetic",
     n: o.Count = 100,
     threads: Annotated[int, typer.Option(help="CPU threads, the same for all.", min=1)] = 1,
     peer: Annotated[
