@@ -215,14 +215,14 @@ def test_a_budget_of_one_is_the_text_itself():
     assert (outcome.status, outcome.queries.asked, outcome.adversarial.text) == ("failed", 1, "a fine film")
     with pytest.raises(SettingError, match="at least 1 query"):
         listed(budget=0)
-    assert listed().within(5).budget == 5
-    assert listed(budget=3).within(None).budget == 3
+    assert listed().but(budget=5).budget == 5
+    assert listed(budget=3).but(budget=None).budget == 3
 
 
 def test_a_success_inside_the_ask_that_is_cut_short_is_found():
     attack = listed({"fine": ("bad", "poor", "x", "y")}, search=Greedy(rank=LeftToRight()))
-    assert only(attack.within(2), "fine").adversarial.text == "bad"
-    assert only(attack.within(2), "fine").status == "success"
+    assert only(attack.but(budget=2), "fine").adversarial.text == "bad"
+    assert only(attack.but(budget=2), "fine").status == "success"
 
 
 def test_a_success_that_a_ranking_has_seen_is_found_when_the_budget_ends():
@@ -230,9 +230,9 @@ def test_a_success_that_a_ranking_has_seen_is_found_when_the_budget_ends():
     free = only(attack, "a fine film")
     assert free.queries.asked == 1 + 2 + 4 + 1
     for budget in range(5, 8):  # the text, two unknown words, okay, poor
-        outcome = only(attack.within(budget), "a fine film")
+        outcome = only(attack.but(budget=budget), "a fine film")
         assert (outcome.status, outcome.adversarial.text) == ("success", "a poor film"), budget
-    assert only(attack.within(4), "a fine film").adversarial.text == "a okay film"
+    assert only(attack.but(budget=4), "a fine film").adversarial.text == "a okay film"
 
 
 def test_what_a_ranking_has_seen_must_keep_the_constraints():
