@@ -70,6 +70,9 @@ class _WordNet:
     def peer_synonyms(self, word: str) -> tuple[str, ...]:
         return toy.SYNONYMS.get(word.lower(), ())
 
+    def marks(self, word: str) -> int:
+        return sum(1 << "nvar".index(part) for part in self.parts(word.lower()))
+
     def parts(self, word: str) -> frozenset[str]:
         if word in ("film", "movie", "picture"):
             return frozenset("n")

@@ -44,13 +44,25 @@ class WordNet:
             self._arrays: dict[str, Ints] = {name: held[name] for name in held.files}
         self._irregular: dict[str, dict[str, list[str]]] = json.loads((folder / "irregular.json").read_text("utf-8"))
         self._spans = {pos: (self._arrays[f"from_{pos}"], self._arrays[f"senses_{pos}"]) for pos in PARTS}
+        self._marks = self._listed_as()
         self._bases = lru_cache(1 << 16)(self._find_bases)
         self._synonyms = lru_cache(1 << 16)(self._find_synonyms)
         self._forms = lru_cache(4)(self._find_forms)
 
+    def _listed_as(self) -> bytes:
+        """For each lemma a byte with a bit for each part of speech it is listed under."""
+        marks = np.zeros(len(self._lemmas), np.uint8)
+        for bit, pos in enumerate(PARTS):
+            starts = self._spans[pos][0]
+            marks |= (np.diff(starts[: len(marks) + 1]) > 0).astype(np.uint8) << bit
+        return marks.tobytes()
+
+    def _mark(self, lemma: str) -> int:
+        place = self._keys.get(lemma)
+        return 0 if place is None else self._marks[place]
+
     def _has(self, lemma: str, pos: str) -> bool:
-        place, starts = self._keys.get(lemma), self._spans[pos][0]
-        return place is not None and bool(starts[place] < starts[place + 1])
+        return bool(self._mark(lemma) >> PARTS.index(pos) & 1)
 
     def _find_bases(self, word: str, pos: str) -> tuple[str, ...]:
         word = word.lower().replace(" ", "_")
@@ -68,9 +80,23 @@ class WordNet:
         """The first of the bases."""
         return next(iter(self.bases(word, pos)), None)
 
+    def marks(self, word: str) -> int:
+        """The parts of speech the word can be, as bits in the order of PARTS; the quick form of `parts`."""
+        word = word.lower().replace(" ", "_")
+        found = self._mark(word)
+        for bit, pos in enumerate(PARTS):
+            if not found >> bit & 1:
+                forms = self._irregular[pos].get(word)
+                if forms is None:
+                    forms = [word[: -len(old)] + new for old, new in _RULES[pos] if word.endswith(old)]
+                if any(self._mark(form) >> bit & 1 for form in forms):
+                    found |= 1 << bit
+        return found
+
     def parts(self, word: str) -> frozenset[str]:
         """Which of n, v, a, r the word can be."""
-        return frozenset(pos for pos in PARTS if self._bases(word, pos))
+        found = self.marks(word)
+        return frozenset(pos for bit, pos in enumerate(PARTS) if found >> bit & 1)
 
     def senses(self, word: str, pos: str | None = None) -> list[int]:
         """Synset numbers, for each part of speech the more frequent first."""

@@ -165,3 +165,14 @@ def test_the_same_as_nltk(real_asset, tmp_path, monkeypatch):
             names = {name.replace("_", " ") for s in theirs.synsets(word, pos) for name in s.lemma_names()}
             expected = tuple(sorted(name for name in names if name.lower() != word.lower().replace("_", " ")))
             assert wordnet.synonyms(word.replace("_", " "), pos, multiword=True) == expected
+
+
+@pytest.mark.assets
+def test_marks_are_the_parts_that_the_bases_give(real_asset):
+    real_asset("wordnet")
+    wordnet = open_wordnet()
+    words = [w for w in wordnet if w.isalpha()][::200]
+    for word in [*words, *(w + "s" for w in words), *(w + "ing" for w in words), "Better", "ran", "feet", "ice cream"]:
+        slow = {pos for pos in "nvar" if wordnet.bases(word, pos)}
+        assert wordnet.parts(word) == slow
+        assert wordnet.marks(word) == sum(1 << "nvar".index(pos) for pos in slow)

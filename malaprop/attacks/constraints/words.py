@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from malaprop.assets.wordnet import PARTS, WordNet
 from malaprop.attacks.candidates.lookup import WORDNET_PART
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
-from malaprop.core.text import Ints, Text
+from malaprop.core.text import Ints, Text, Words
+
+_UNSEEN = 255  # no word is of eight parts of speech
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,19 +59,25 @@ class SamePart:
         from malaprop.assets.wordnet import open_wordnet
 
         tags = yield from trial.tags()
-        wordnet, table = open_wordnet(), trial.origin.table
+        marks = _marks(open_wordnet(), trial.origin.table, np.concatenate(words))
         out = []
         for slot, options in zip(slots.tolist(), words, strict=True):
             part = WORDNET_PART.get(tags[slot], "")
-            wanted = {"n", "v"} if self.nouns_for_verbs and part in ("n", "v") else {part}
-            flags = []
-            for word in options.tolist():
-                parts: frozenset[str] | None = table.notes.get(("parts", word))
-                if parts is None:
-                    parts = table.notes["parts", word] = wordnet.parts(table.strings[word].lower())
-                flags.append(bool(parts & wanted) if part else not parts)
-            out.append(np.asarray(flags, np.bool_))
+            wanted = ("n", "v") if self.nouns_for_verbs and part in ("n", "v") else (part,) if part else ()
+            bits = sum(1 << PARTS.index(p) for p in wanted)
+            out.append((marks[options] & bits) > 0 if wanted else marks[options] == 0)
         return out
+
+
+def _marks(wordnet: WordNet, table: Words, wanted: Ints) -> NDArray[np.uint8]:
+    """The parts of speech of every word of a table, as bits, for these words at least; kept with the table."""
+    marks: NDArray[np.uint8] = table.notes.get("parts of speech", np.empty(0, np.uint8))
+    if len(marks) < len(table):
+        marks = np.concatenate([marks, np.full(2 * len(table) - len(marks), _UNSEEN, np.uint8)])
+        table.notes["parts of speech"] = marks
+    for word in np.unique(wanted[marks[wanted] == _UNSEEN]).tolist():
+        marks[word] = wordnet.marks(table.strings[word])
+    return marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
