@@ -43,10 +43,13 @@ def tokens(string: str) -> list[str]:
     out: list[str] = []
     at = 0
     for match in word_pattern().finditer(string):
-        out += _marks(string[at : match.start()])
+        begin, end = match.span()
+        if at < begin:
+            out += _marks(string[at:begin])
         out += _pieces(match[0])
-        at = match.end()
-    out += _marks(string[at:])
+        at = end
+    if at < len(string):
+        out += _marks(string[at:])
     return out
 
 
