@@ -166,7 +166,13 @@ def _curves(group: Sequence[Entry]) -> Markup:
     )
 
 
+def _measures(group: Sequence[Entry]) -> list[str]:
+    """What was measured of successes besides, under any of these attacks."""
+    return sorted({name for e in group for name, spread in e.summary.measures.items() if spread.mean is not None})
+
+
 def _table(group: Sequence[Entry]) -> Markup:
+    extra = _measures(group)
     names = (
         "Attack",
         "Broken",
@@ -175,6 +181,7 @@ def _table(group: Sequence[Entry]) -> Markup:
         "Asked, mean",
         "Unique",
         "Forwarded",
+        *(name.replace("_", " ").capitalize() for name in extra),
     )
     head = tag("tr", *(tag("th", name, scope="col") for name in names))
     rows = []
@@ -182,7 +189,8 @@ def _table(group: Sequence[Entry]) -> Markup:
         s = e.summary
         share = "–" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"  # noqa: RUF001
         spent = (s.asked.median, s.asked.mean, s.unique.mean, s.forwarded.mean)
-        cells = (str(s.success), share, *map(number, spent))
+        taken = (f"{s.measures[m].mean:.3g}" if m in s.measures else "–" for m in extra)  # noqa: RUF001
+        cells = (str(s.success), share, *map(number, spent), *taken)
         rows.append(tag("tr", tag("th", e.attack, scope="row"), *(tag("td", cell) for cell in cells)))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Figures of each attack")

@@ -260,3 +260,11 @@ def test_reports_start_without_heavy_libraries() -> None:
     script = f"import sys, malaprop.reports; print([m for m in {heavy} if m in sys.modules])"
     env = {"PYTHONPATH": str(Path(__file__).parents[2])}
     assert subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_measures_have_columns_where_they_were_taken() -> None:
+    outcomes = [one("success", 7), one("failed", 50)]
+    assert "Similarity" not in say(render([(RUN, outcomes)]))
+    said = say(render([(RUN, [replace(outcomes[0], measures={"similarity": 0.875}), outcomes[1]])]))
+    assert "Similarity" in said
+    assert "0.875" in said
