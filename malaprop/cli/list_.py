@@ -9,7 +9,18 @@ import typer
 
 from malaprop.cli import options as o
 
-KINDS = ("recipes", "models", "datasets", "assets", "searches", "rankings", "candidates", "constraints", "goals")
+KINDS = (
+    "recipes",
+    "models",
+    "defences",
+    "datasets",
+    "assets",
+    "searches",
+    "rankings",
+    "candidates",
+    "constraints",
+    "goals",
+)
 
 
 def list_(
@@ -43,6 +54,8 @@ def _rows(kind: str) -> list[dict[str, Any]]:
             {"name": name, "state": store.state(name), "MB": e.size, "licence": e.licence, "what": e.about}
             for name, e in store.entries().items()
         ]
+    if kind == "defences":
+        return []
     if kind == "datasets":
         from malaprop.data.base import names
 
@@ -74,6 +87,9 @@ def _settings(thing: Any) -> str:
 
 
 def _print(kind: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        print(f"no {kind} yet")
+        return
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

@@ -166,7 +166,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (attack("--resume"), "--resume needs the --out"),
         (attack("--device", "abacus"), "device 'abacus' cannot be used here"),
         (("report", "nowhere"), "no such folder"),
-        (("list", "recepies"), "did you mean recipes"),
+        (("list", "recipies"), "recipes"),
         (("fetch", "wordnit"), "did you mean wordnet?"),
         (("train", "LSTM-W-GloVe-3"), "LSTM-W-GloVe-1"),
     ],
