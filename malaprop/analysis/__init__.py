@@ -1,0 +1,1 @@
+"""What an attack did to a model, read from its insides."""

@@ -1,0 +1,1 @@
+"""Attacks in the browser: type a text, watch a recipe work on it."""

@@ -1,0 +1,1 @@
+"""What every page that Malaprop serves has in common: headers, limits, tokens."""
