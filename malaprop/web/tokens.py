@@ -1,0 +1,38 @@
+"""Secrets in links and cookies: made unguessable, compared in constant time, kept from scripts and other sites."""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+BYTES = 24  # 192 bits: no one guesses it
+
+
+def new_token() -> str:
+    """A secret that may stand in a link."""
+    return token_urlsafe(BYTES)
+
+
+def same_token(given: str | None, expected: str) -> bool:
+    """Whether two secrets are equal, in a time that says nothing of where they differ; an empty one equals none."""
+    if not given or not expected:
+        return False
+    return compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode("utf-8", "surrogatepass"))
+
+
+def set_cookie(response: Response, request: Request, name: str, value: str, *, days: float | None = None) -> None:
+    """A cookie that no script reads and no other site's request carries; without `days` it goes with the browser."""
+    response.set_cookie(
+        name,
+        value,
+        max_age=None if days is None else int(days * 86_400),
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+        path="/",
+    )
