@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.blocks.classifier import Classifier
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.rows import last, recur
+from malaprop.models.blocks.rows import last
 
 
 class Stacked(nn.Module):
@@ -26,10 +26,14 @@ class Stacked(nn.Module):
                 layer.get_parameter("bias_ih_l0")[hidden : 2 * hidden] = 0
 
     def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:  # noqa: ARG002
+        """In 32 bits, as autocast would run the LSTMs of a GPU in fp16, whose gradients vanish.
+
+        Nothing is packed: a state knows only what came before it, and packing waits for the device.
+        """
         out: list[Vectors] = []
-        for layer in self.lstms:
-            assert isinstance(layer, nn.LSTM)
-            out.append(recur(layer, self.dropout(out[-1] if out else vectors), lengths))
+        with torch.autocast(vectors.device.type, enabled=False):
+            for layer in self.lstms:
+                out.append(layer(self.dropout(out[-1] if out else vectors.float()))[0])
         return out
 
     def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:

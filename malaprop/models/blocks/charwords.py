@@ -100,10 +100,14 @@ class CharWords(nn.Module):
 
     def forward(self, ids: Int[Tensor, " *batch"]) -> Float[Tensor, "*batch dim"]:
         if self.training or torch.is_grad_enabled():
-            ids = self._blanked(ids, PAD, UNK)
-            words, place = ids.unique(return_inverse=True)  # type: ignore[no-untyped-call]
-            return self._vectors(words)[place]
+            signs, place = self.distinct(ids)
+            return self.compose(self.embedding(signs), signs)[place]
         return functional.embedding(ids, self._remembered(ids))
+
+    def distinct(self, ids: Int[Tensor, " *batch"]) -> tuple[Int[Tensor, "word char"], Int[Tensor, " *batch"]]:
+        """Each distinct word once as it is read now, in training with blanks, and which of them stands where."""
+        words, place = self._blanked(ids, PAD, UNK).unique(return_inverse=True)  # type: ignore[no-untyped-call]
+        return self._read(words), place
 
     def table(self) -> Float[Tensor, "known dim"]:
         """The vectors of all known words; row 0, padding, is nothing."""
@@ -133,18 +137,27 @@ class CharWords(nn.Module):
         embedded, inside = embedded.flatten(0, -3), (signs.flatten(0, -2) != NOTHING)
         ends = inside.sum(1).clamp(min=self.least)
         x = (embedded * inside[..., None]).transpose(1, 2)
-        x = torch.cat([strongest(conv, x, ends) for conv in self.convs], 1).tanh()
-        for highway in self.highways:
-            x = highway(x)
-        vectors: Tensor = self.last(x) * inside[:, :1]
+        vectors = self.finished(torch.cat([strongest(conv, x, ends) for conv in self.convs], 1)) * inside[:, :1]
         return vectors.reshape(*shape, self.dim)
 
+    def finished(self, strongest: Float[Tensor, "*batch filter"]) -> Float[Tensor, "*batch dim"]:
+        """Word vectors of the strongest answers of the filters."""
+        x = strongest.tanh()
+        for highway in self.highways:
+            x = highway(x)
+        vectors: Tensor = self.last(x)
+        return vectors
+
     def _vectors(self, words: Int[Tensor, " word"]) -> Float[Tensor, "word dim"]:
-        """Composed anew. Columns that no word of these reaches are left out; they would change nothing."""
+        """Composed anew."""
+        signs = self._read(words)
+        return self.compose(self.embedding(signs), signs)
+
+    def _read(self, words: Int[Tensor, " word"]) -> Int[Tensor, "word char"]:
+        """Signs without the columns that no word of these reaches, which would change nothing."""
         signs = self.signs(words)
         reached = int((signs != NOTHING).any(0).sum()) if len(words) else 0
-        signs = self._blanked(signs[:, : max(self.least, reached)], BETWEEN, OTHER)
-        return self.compose(self.embedding(signs), signs)
+        return self._blanked(signs[:, : max(self.least, reached)], BETWEEN, OTHER)
 
     def _blanked(self, ids: Int[Tensor, " *batch"], last: int, blank: int) -> Int[Tensor, " *batch"]:
         """In training, some of the numbers above `last` become `blank`."""

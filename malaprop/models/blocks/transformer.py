@@ -7,7 +7,8 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from malaprop.models.scorers.plain import attended
+from malaprop.models.blocks.rows import within
+from malaprop.models.scorers.plain import attended, second_segment
 
 
 class Attending(nn.Module):
@@ -18,5 +19,20 @@ class Attending(nn.Module):
         self.model = model
         self.separator = separator
 
+    @property
+    def embedding(self) -> nn.Module:
+        """The table of its pieces, before places and segments are added."""
+        table: nn.Module = self.model.get_input_embeddings()
+        return table
+
     def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
         return attended(self.model, separator=self.separator)(ids, lengths)
+
+    def from_vectors(
+        self, vectors: Float[Tensor, "batch token dim"], ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch label"]:
+        """As `blocks.offers.Shows` says."""
+        inside = within(lengths, ids.shape[1]).long()
+        more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
+        logits: Tensor = self.model(inputs_embeds=vectors, attention_mask=inside, **more).logits
+        return logits

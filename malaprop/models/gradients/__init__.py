@@ -1,0 +1,1 @@
+"""Derivatives of a loss by what a text says: its characters, its words."""

@@ -1,0 +1,40 @@
+"""What all derivatives share: a network that can be differentiated, and the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+
+@contextmanager
+def differentiable(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode inside, but for recurrent layers: cuDNN runs those backward in training mode alone.
+
+    They hold no dropout of their own in any network of the zoo. Modes are as before afterwards.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        for module, _ in modes:
+            if isinstance(module, nn.RNNBase):
+                module.training = True
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def log_odds(logits: Float[Tensor, "batch label"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """How far a label is behind all others: log((1 - p) / p).
+
+    The log loss is softplus of it, so their gradients point the same way. This one does not vanish where p nears 1,
+    where 32 bits would leave nothing but rounding of the other.
+    """
+    own = logits.gather(1, labels[:, None])[:, 0]
+    others = logits.masked_fill(nn.functional.one_hot(labels, logits.shape[1]).bool(), -torch.inf)
+    return others.logsumexp(1) - own

@@ -1,0 +1,177 @@
+"""Slopes at tokens: what putting one word for another does to the loss, to first order, for any model that embeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import CapabilityError, VictimError
+from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
+from malaprop.core.score import Flags, Floats
+from malaprop.core.text import Ints
+from malaprop.models.batches import Bounds, batches, bounds_for
+from malaprop.models.gradients.backward import differentiable, log_odds
+from malaprop.models.gradients.layout import Laid, Layout
+from malaprop.models.pieces import runs
+from malaprop.models.scorers.plain import Forward
+from malaprop.models.splice import ship
+
+_PAIRS = 1 << 16  # of a token and another in its place, weighed at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TokenGradients:
+    """Gradients at what `embedding` gives for each token, in one forward and one backward pass of `forward`.
+
+    Replacing a word is the sum over its tokens. Where the numbers of tokens differ, tokens are set against each other
+    from the left; old ones left over are taken away, and new ones left over are weighed by the slope at the last old
+    one: a guess, so ask the victim before you trust it.
+    """
+
+    module: nn.Module  # all that `forward` runs
+    forward: Forward
+    embedding: nn.Module
+    layout: Layout
+    pad: int = 0
+    masks: bool = True
+    unknown: int | None = None  # the token of words that the model lacks
+    device: torch.device | str = "cpu"
+    bounds: Bounds | None = None
+    offers: frozenset[Capability] = frozenset({Capability.GRADIENTS})
+
+    def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]:
+        if looks:
+            raise CapabilityError("this model does not read characters; use hotflip-word, or key* and deepwordbug")
+        return []
+
+    def words(self, looks: Sequence[WordLook]) -> list[WordSeen]:
+        laid = self.layout.lay([look.text for look in looks])
+        out: list[WordSeen | None] = [None] * len(looks)
+        lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
+        bounds = self.bounds or bounds_for(torch.device(self.device), bytes_per_token=1 << 18)
+        for part in batches(lengths, bounds, even=not self.masks):
+            mine = part.tolist()
+            for i, seen in zip(mine, self._batch([looks[i] for i in mine], [laid[i] for i in mine]), strict=True):
+                out[i] = seen
+        return [seen for seen in out if seen is not None]
+
+    def _batch(self, looks: list[WordLook], laid: list[Laid]) -> list[WordSeen]:
+        ids, lengths = padded([one.row for one in laid], self.pad, self.device)
+        slopes, logits = self.slopes(ids, lengths, [look.aim for look in looks])
+        answers = logits.float().softmax(-1).cpu().numpy()
+        gains = self._gains(looks, laid, slopes)
+        return [WordSeen(answer=answer, gains=gain) for answer, gain in zip(answers, gains, strict=True)]
+
+    def slopes(
+        self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"], aims: Sequence[Aim]
+    ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch label"]]:
+        """The gradient of each text's loss by the vectors of its tokens, and the logits."""
+        labels, signs, odds = aimed(aims, self.device)
+        with differentiable(self.module), _caught(self.embedding) as caught:
+            logits = self.forward(ids, lengths)
+            if not caught:
+                raise VictimError(f"the embedding of {type(self.module).__name__} is not read in its forward pass")
+            behind = log_odds(logits.float(), labels)
+            (slope,) = torch.autograd.grad(behind.sum(), caught[-1:])
+        with torch.no_grad():
+            weight = signs * torch.where(odds, 1, behind.detach().sigmoid())
+            return slope.float()[:, : ids.shape[1]] * weight[:, None, None], logits.detach()
+
+    @torch.no_grad()
+    def _gains(self, looks: list[WordLook], laid: list[Laid], slopes: Float[Tensor, "batch token dim"]) -> list[Floats]:
+        """Sums over tokens of slope times (new vector - old vector), as flat arrays over all looks."""
+        sizes = [look.variants.count for look in looks]
+        first = np.cumsum([0, *sizes])
+        work = [self._pairs(look, one) for look, one in zip(looks, laid, strict=True)]
+        variant = np.concatenate([pairs.variant + at for pairs, at in zip(work, first[:-1].tolist(), strict=True)])
+        row = np.repeat(np.arange(len(work)), [len(pairs.variant) for pairs in work])
+        place, new, old = (np.concatenate([getattr(pairs, n) for pairs in work]) for n in ("place", "new", "old"))
+        met, at = np.unique(np.concatenate([new, old]), return_inverse=True)
+        vectors = self._vectors(met, slopes.device) if len(met) else None
+        total = torch.zeros(int(first[-1]), device=slopes.device)
+        for begin in range(0, len(variant), _PAIRS):
+            assert vectors is not None
+            arrays = (variant, row, place, at[: len(new)], at[len(new) :])
+            v, r, p, n, o = ship(slopes.device, *(x[begin : begin + _PAIRS] for x in arrays))
+            total.index_add_(0, v, (slopes[r, p] * (vectors[n] - vectors[o])).sum(-1))
+        flat: Floats = total.cpu().numpy()
+        flat[np.concatenate([pairs.barred for pairs in work])] = -np.inf
+        return np.split(flat, first[1:-1])
+
+    def _vectors(self, tokens: Ints, device: torch.device) -> Float[Tensor, "token dim"]:
+        """Of these tokens; -1 is nothing."""
+        made: Tensor = self.embedding(torch.from_numpy(np.maximum(tokens, 0)).to(device)[None])[0]
+        return made.float() * torch.from_numpy(tokens >= 0).to(device)[:, None]
+
+    def _pairs(self, look: WordLook, laid: Laid) -> _Pairs:
+        """Each variant's tokens, new against old, from the left."""
+        variants = look.variants
+        assert variants.rows is None, "a look takes variants of one edit each"
+        fresh = self.layout.tokens(look.text, variants.slots, variants.words)
+        many, had = np.fromiter(map(len, fresh), np.int64, len(fresh)), laid.size[variants.slots]
+        barred = had < 1
+        if look.known and self.unknown is not None:
+            barred |= np.asarray([self.unknown in row for row in fresh], bool) | (many == 0)
+        size = np.where(barred, 0, np.maximum(many, had))
+        variant = np.repeat(np.arange(len(size)), size)
+        i = runs(np.zeros(len(size), np.int64), size)
+        flat = np.concatenate([*fresh, np.full(1, -1)])
+        begin, start = (np.cumsum(many) - many)[variant], laid.start[variants.slots][variant]
+        many, had = many[variant], had[variant]
+        return _Pairs(
+            variant,
+            start + np.minimum(i, had - 1),
+            np.where(i < many, flat[np.minimum(begin + i, len(flat) - 1)], -1),
+            np.where(i < had, laid.row[start + np.minimum(i, had - 1)], -1),
+            barred,
+        )
+
+
+class _Pairs(NamedTuple):
+    """Of one look: new tokens against old ones at their places; -1 where there is none."""
+
+    variant: Ints
+    place: Ints
+    new: Ints
+    old: Ints
+    barred: Flags  # [variant]
+
+
+def padded(
+    rows: Sequence[Ints], pad: int, device: torch.device | str
+) -> tuple[Int[Tensor, "batch token"], Int[Tensor, " batch"]]:
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    ids = np.full((len(rows), max(1, int(lengths.max()))), pad, np.int64)
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device)
+
+
+def aimed(aims: Sequence[Aim], device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
+    """Labels, signs and scales of a batch's losses."""
+    labels = torch.tensor([aim.label for aim in aims], device=device)
+    signs = torch.tensor([1.0 if aim.away else -1.0 for aim in aims], device=device)
+    return labels, signs, torch.tensor([aim.odds for aim in aims], device=device)
+
+
+@contextmanager
+def _caught(embedding: nn.Module) -> Iterator[list[Tensor]]:
+    """What the embedding gives inside, as tensors to differentiate by."""
+    caught: list[Tensor] = []
+
+    def catch(_module: nn.Module, _inputs: Any, output: Tensor) -> Tensor:
+        caught.append(output.detach().requires_grad_())
+        return caught[-1]
+
+    hook = embedding.register_forward_hook(catch)
+    try:
+        yield caught
+    finally:
+        hook.remove()
