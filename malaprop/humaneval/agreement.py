@@ -1,0 +1,81 @@
+"""Krippendorff's alpha: how far raters agree beyond chance, for any number of raters and missing answers.
+
+After Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 1 is full agreement, 0 is chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from malaprop.core.errors import SettingError
+from malaprop.core.seeds import generator
+
+Level = Literal["nominal", "ordinal", "interval"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+Values = Float[np.ndarray, " value"]
+Table = Float[np.ndarray, "unit value"]
+
+DRAWS = 1000
+
+
+def counts(units: Iterable[Iterable[float]]) -> tuple[Table, Values]:
+    """How often each unit got each value, and the values in order; units with a single answer say nothing and go."""
+    kept = [answers for answers in map(list, units) if len(answers) > 1]
+    values = sorted({value for answers in kept for value in answers})
+    place = {value: number for number, value in enumerate(values)}
+    table = np.zeros((len(kept), len(values)))
+    for row, answers in enumerate(kept):
+        for value in answers:
+            table[row, place[value]] += 1
+    return table, np.asarray(values, float)
+
+
+def _distance(level: Level, values: Values, totals: Values) -> Float[np.ndarray, "value value"]:
+    """The squared difference of each two values."""
+    if level == "nominal":
+        return 1.0 - np.eye(len(values))
+    if level == "interval":
+        return np.asarray((values[:, None] - values[None, :]) ** 2)
+    if level == "ordinal":
+        middle = np.cumsum(totals) - totals / 2  # so that a difference is all between, and half of either end
+        return np.asarray((middle[:, None] - middle[None, :]) ** 2)
+    raise SettingError(f"level must be one of {', '.join(LEVELS)}, got {level!r}")
+
+
+def _alpha(table: Table, values: Values, level: Level) -> float | None:
+    totals = table.sum(0)
+    n = totals.sum()
+    if n < 2:
+        return None
+    apart = _distance(level, values, totals)
+    expected = float(totals @ apart @ totals) / (n - 1)
+    if expected == 0:
+        return None
+    within = np.einsum("uv,vw,uw->u", table, apart, table) / (table.sum(1) - 1)
+    return float(1 - within.sum() / expected)
+
+
+def alpha(units: Iterable[Iterable[float]], level: Level) -> float | None:
+    """Alpha of the answers each unit got; None where nothing varies or no unit has two answers."""
+    table, values = counts(units)
+    return _alpha(table, values, level)
+
+
+def alpha_interval(
+    units: Sequence[Sequence[float]], level: Level, seed: int = 0, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """A 95% interval by drawing the units anew; None where alpha is undefined in one draw of ten."""
+    table, values = counts(units)
+    if _alpha(table, values, level) is None:
+        return None
+    rng = generator(seed, "alpha", level)
+    picks = rng.integers(len(table), size=(draws, len(table)))
+    found = [a for pick in picks if (a := _alpha(table[pick], values, level)) is not None]
+    if len(found) < 0.9 * draws:
+        return None
+    low, high = np.quantile(found, (0.025, 0.975))
+    return float(low), float(high)

@@ -1,0 +1,56 @@
+"""Attention checks: items with a known answer, by which raters who do not read are found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.core.seeds import generator
+from malaprop.humaneval.draw import Item
+from malaprop.humaneval.questions import Question
+from malaprop.humaneval.sources import Fields, Source
+
+CHECK = "check"
+
+
+def checks(question: Question, sources: Sequence[Source], labels: Sequence[str], many: int, seed: int) -> list[Item]:
+    """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable."""
+    rng = generator(seed, "checks", question.name)
+    out = []
+    for number in range(many):
+        source = sources[int(rng.integers(len(sources)))]
+        if question.shape == "pair":
+            torn = {name: scramble(text, seed, f"{number}.{name}") for name, text in source.original.items()}
+            out.append(_item(question, source, (source.original, torn), "a"))
+        elif question.shape == "label":
+            wanted = int(rng.integers(len(labels)))
+            out.append(_item(question, source, (_say(source, labels[wanted]),), str(wanted)))
+        else:
+            wanted = 1 + int(rng.integers(5))
+            out.append(_item(question, source, (_say(source, str(wanted)),), str(wanted)))
+    return out
+
+
+def _item(question: Question, source: Source, texts: tuple[Fields, ...], expected: str) -> Item:
+    return Item(
+        question=question.name,
+        source=CHECK,
+        label=source.label,
+        systems=(),
+        texts=texts,
+        original=source.original if question.original else None,
+        expected=expected,
+    )
+
+
+def _say(source: Source, wanted: str) -> Fields:
+    """The opening of a real text, so that the eye that skims takes it for one, then what to choose."""
+    name, text = next(iter(source.original.items()))
+    opening = " ".join(text.split()[:8])
+    return {name: f"{opening} ... This is a check that you are reading: please choose “{wanted}” here."}
+
+
+def scramble(text: str, seed: int, name: str) -> str:
+    """All words in another order, and the letters of each too."""
+    rng = generator(seed, "scramble", name, text)
+    words = text.split()
+    return " ".join("".join(rng.permutation(list(words[i]))) for i in rng.permutation(len(words)))
