@@ -101,15 +101,29 @@ def importance(
     check("explain", (Capability.SCORES,), victim.name, victim.offers)
     table = Words()
 
-    def jobs() -> Iterator[tuple[int, Steps[_Answers]]]:
+    def jobs() -> Iterator[tuple[int, Steps[Importance]]]:
         for owner, source in enumerate(texts):
-            yield owner, _steps(_cut(source, table, owner), victim.unknown, substitutes)
+            yield owner, explaining(victim, source, table, owner, label=label, substitutes=substitutes)
 
     try:
         found = dict(drive(jobs(), {"victim": Scoring(victim)}, width=width))
     except ServiceFailed as failure:
         raise VictimError(str(failure)) from None
-    return [_weighed(victim, found[owner], label) for owner in range(len(texts))]
+    return [found[owner] for owner in range(len(texts))]
+
+
+def explaining(
+    victim: Victim,
+    source: str | Mapping[str, str],
+    table: Words,
+    owner: int,
+    *,
+    label: int | None = None,
+    substitutes: Substitutes | None = None,
+) -> Steps[Importance]:
+    """Explains one text, for those who drive an engine of their own; `importance` says what is meant."""
+    answers = yield from _steps(_cut(source, table, owner), victim.unknown, substitutes)
+    return _weighed(victim, answers, label)
 
 
 def _cut(source: str | Mapping[str, str], table: Words, owner: int) -> Text:

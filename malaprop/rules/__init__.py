@@ -1,0 +1,1 @@
+"""Word replacement rules that break many models, mined from data and ensembles."""

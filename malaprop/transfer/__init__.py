@@ -1,0 +1,1 @@
+"""Whether an attack on one model carries over to another, and which ensemble carries over best."""
