@@ -89,8 +89,11 @@ def serve(
     expose: Annotated[
         bool, typer.Option("--expose", help="Let other machines in: on all addresses unless --host names one.")
     ] = False,
+    url: Annotated[
+        str | None, typer.Option(help="How raters reach it, for the links: https://study.example.org behind a proxy.")
+    ] = None,
     links: Annotated[Path | None, typer.Option(help="Write the personal links to this CSV file.")] = None,
-    quiet: o.Quiet = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no links and no token.")] = False,
 ) -> None:
     """Serve a study in the browser, until stopped with Ctrl-C.
 
@@ -109,7 +112,7 @@ def serve(
 
     if expose and host == "127.0.0.1":
         host = "0.0.0.0"  # noqa: S104 - what --expose asks for
-    host_study(study, host=host, port=port, expose=expose, links=links, say=lambda line: o.say(line, quiet))
+    host_study(study, host=host, port=port, expose=expose, links=links, url=url, secrets=not quiet, say=o.say)
 
 
 @app.command("import")

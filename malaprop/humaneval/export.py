@@ -17,6 +17,7 @@ from malaprop.humaneval.ledger import moment
 from malaprop.humaneval.questions import ASKED, Question, chosen
 from malaprop.humaneval.sources import Sources, gather
 from malaprop.humaneval.study import Facts, Rater, create
+from malaprop.web.tokens import new_token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
     lists = allot(items, design.raters, many, design.seed)
     # Numbers in a shuffled order, so that an item's number does not tell its recipe.
     numbers = [int(n) + 1 for n in generator(design.seed, "numbers").permutation(len(items))]
-    raters = tuple(Rater(n, f"r{n}", secrets.token_urlsafe(18)) for n in range(1, many + 1))
+    raters = tuple(Rater(n, f"r{n}", new_token()) for n in range(1, many + 1))
     facts = Facts(
         id=secrets.token_hex(6),
         created=moment(),
@@ -67,7 +68,7 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
         labels=found.labels,
         systems=found.systems,
         ask=tuple(q.name for q in questions),
-        admin=secrets.token_urlsafe(18),
+        admin=new_token(),
     )
     turns = [[Turn(numbers[t.item], t.flip) for t in own] for own in lists]
     create(path, facts, dict(zip(numbers, items, strict=True)), raters, turns)

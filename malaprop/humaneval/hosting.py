@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
+from socket import gethostname
 
 from malaprop.core.errors import RecordError
 from malaprop.humaneval.server import links as links_of
@@ -17,9 +18,20 @@ FEW = 20  # links shown on the terminal; beyond, a file serves better
 
 
 def host_study(
-    path: Path, *, host: str, port: int, expose: bool, links: Path | None, say: Callable[[str], None] = print
+    path: Path,
+    *,
+    host: str,
+    port: int,
+    expose: bool,
+    links: Path | None,
+    url: str | None = None,
+    secrets: bool = True,
+    say: Callable[[str], None] = print,
 ) -> None:
-    """Serves until stopped. The port is taken first, so that one in use is found before anything is opened."""
+    """Serves until stopped. The port is taken first, so that one in use is found before anything is opened.
+
+    `url` is how raters reach it, where that is not the address itself. Without `secrets`, links and token are not said.
+    """
     opened = bind(host, port, expose=expose)
     try:
         app, study = make_app(path)
@@ -27,17 +39,25 @@ def host_study(
         opened.close()
         raise
     number = opened.getsockname()[1]
-    base = f"http://{f'[{host}]' if ':' in host else host}:{number}"
+    base = url.rstrip("/") if url is not None else _address(host, number)
     personal = {name: base + link for name, link in links_of(study).items()}
     if links is not None:
         _write_links(links, personal)
         say(f"links: {links} ({len(personal)} raters; whoever has a link can answer under it)")
-    for name, link in list(personal.items())[: 0 if links is not None else FEW]:
-        say(f"{name}: {link}")
-    if links is None and len(personal) > FEW:
-        say(f"and {len(personal) - FEW} more; --links FILE writes them all")
-    say(f"progress: {base}/admin with the token {study.facts.admin}")
+    elif secrets:
+        for name, link in list(personal.items())[:FEW]:
+            say(f"{name}: {link}")
+        if len(personal) > FEW:
+            say(f"and {len(personal) - FEW} more; --links FILE writes them all")
+    if secrets:
+        say(f"progress: {base}/admin with the token {study.facts.admin}")
     serve(app, host=host, port=port, expose=expose, say=say, listening=opened)
+
+
+def _address(host: str, port: int) -> str:
+    """The address for links; that of all interfaces is nobody's, so the machine's name stands for it."""
+    name = gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+    return f"http://{name}:{port}"
 
 
 def _write_links(path: Path, personal: dict[str, str]) -> None:

@@ -75,6 +75,7 @@ class Ledger:
     def put(self, given: Given) -> Future[Entered]:
         """A promise that is kept once the answer is on the disk."""
         promise: Future[Entered] = Future()
+        promise.set_running_or_notify_cancel()  # who leaves before it is kept does not stop the one who keeps it
         self._queue.put((given, promise))
         return promise
 

@@ -136,7 +136,8 @@ class Desk:
 
 def make_app(path: Path) -> tuple[FastAPI, Study]:
     """The application that serves a study file, and the study it reads."""
-    ledger = Ledger(path)  # first: it says whether the study can be written, and turns on the journal for many readers
+    Study(path).close()  # what is no study is not touched
+    ledger = Ledger(path)  # before reading: it says whether answers can be written, and lets readers in beside them
     try:
         study = Study(path)
     except MalapropError:

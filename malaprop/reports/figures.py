@@ -139,6 +139,25 @@ def line_chart(name: str, lines: Sequence[Line], axis: Axis) -> Markup:
     return _figure("lines", name, about, WIDTH, HEIGHT, _frame(axis), *(_steps(line, axis) for line in lines))
 
 
+def rate_chart(name: str, what: str, lines: Sequence[tuple[str, int, Sequence[Point]]], axis: Axis) -> Markup:
+    """Rates, from 0 to 100%, at a few places of the axis: joined by straight lines, with their intervals."""
+    ends = (f"{called} from {points[0].accuracy} to {points[-1].accuracy}" for called, _, points in lines if points)
+    about = f"{what} against {axis.label.lower()}: " + ", ".join(ends)
+    drawn = (_joined(called, color, points, axis) for called, color, points in lines if points)
+    return _figure("lines", name, about, WIDTH, HEIGHT, _frame(axis), *drawn)
+
+
+def _joined(name: str, color: int, points: Sequence[Point], axis: Axis) -> Markup:
+    paint, dash = stroke(color)
+    places = [(axis.place(p.at), _height(p.accuracy.value), *map(_height, p.accuracy.interval)) for p in points]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y, _, _ in places)
+    whiskers = [tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{a:.1f}", y2=f"{b:.1f}") for x, _, a, b in places]
+    line = tag(
+        "path", tag("title", name), d=f"M{path}", class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None
+    )
+    return tag("g", tag("g", *whiskers, class_="whisker"), line)
+
+
 def legend(names: Sequence[tuple[str, int]]) -> Markup:
     """A key of lines, as a list."""
     items = []

@@ -11,9 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records import Outcome, Run, find_runs, read_outcomes
+from malaprop.records import Outcome, Run, find_runs
+from malaprop.records.hotflip import Study
+from malaprop.records.humans import HumanScores, find_scores
+from malaprop.records.store import outcomes_of
 from malaprop.reports import sections
 from malaprop.reports.entries import entries
+from malaprop.reports.hotflip import studies
+from malaprop.reports.humans import people
 from malaprop.reports.markup import escape
 from malaprop.reports.payload import LIMIT, Payload, payload
 
@@ -46,7 +51,13 @@ def _shown(data: Payload) -> str:
     )
 
 
-def render(runs: Sequence[tuple[Run, Sequence[Outcome]]], title: str = TITLE, limit: int = LIMIT) -> str:
+def render(
+    runs: Sequence[tuple[Run, Sequence[Outcome]]],
+    title: str = TITLE,
+    limit: int = LIMIT,
+    humans: Sequence[HumanScores] = (),
+    hotflip: Sequence[Study] = (),
+) -> str:
     """The whole page. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says so."""
     if not runs:
         raise RecordError("a report needs at least one run, got none")
@@ -63,6 +74,8 @@ def render(runs: Sequence[tuple[Run, Sequence[Outcome]]], title: str = TITLE, li
             "facts": sections.header(found),
             "matrix": sections.matrix(found),
             "victims": sections.victims(found),
+            "humans": people(humans),
+            "studies": studies(hotflip),
             "shown": escape(_shown(data)),
             "errors": sections.errors(found),
             "settings": sections.settings(found),
@@ -78,7 +91,10 @@ def write_report(folders: Iterable[Path], out_path: Path, title: str = TITLE) ->
     found = find_runs(asked)
     if not found:
         raise RecordError(f"no run below {', '.join(map(str, asked)) or 'no folder'}; give a folder that a run wrote")
-    page = render([(Run.read(folder), read_outcomes(folder)) for folder in found], title)
+    humans = [HumanScores.read(path) for path in find_scores(asked)]
+    hotflip = [study for folder in asked if (study := Study.read(folder))]
+    runs = [(Run.read(folder), outcomes_of(folder)) for folder in found]
+    page = render(runs, title, humans=humans, hotflip=hotflip)
     half = out_path.with_name(f".{out_path.name}.{os.getpid()}")
     try:
         out_path.parent.mkdir(parents=True, exist_ok=True)

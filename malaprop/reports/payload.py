@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
 from typing import Any
 
 from malaprop.records import STATUSES, Outcome
@@ -60,9 +61,14 @@ def _row(run: int, text: int, outcome: Outcome) -> list[Any]:
 
 def _order(found: Sequence[Entry]) -> Iterator[tuple[int, Outcome]]:
     """Successes of all runs first, then errors, failures, skipped; within each the runs take turns."""
-    places = [(run, at, o) for run, entry in enumerate(found) for at, o in enumerate(entry.outcomes)]
-    places.sort(key=lambda place: (_FIRST[place[2].status], place[1], place[0]))
-    yield from ((run, outcome) for run, _, outcome in places)
+    for status in sorted(_FIRST, key=lambda name: _FIRST[name]):
+        lines = [_of_status(run, entry.outcomes, status) for run, entry in enumerate(found)]
+        yield from ((run, outcome) for _, run, outcome in merge(*lines, key=lambda place: place[:2]))
+
+
+def _of_status(run: int, outcomes: Sequence[Outcome], status: str) -> Iterator[tuple[int, int, Outcome]]:
+    """A run's outcomes of one status as (place, run, outcome); gone through lazily, for there may be very many."""
+    yield from ((at, run, outcome) for at, outcome in enumerate(outcomes) if outcome.status == status)
 
 
 def payload(found: Sequence[Entry], limit: int = LIMIT) -> Payload:

@@ -133,12 +133,12 @@ def _bars(group: Sequence[Entry]) -> Markup:
 
 
 def _words(group: Sequence[Entry]) -> Markup:
-    outcomes = [o for e in group for o in e.outcomes]
     became: dict[str, Counter[str]] = {}
-    for (before, after), count in abused_pairs(outcomes).items():
+    for (before, after), count in abused_pairs(o for e in group for o in e.outcomes).items():
         became.setdefault(before, Counter())[after.lower() or "(deleted)"] += count
     # ties by spelling, so that the same records give the same page
-    ranked = sorted(abused_words(outcomes).items(), key=lambda item: (-item[1], item[0]))[:WORDS]
+    abused = abused_words(o for e in group for o in e.outcomes)
+    ranked = sorted(abused.items(), key=lambda item: (-item[1], item[0]))[:WORDS]
     rows = [
         (word, count, [new for new, _ in sorted(became[word].items(), key=lambda item: (-item[1], item[0]))[:3]])
         for word, count in ranked

@@ -19,6 +19,7 @@ from urllib.request import urlopen
 from tiny_study import LABELS, TYPO, write_run
 
 from malaprop.humaneval.export import Design, export
+from malaprop.humaneval.study import Study
 
 RATERS = 50
 
@@ -76,13 +77,18 @@ class Server:
 
 @dataclass
 class Tally:
-    """`confirmed` is what a rater saw accepted, by link and place; `sent` all that may have arrived."""
+    """`confirmed` is what a rater saw accepted, by link and place; `sent` all that may have arrived.
+
+    `seconds` are of answers to a server that was up, `waited` of those that came in while it was down or starting.
+    """
 
     confirmed: dict[tuple[str, int], str] = field(default_factory=dict)
     sent: dict[tuple[str, int], str] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
     pages: list[float] = field(default_factory=list)
     broken: int = 0
+    down: bool = False
 
     def share(self, of: list[float], part: float) -> float:
         return sorted(of)[min(len(of) - 1, int(part * len(of)))]
@@ -142,7 +148,7 @@ async def rate(port: int, link: str, items: int, until: float, think: float, tal
 async def answer(client: Client, link: str, place: int, value: str, until: float, tally: Tally) -> bool:
     while time.monotonic() < until + 15:
         tally.sent[link, place] = value
-        start = time.perf_counter()
+        start, down = time.perf_counter(), tally.down
         try:
             status = await client.ask("POST", f"{link}/{place}", f"answer={value}")
         except ConnectionError:
@@ -150,7 +156,7 @@ async def answer(client: Client, link: str, place: int, value: str, until: float
             await asyncio.sleep(0.1)
             continue
         if status == 303:
-            tally.seconds.append(time.perf_counter() - start)
+            (tally.waited if down else tally.seconds).append(time.perf_counter() - start)
             tally.confirmed[link, place] = value
             return True
         assert status in (429, 503), status
@@ -158,14 +164,16 @@ async def answer(client: Client, link: str, place: int, value: str, until: float
     return False
 
 
-async def _killer(server: Server, kills: int, seconds: float, rng: random.Random) -> None:
+async def _killer(server: Server, kills: int, seconds: float, tally: Tally, rng: random.Random) -> None:
     moments = sorted(rng.uniform(0.05, 0.95) * seconds for _ in range(kills))
     start = time.monotonic()
     for moment in moments:
         await asyncio.sleep(max(0.0, start + moment - time.monotonic()))
+        tally.down = True
         await asyncio.to_thread(server.kill)
         await asyncio.to_thread(server.start)
         await asyncio.to_thread(server.ready)
+        tally.down = False
 
 
 def load(folder: Path, *, seconds: float, think: float, kills: int, items: int = 600, seed: int = 0) -> Tally:
@@ -181,7 +189,7 @@ def load(folder: Path, *, seconds: float, think: float, kills: int, items: int =
             rate(server.port, link, items, until, think, tally, random.Random(f"{seed} {link}"))
             for link in server.links()
         ]
-        await asyncio.gather(_killer(server, kills, seconds, rng), *people)
+        await asyncio.gather(_killer(server, kills, seconds, tally, rng), *people)
 
     try:
         asyncio.run(together())
@@ -201,6 +209,8 @@ def check(study: Path, links: list[str], tally: Tally) -> None:
     ).fetchall()
     assert base.execute("SELECT count(*) FROM changes").fetchone() == (0,)
     base.close()
+    with Study(study) as reader:
+        assert len(reader.answers()) == len(rows), "who only reads sees them all too"
     kept = {(links[rater - 1], place): value for rater, place, value in rows}
     assert len(kept) == len(rows), "an answer is there twice"
     lost = {key for key, value in tally.confirmed.items() if kept.get(key) != value}
@@ -213,7 +223,7 @@ def told(tally: Tally) -> str:
     shares = {f"{100 * part:.0f}%": 1000 * tally.share(tally.seconds, part) for part in (0.5, 0.95, 0.99)}
     figures = ", ".join(f"{name} under {value:.1f} ms" for name, value in shares.items())
     pages = 1000 * tally.share(tally.pages, 0.95)
-    counts = f"{len(tally.confirmed)} answers confirmed, {tally.broken} broken off"
+    counts = f"{len(tally.confirmed)} answers confirmed, {len(tally.waited)} after a restart, {tally.broken} broken off"
     return f"{counts}; {figures}; pages 95% under {pages:.1f} ms"
 
 

@@ -7,9 +7,12 @@ import sqlite3
 from collections import Counter
 
 import pytest
-from tiny_study import SYNONYM, TEXTS, TYPO, two_runs, write_run
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_study import SYNONYM, TEXTS, TYPO, item, two_runs, write_run
 
 from malaprop.core.errors import RecordError, SettingError
+from malaprop.humaneval.allot import allot, people
 from malaprop.humaneval.draw import ORIGINAL
 from malaprop.humaneval.export import Design, export
 from malaprop.humaneval.questions import QUESTIONS
@@ -89,6 +92,20 @@ def test_work_is_shared_out(runs, tmp_path, raters, most):
         own = [study.items[t.item] for t in turns]
         assert sum(i.expected is None for i in own) <= most
         assert sum(i.expected is not None for i in own) == len(ALL)
+
+
+@given(st.integers(1, 30), st.integers(1, 5), st.integers(0, 4), st.integers(1, 12), st.integers(0, 99))
+def test_every_item_finds_its_raters(many, each, checks, most, seed):
+    items = [item("label" if n % 2 else "readability", (0, 1), source=str(n)) for n in range(many)]
+    items = sorted(items, key=lambda i: i.question) + [item("label", (), expected="1") for _ in range(checks)]
+    raters = people(many, each, most)
+    lists = allot(items, each, raters, seed)
+    seen = Counter(turn.item for turns in lists for turn in turns)
+    assert seen == {n: raters if items[n].expected else each for n in range(len(items))}
+    sizes = [sum(items[t.item].expected is None for t in turns) for turns in lists]
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) <= most or raters == each
+    assert all(len({t.item for t in turns}) == len(turns) for turns in lists)
 
 
 def test_checks_say_their_answer_or_tear_a_text(runs, tmp_path):

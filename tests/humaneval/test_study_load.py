@@ -56,6 +56,15 @@ def test_a_promise_kept_is_in_the_file_before_anyone_closes_it(study):
     ledger.close()
 
 
+def test_who_leaves_before_the_promise_is_kept_stops_nobody(study):
+    ledger = Ledger(study)
+    left = ledger.put(Given(1, 1, "1"))
+    assert not left.cancel()
+    assert ledger.put(Given(1, 2, "1")).result(10) == "saved"
+    assert left.result(10) == "saved"
+    ledger.close()
+
+
 def test_what_cannot_be_written_is_told_to_who_waits_and_the_rest_goes_on(study, monkeypatch):
     monkeypatch.setattr("malaprop.humaneval.study.WAIT", 0.1)
     ledger = Ledger(study)
@@ -84,10 +93,15 @@ def test_a_few_people_and_one_kill(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_fifty_people_two_minutes_ten_kills(tmp_path):
-    """Two seconds of thought an answer on average; nothing confirmed is lost, and 95% are confirmed in 50 ms."""
-    tally = rating_load.load(tmp_path, seconds=120, think=2.0, kills=10)
+@pytest.mark.parametrize("kills", [0, 10])
+def test_fifty_people_two_minutes(tmp_path, kills):
+    """Two seconds of thought an answer on average; nothing confirmed is lost or doubled, 95% are confirmed in 50 ms.
+
+    With kills, the 50 ms are of answers to a server that is up: nobody answers while it starts again.
+    """
+    tally = rating_load.load(tmp_path, seconds=120, think=2.0, kills=kills)
     print(rating_load.told(tally))
+    assert bool(tally.broken) == bool(kills)
     assert len(tally.confirmed) > 1000
     assert tally.share(tally.seconds, 0.95) < 0.05
 

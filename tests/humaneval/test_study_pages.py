@@ -240,3 +240,15 @@ def test_after_the_server_the_study_is_one_plain_file(path, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["runs", "study.db"]
     with Study(path) as again:
         assert len(again.answers()) == 1
+
+
+def test_what_is_no_study_is_not_touched(tmp_path):
+    base = sqlite3.connect(tmp_path / "other.db")
+    base.execute("CREATE TABLE t (x)")
+    base.commit()
+    base.close()
+    before = (tmp_path / "other.db").read_bytes()
+    with pytest.raises(RecordError, match="is not a study"):
+        server.make_app(tmp_path / "other.db")
+    assert (tmp_path / "other.db").read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["other.db"]

@@ -1,0 +1,102 @@
+"""The part of the page that shows a HotFlip study: its figure and its tables, from its record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.records import Point
+from malaprop.records.hotflip import Change, Economy, Hardened, Neighbours, Study
+from malaprop.reports.figures import Axis, legend, percent, rate_chart
+from malaprop.reports.markup import Child, Markup, join, tag
+
+
+def studies(found: Sequence[Study]) -> Markup:
+    """A card for each study; nothing where there is none."""
+    return join(*(_card(study, number) for number, study in enumerate(found)))
+
+
+def _card(study: Study, number: int) -> Markup:
+    place = f"hotflip-{number}"
+    lead = (
+        f"{study.model} on {study.data}: attacks by derivatives of character edits, {study.texts:,} texts a run. "
+        "Rates are over texts that were right before, with 95% intervals."
+    )
+    body: list[Child] = [tag("h2", "HotFlip study", id=place), tag("p", lead, class_="lead"), _figure(study)]
+    body += [_changes(study.changes), _hardened(study.hardened)]
+    if study.economy is not None:
+        body.append(_economy(study.economy))
+    if study.moved.total:
+        body.append(_neighbours(study))
+    return tag("section", *body, class_="card study", aria_labelledby=place)
+
+
+def _figure(study: Study) -> Markup:
+    lines = [
+        (curve.attack, color, [Point(at, rate) for at, rate in curve.points if rate.total])
+        for color, curve in enumerate(study.curves)
+    ]
+    most = max((at for curve in study.curves for at, _ in curve.points), default=1.0)
+    axis = Axis(label="Confidence asked for, 0: a wrong label alone", low=0, high=most or 1.0, show=percent)
+    title = "Success against the confidence of the wrong answer"
+    key = legend([(name, color) for name, color, _ in lines])
+    return tag("figure", tag("figcaption", title), rate_chart(title, "Success", lines, axis), key, class_="panel")
+
+
+def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
+    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
+    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
+    return join(tag("h3", title), tag("p", note) if note else None, shown)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f}%"  # noqa: RUF001 - a dash for nothing
+
+
+def _changes(changes: Sequence[Change]) -> Markup:
+    rows = []
+    for change in changes:
+        total = sum(change.operations.values())
+        parts = [_share(count / total if total else None) for count in change.operations.values()]
+        asked = "none" if not change.confidence else f"{change.confidence:g}"
+        rows.append((change.attack, asked, str(change.success), _share(change.share.mean), *parts, f"{total:,}"))
+    operations = [name.capitalize() for name in changes[0].operations] if changes else []
+    names = ("Attack", "Confidence", "Broken", "Characters changed, mean", *operations, "Operations")
+    return _table("What was changed", names, rows)
+
+
+def _hardened(models: Sequence[Hardened]) -> Markup:
+    rows = [
+        (m.name, str(m.error), str(m.success), m.epochs, f"{m.epoch_seconds:.1f}", m.about.partition("Hardened: ")[2])
+        for m in models
+    ]
+    names = ("Training", "Error without attack", "Broken by flips", "Epochs", "Seconds an epoch", "How")
+    note = (
+        "The error is on the whole test part; the attack is the beam search with flips alone. Seconds compare only "
+        "where models were trained one at a time."
+    )
+    return _table("Before and after training against attacks", names, rows, note)
+
+
+def _economy(economy: Economy) -> Markup:
+    rows = [
+        ("by derivatives", str(economy.success), f"{economy.seconds:.1f}"),
+        ("by exact losses", str(economy.exact_success), f"{economy.exact_seconds:.1f}"),
+    ]
+    ratio = economy.ratio
+    note = "" if ratio is None else f"Adversarial texts a second: {ratio:.0f} times as many by derivatives."
+    return _table("What the gradient saves", ("Greedy search, flips", "Broken", "Seconds"), rows, note)
+
+
+def _neighbours(study: Study) -> Markup:
+    rows = [_words(line) for line in study.neighbours]
+    note = (
+        "Nearest words by cosine, at the output of the highways. Of the edited words of successes, "
+        f"{study.moved} no longer have the original among their five nearest; some of those:"
+    )
+    return _table("What an edited word is taken for", ("Word", "Edited", "Nearest before", "Nearest after"), rows, note)
+
+
+def _words(line: Neighbours) -> tuple[str, str, str, str]:
+    return line.word, line.edited, ", ".join(line.before), ", ".join(line.after)
