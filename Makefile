@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+OPENATTACK := .venv-openattack
 RUN := $(VENV)/bin
 PIP_ENV := PIP_DISABLE_PIP_VERSION_CHECK=1
 
-.PHONY: audit test slow lint format bench docs clean
+.PHONY: audit test slow lint format bench bench-peers docs clean
 
 audit: $(VENV)/ready
 	$(RUN)/malaprop audit
@@ -26,8 +27,12 @@ format: $(VENV)/ready
 	$(RUN)/ruff check --fix .
 	$(RUN)/ruff format .
 
-bench: $(VENV)/ready $(PEERS)/ready
-	$(RUN)/malaprop bench --peer $(PEERS)/bin/python
+# both peers, the forward-only floor, and ours; about ten minutes on a quiet machine
+bench: $(VENV)/ready bench-peers
+	$(RUN)/malaprop bench --precision fp32,bf16 --peer $(PEERS)/bin/python --openattack $(OPENATTACK)/bin/python
+
+# TextAttack and OpenAttack want other versions of the same libraries: each has an environment of its own
+bench-peers: $(PEERS)/ready $(OPENATTACK)/ready
 
 docs: $(VENV)/ready
 	$(RUN)/mkdocs build --strict
@@ -40,12 +45,18 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-$(PEERS)/ready: malaprop/bench/peers.txt
-	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PIP_ENV) $(PEERS)/bin/python -m pip install --quiet torch==2.13.0
-	$(PIP_ENV) $(PEERS)/bin/python -m pip install --quiet --requirement malaprop/bench/peers.txt
+$(PEERS)/ready: malaprop/bench/peer-textattack.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet torch==2.13.0
+	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+$(OPENATTACK)/ready: malaprop/bench/peer-openattack.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet torch==2.13.0
+	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(PEERS) site dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(OPENATTACK) site dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,6 +7,7 @@ import pytest
 import toy
 from hypothesis import HealthCheck, settings
 
+from malaprop.assets.vectors import Neighbours, Vectors
 from malaprop.core.errors import AssetError
 from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
@@ -70,8 +71,15 @@ class _WordNet:
     def peer_synonyms(self, word: str) -> tuple[str, ...]:
         return toy.SYNONYMS.get(word.lower(), ())
 
+    def bases(self, word: str, pos: str) -> tuple[str, ...]:
+        base = word.removesuffix("s")
+        return (base,) if pos in self.parts(base) else ()
+
     def marks(self, word: str) -> int:
         return sum(1 << "nvar".index(part) for part in self.parts(word.lower()))
+
+    def usual(self, word: str) -> int:
+        return self.marks(word) or 16
 
     def parts(self, word: str) -> frozenset[str]:
         if word in ("film", "movie", "picture"):
@@ -79,10 +87,13 @@ class _WordNet:
         return frozenset("nv") if word == "okay" else frozenset("a" if word in toy.WEIGHTS else "")
 
 
-class _Neighbours:
-    def of(self, word: str) -> tuple[tuple[str, ...], np.ndarray]:
-        near = toy.SYNONYMS.get(word, ())
-        return near, np.linspace(0.9, 0.6, len(near), dtype=np.float32)
+def _neighbours() -> Neighbours:
+    """Two of each word that has synonyms, at cosines of 0.9 and 0.6; of another word only itself, at -2."""
+    words = sorted({*toy.SYNONYMS, *(other for others in toy.SYNONYMS.values() for other in others)})
+    index = {word: i for i, word in enumerate(words)}
+    table = np.asarray([[index[other] for other in toy.SYNONYMS.get(word, (word, word))] for word in words], np.int32)
+    cosines = np.asarray([(0.9, 0.6) if word in toy.SYNONYMS else (-2, -2) for word in words], np.float16)
+    return Neighbours(Vectors(words, np.eye(len(words), dtype=np.float32)), table, cosines)
 
 
 class _Vectors:
@@ -99,7 +110,7 @@ class _Vectors:
 def tiny_assets(monkeypatch) -> None:
     """Stand-ins for WordNet, vectors and misspellings, so that parts which read them can be checked by hand."""
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
-    monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _Neighbours())
+    monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
     monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
     monkeypatch.setattr(
         "malaprop.assets.lexicon.misspellings",

@@ -12,8 +12,11 @@ import numpy as np
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.core.capability import Capability
 from malaprop.core.example import Example, number
+from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
 from malaprop.core.text import Text
+from malaprop.engine.passes import Passes
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 from malaprop.models.victims.strings import StringVictim
 from malaprop.records.outcome import Outcome
@@ -94,9 +97,69 @@ def perplexity(strings: Sequence[str]) -> list[float]:
     return [1.0 + len(text) for text in strings]
 
 
-def toy_services(target: StringVictim, *, remember: int = 2_000_000) -> dict[str, Service]:
+class Slopes:
+    """Exact slopes of the toy victim: edits that put, double or drop a character, and any swap of words."""
+
+    offers = frozenset({Capability.GRADIENTS, Capability.CHARACTERS})
+
+    def __init__(self, inner: StringVictim) -> None:
+        self.inner = inner
+
+    def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]:
+        out = []
+        for look in looks:
+            strings = look.text.strings
+            edits = [(s, w) for s in look.slots.tolist() for w in self._edits(strings[s], look.operations)]
+            edits = edits[: look.most]
+            gains = [self._gain(strings[s], w, look.aim) for s, w in edits]
+            slots = np.asarray([s for s, _ in edits], np.int64)
+            words = [w for _, w in edits]
+            answer = self.inner.predict([look.text.values()])[0]
+            gained = np.asarray(gains, np.float32)
+            out.append(CharSeen(answer=answer, slots=slots, gains=gained, word=lambda e, words=words: words[e]))
+        return out
+
+    def words(self, looks: Sequence[WordLook]) -> list[WordSeen]:
+        out = []
+        for look in looks:
+            strings, table = look.text.strings, look.text.table.strings
+            edits = zip(look.variants.slots.tolist(), look.variants.words.tolist(), strict=True)
+            gains = np.asarray([self._gain(strings[s], table[w], look.aim) for s, w in edits], np.float32)
+            out.append(WordSeen(answer=self.inner.predict([look.text.values()])[0], gains=gains))
+        return out
+
+    @staticmethod
+    def _gain(old: str, new: str, aim: Aim) -> float:
+        change = weigh(new) - weigh(old)
+        return change if (aim.label == 0) == aim.away else -change
+
+    @staticmethod
+    def _edits(word: str, operations: Sequence[str]) -> list[str]:
+        made = {
+            "flip": [word[:i] + "x" + word[i + 1 :] for i in range(len(word)) if word[i] != "x"],
+            "insert": [word[:i] + "x" + word[i:] for i in range(len(word) + 1)],
+            "delete": [word[:i] + word[i + 1 :] for i in range(len(word)) if len(word) > 1],
+        }
+        return [new for operation in operations for new in made[operation]]
+
+
+class White:
+    """The toy victim with its slopes to see."""
+
+    def __init__(self, inner: StringVictim) -> None:
+        self.inner, self.gradients = inner, Slopes(inner)
+        self.offers = inner.offers | self.gradients.offers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service]:
+    scoring = Scoring(target, remember=remember)
+    white: dict[str, Service] = {"gradient": Passes(target.gradients, scoring)} if isinstance(target, White) else {}
     return {
-        "victim": Scoring(target, remember=remember),
+        **white,
+        "victim": scoring,
         "verify": Fresh(target),
         "tags": Batched(tags, key=lambda text: text.parts.tobytes()),
         "encoder": Batched(encode),
@@ -104,11 +167,11 @@ def toy_services(target: StringVictim, *, remember: int = 2_000_000) -> dict[str
     }
 
 
-def attack_all(
-    attack: Attack, rows: Sequence[Example], target: StringVictim | None = None, **settings: Any
-) -> list[Outcome]:
+def attack_all(attack: Attack, rows: Sequence[Example], target: Any = None, **settings: Any) -> list[Outcome]:
     """Outcomes in the order of the examples."""
     target = target or victim()
+    if Capability.GRADIENTS in attack.needs and isinstance(target, StringVictim):
+        target = White(target)
     services = settings.pop("services", None) or toy_services(target)
     found = {o.id: o for o in run(attack, target, rows, services=services, **settings)}
     return [found[row.id] for row in rows]

@@ -1,1 +1,1 @@
-"""What an attack did to a model, read from its insides."""
+"""What outcomes and models tell beyond a rate: figures and tables of the papers, written as records."""

@@ -15,7 +15,9 @@ from malaprop.assets.wordnet import open_wordnet
 
 Span = tuple[int, int]
 Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 _OPEN = {"n": "NOUN", "v": "VERB", "a": "ADJ", "r": "ADV"}
+_MOST = 1 << 16  # words remembered
 _BREAK = "BREAK"  # stands for the start and for any mark in a gap
 _NUMBER = re.compile(r"\d[\d.,'-]*(?:s|st|nd|rd|th|%)?")
 _ENDINGS = (  # of words that WordNet does not know; the longer first
@@ -45,46 +47,54 @@ def _lists() -> tuple[dict[str, dict[str, float]], tuple[str, ...], Floats, Floa
 
 
 class LightTagger:
-    """The likeliest row of tags (Viterbi) under one word's tags and the tag before.
+    """The likeliest row of tags (Viterbi) under one word's tags and the tag before, for all texts side by side.
 
-    Agrees with spaCy's en_core_web_md on 90% of the slots of 300 held-out MR texts, AUX counted as VERB (89% where
-    spaCy says noun, verb, adjective or adverb), at about 3,500 texts/s to spaCy's 660 on one core.
+    Agrees with spaCy's en_core_web_md on 91% of the slots of 600 held-out MR texts, AUX counted as VERB (90% where
+    spaCy says noun, verb, adjective or adverb), where NLTK's tagger, which other toolkits use, agrees on 86% (87%).
     """
 
     def __init__(self) -> None:
         self._wordnet = open_wordnet()
-        self._known: dict[tuple[str, bool], Floats] = {}
+        self._known: tuple[dict[str, int], dict[str, int]] = ({}, {})  # a word's row: within a text, at its start
+        self._fits: Floats = np.empty((0, len(_lists()[1])))  # [row, tag], how much likelier the tag is for the word
 
     def tags(self, strings: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[list[str]]:
-        return [self._row(string, slots) for string, slots in zip(strings, spans, strict=True)]
+        if sum(map(len, self._known)) > _MOST:
+            self._known, self._fits = ({}, {}), self._fits[:0]
+        rows, broken = self._read(strings, spans)
+        names = np.asarray(_lists()[1], object)
+        return [names[found].tolist() for found in _likeliest(rows, broken, self._fits)]
 
-    def _row(self, string: str, slots: Sequence[Span]) -> list[str]:
-        _, tags, _, after = _lists()
-        steps: list[NDArray[np.intp]] = []
-        end, score = 0, np.zeros(len(tags))
-        for start, stop in slots:
-            broken = not steps or bool(string[end:start].strip())
-            ways = score[:, None] + (after[-1] if broken else after[:-1])
-            steps.append(ways.argmax(0))
-            score, end = ways.max(0) + self._fits(string[start:stop], first=end == 0), stop
-        found: list[str] = []
-        at = int(score.argmax()) if steps else 0
-        for back in reversed(steps):
-            found.append(tags[at])
-            at = int(back[at])
-        return found[::-1]
-
-    def _fits(self, word: str, *, first: bool) -> Floats:
-        """Log of how much likelier each tag is for the word than for any word."""
-        capital = word[:1].isupper() and not first
-        key = (word.lower(), capital)
-        if (known := self._known.get(key)) is None:
+    def _read(
+        self, strings: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[list[list[int]], list[list[bool]]]:
+        """For each slot the row of its word, and whether it follows on the slot before."""
+        rows: list[list[int]] = []
+        broken: list[list[bool]] = []
+        fresh: list[dict[str, float]] = []
+        within, opening = self._known
+        for string, slots in zip(strings, spans, strict=True):
+            row: list[int] = []
+            breaks: list[bool] = []
+            end = 0
+            for start, stop in slots:
+                word, known = string[start:stop], within if end else opening
+                found = known.get(word)
+                if found is None:
+                    found = known[word] = len(self._fits) + len(fresh)
+                    capital = bool(end) and word[:1].isupper()
+                    fresh.append(self._shares(word.lower().replace("’", "'"), capital=capital))  # noqa: RUF001
+                gap = string[end:start]
+                breaks.append(not row or (gap != " " and bool(gap.strip())))
+                row.append(found)
+                end = stop
+            rows.append(row)
+            broken.append(breaks)
+        if fresh:
             _, tags, chance, _ = _lists()
-            shares = self._shares(word.lower().replace("’", "'"), capital=capital)  # noqa: RUF001
-            known = np.log([max(shares.get(tag, 0.0), 1e-6) for tag in tags]) - chance
-            if len(self._known) < 1 << 16:
-                self._known[key] = known
-        return known
+            shares = np.asarray([[share.get(tag, 0.0) for tag in tags] for share in fresh])
+            self._fits = np.concatenate([self._fits, np.log(np.maximum(shares, 1e-6)) - chance])
+        return rows, broken
 
     def _shares(self, word: str, *, capital: bool) -> dict[str, float]:
         listed = _lists()[0].get(word)
@@ -109,3 +119,29 @@ class LightTagger:
         total = sum(counts.values())
         shares = {tag: count / total for tag, count in counts.items()}
         return {**{tag: share * 0.4 for tag, share in shares.items()}, "PROPN": 0.6} if capital else shares
+
+
+def _likeliest(rows: list[list[int]], broken: list[list[bool]], fits: Floats) -> list[Places]:
+    """The tags of each text, by Viterbi's way; a text's answer does not depend on those beside it."""
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    order = np.argsort(-sizes, kind="stable")
+    most = int(sizes.max(initial=0))
+    words, breaks = np.zeros((2, most, len(rows)), np.int64)
+    for place, i in enumerate(order.tolist()):
+        words[: sizes[i], place], breaks[: sizes[i], place] = rows[i], broken[i]
+    after = _lists()[3]
+    steps = np.stack([after[:-1].T, np.broadcast_to(after[-1][:, None], after[:-1].shape)])  # [broken, tag, tag before]
+    score = np.zeros((len(rows), fits.shape[1]))
+    back = np.zeros((most, *score.shape), np.int64)
+    active = np.searchsorted(-sizes[order], -np.arange(most), side="left").tolist()
+    for at, many in enumerate(active):
+        ways = score[:many, None] + steps[breaks[at, :many]]
+        back[at, :many] = ways.argmax(2)
+        score[:many] = ways.max(2) + fits[words[at, :many]]
+    found = np.zeros((len(rows), most), np.int64)
+    now = score.argmax(1)
+    for at in range(most - 1, -1, -1):
+        many = active[at]
+        found[order[:many], at] = now[:many]
+        now[:many] = back[at, np.arange(many), now[:many]]
+    return [found[i, :size] for i, size in enumerate(sizes.tolist())]

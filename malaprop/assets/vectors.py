@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from malaprop.assets import store, vectorfiles
 from malaprop.assets.folders import appearing, locked, writing
 from malaprop.assets.nearest import MOST, Floats, Ints, nearest
 from malaprop.core.errors import SettingError
+from malaprop.core.text import word_pattern
 
 
 class Vectors:
@@ -60,10 +61,29 @@ class Vectors:
 class Neighbours:
     """A table of neighbours: `table` [word, k] of word numbers, nearest first, and their `cosines`."""
 
-    __slots__ = ("cosines", "k", "table", "vectors")
-
     def __init__(self, vectors: Vectors, table: Ints, cosines: NDArray[np.float16], k: int = MOST) -> None:
         self.vectors, self.table, self.cosines, self.k = vectors, table, cosines, min(k, table.shape[1])
+
+    @cached_property
+    def rank(self) -> NDArray[np.int64]:
+        """[word] its place when all words are sorted by string."""
+        words = self.vectors.words
+        out = np.empty(len(words), np.int64)
+        out[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+        return out
+
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """[word] whether it can fill a slot: vectors of marks, and of numbers with marks, cannot."""
+        fits = word_pattern().fullmatch
+        return np.fromiter((fits(word) is not None for word in self.vectors.words), np.bool_, len(self.vectors))
+
+    @cached_property
+    def parts(self) -> NDArray[np.uint8]:
+        """[word] the parts of speech that it usually is, as bits (see `malaprop.assets.wordnet`)."""
+        from malaprop.assets.wordnet import open_wordnet
+
+        return np.fromiter(map(open_wordnet().usual, self.vectors.words), np.uint8, len(self.vectors))
 
     def of(self, word: str) -> tuple[tuple[str, ...], Floats]:
         """The nearest words, nearest first and without the word itself, with their cosines; empty if it is unknown."""

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from malaprop.attacks.partmarks import Bits, marks_of
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.example import Example
-from malaprop.core.score import SLACK, Flags, Floats, Scored, ranked
+from malaprop.core.score import SLACK, Flags, Floats, Scored, ranked, ranked_within
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text
-from malaprop.core.variants import Variants
+from malaprop.core.variants import Guess, Variants
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
+
+
+# Told whenever a trial that was made in this context holds something better; for those who watch an attack at work.
+WATCH: ContextVar[Callable[[Trial], None] | None] = ContextVar("watch", default=None)
+
+
+_ALL = slice(None)
 
 
 class Spent(Exception):  # noqa: N818 - it ends a search in the ordinary way
@@ -39,6 +48,7 @@ class Space:
 
     slots: Ints
     words: list[Ints]
+    likely: list[int] | None = None  # for each slot the word that was best there alone; None: not known
 
     @property
     def sizes(self) -> Ints:
@@ -53,11 +63,17 @@ class Space:
 class Trial:
     """All that searches, rankings, candidates and constraints may know about the example they work on."""
 
-    def __init__(self, attack: Attack, example: Example, origin: Text, seed: int, unknown: str) -> None:
+    def __init__(
+        self, attack: Attack, example: Example, origin: Text, seed: int, unknown: str, rounding: float = 0.0
+    ) -> None:
         self.attack, self.example, self.origin, self.seed, self.unknown = attack, example, origin, seed, unknown
+        self.rounding = rounding  # how far the victim's fast answers may be from its plain ones
+        self.corrected: dict[bytes, Floats] = {}  # plain answers for texts whose fast ones were found wrong
+        self.checks = 0  # plain answers asked for on the way
         self.rng = generator(seed, example.id)
         self.asked = 0
         self.held: Held | None = None
+        self._watch = WATCH.get()
         self._tags: list[str] | None = None
         self._seen: list[Scored] = []  # what reached the goal, and what was scored last
         self._edit_rules = [c for c in attack.constraints if c.stage == "edit"]
@@ -74,27 +90,44 @@ class Trial:
         self.asked += 1
         (answers,) = yield Ask("victim", [Variants.itself(self.origin)])
         row: Floats = answers[0]
+        if self.rounding and len(row) > 1 and np.ptp(np.sort(row)[-2:]) < 2 * self.rounding:
+            (row,) = yield Ask("verify", [self.origin])
+            self.checks += 1
         return row
+
+    def rewound(self, text: Text, answer: Floats) -> Trial:
+        """This trial as it was after the first answer, but knowing the plain answer for one more text.
+
+        A search that runs again asks the same things, which the engine remembers, up to where that text comes in.
+        """
+        again = Trial(self.attack, self.example, self.origin, self.seed, self.unknown, self.rounding)
+        again.corrected = {**self.corrected, text.parts.tobytes(): answer}
+        again.asked, again.checks = 1, self.checks + 1
+        return again
 
     def start(self, first: Floats) -> Held:
         """The original, held until there is something better."""
         return self.take(self._scored(Variants.itself(self.origin), first[None]), 0)
 
-    def score(self, groups: Sequence[Variants], *, probe: bool = False) -> Steps[list[Scored]]:
+    def score(
+        self, groups: Sequence[Variants], *, probes: int = 0, ahead: Sequence[Variants] = ()
+    ) -> Steps[list[Scored]]:
         """The victim's answers in the light of the goal.
 
         Variants that break a cheap constraint are left out before they are asked, and so is what the budget no longer
-        covers: read `scored.variants`, not what was handed in. A probe (a hole, an unknown word) is no attempt: it is
-        asked as it is.
+        covers: read `scored.variants`, not what was handed in. The first `probes` groups (a hole, an unknown word) are
+        no attempts: they are asked as they are. What lies `ahead` may be asked next: it is scored along with the rest,
+        and counts as asked only when it is.
         """
-        if not probe and self._edit_rules:
-            groups = [g.keep(self.allows(g)) for g in groups]
+        if self._edit_rules:
+            groups = [g.keep(self.allows(g)) if i >= probes else g for i, g in enumerate(groups)]
         groups = self._afford(groups)
         some = [g for g in groups if g.count]
-        answers = iter((yield Ask("victim", some)))
+        guesses = [Guess(g.keep(self.allows(g))) for g in ahead] if some and self.attack.budget is None else []
+        answers = iter((yield Ask("victim", [*some, *guesses])))
         scored = [self._scored(g, next(answers)) if g.count else self._nothing(g) for g in groups]
-        if not probe and self.attack.budget is not None:
-            self._seen = [s for s in self._seen if s.reached.any()] + scored
+        if len(scored) > probes and self.attack.budget is not None:
+            self._seen = [s for s in self._seen if s.reached.any()] + scored[probes:]
         return scored
 
     def allows(self, variants: Variants) -> Flags:
@@ -121,6 +154,10 @@ class Trial:
 
     def _scored(self, variants: Variants, answers: Floats) -> Scored:
         goal, label = self.attack.goal, self.example.label
+        if self.corrected:
+            answers = answers.copy()
+            for i in np.flatnonzero(goal.reached(answers, label)).tolist():
+                answers[i] = self.corrected.get(variants.pick(i).parts.tobytes(), answers[i])
         return Scored(variants, answers, goal.values(answers, label), goal.reached(answers, label))
 
     def _nothing(self, variants: Variants) -> Scored:
@@ -141,6 +178,8 @@ class Trial:
         now = self.held
         if now is None or (here.reached, here.value) > (now.reached, now.value + SLACK):
             self.held = here
+            if self._watch is not None:
+                self._watch(self)
 
     def choose(self, groups: Sequence[Scored], floors: Sequence[float | None]) -> Steps[list[Held | None]]:
         """For each group its best variant that keeps every constraint and gains on its floor (None: no floor).
@@ -154,14 +193,47 @@ class Trial:
         at = 0
         while going:
             tops = [int(lines[i][at]) for i in going]
-            texts = [groups[i].variants.pick(top) for i, top in zip(going, tops, strict=True)]
-            flags = yield from self.admit(texts)
-            for i, top, fine in zip(going, tops, flags.tolist(), strict=True):
+            flags = [True] * len(going)
+            if self._text_rules:
+                texts = [groups[i].variants.pick(top) for i, top in zip(going, tops, strict=True)]
+                flags = (yield from self.admit(texts)).tolist()
+            for i, top, fine in zip(going, tops, flags, strict=True):
                 if fine:
                     chosen[i] = self.take(groups[i], top)
             at += 1
             going = [i for i in going if chosen[i] is None and at < len(lines[i])]
         return chosen
+
+    def choose_each(self, scored: Scored, groups: Ints, floors: Floats) -> Steps[Ints]:
+        """`choose` for groups that were asked as one: `groups` says whose each variant is, and only rises.
+
+        Gives the index of each group's choice, -1 where there is none, and holds nothing.
+        """
+        values, reached = scored.values, scored.reached
+        line = ranked_within(groups, values, reached)
+        line = line[(values[line] > floors[groups[line]] + np.float32(SLACK)) | reached[line]]
+        chosen = np.full(len(floors), -1, np.int64)
+        while len(line):
+            whose, first = np.unique(groups[line], return_index=True)
+            tops = line[first]
+            fine = (
+                (yield from self.admit([scored.variants.pick(i) for i in tops.tolist()])) if self._text_rules else _ALL
+            )
+            chosen[whose[fine]] = tops[fine]
+            line = np.delete(line, first)
+            line = line[chosen[groups[line]] < 0]
+        return chosen
+
+    def hold_best(self, scored: Scored, chosen: Ints) -> None:
+        """Holds what is best of these variants: what holding one after the other would end with."""
+        top = -1
+        mark = (False, -np.inf) if self.held is None else (self.held.reached, self.held.value + SLACK)
+        ends = zip(chosen.tolist(), scored.reached[chosen].tolist(), scored.values[chosen].tolist(), strict=True)
+        for index, reached, value in ends:
+            if (reached, value) > mark:
+                top, mark = index, (reached, value + SLACK)
+        if top >= 0:
+            self.take(scored, top)
 
     def look_back(self) -> Steps[None]:
         """Holds the best that was scored when the budget ended: a ranking asks, and leaves the choice to the search."""
@@ -188,6 +260,12 @@ class Trial:
             fine[left] = yield from rule.texts(self, [texts[i] for i in left.tolist()])
         return fine
 
+    def admit_all(self, scored: Scored) -> Steps[Flags]:
+        """Which of the variants keep the constraints that need a service."""
+        if not self._text_rules:
+            return np.ones(len(scored.values), np.bool_)
+        return (yield from self.admit([scored.variants.pick(i) for i in range(len(scored.values))]))
+
     # --- what may change
 
     def tags(self) -> Steps[list[str]]:
@@ -202,14 +280,37 @@ class Trial:
         for rule in self.attack.constraints:
             if rule.stage == "slot" and len(slots):
                 slots = slots[rule.slots(self, slots)]
-        words = (yield from self.attack.candidates.words(self, slots)) if len(slots) else []
+        if not len(slots):
+            return Space(slots, [])
+        words = yield from self.attack.candidates.words(self, slots)
+        if (bits := (yield from self.parts(slots))) is not None:
+            sizes = np.fromiter(map(len, words), np.int64, len(words))
+            flat = np.concatenate(words)
+            fine = (marks_of(self.origin.table, flat) & np.repeat(bits, sizes)) > 0
+            if not fine.all():
+                ends = np.cumsum(sizes).tolist()
+                words = [w[fine[end - len(w) : end]] for w, end in zip(words, ends, strict=True)]
         for rule in self.attack.constraints:
-            if rule.stage == "word" and len(slots):
+            if rule.stage == "word":
                 flags = yield from rule.words(self, slots, words)
                 words = [w[f] for w, f in zip(words, flags, strict=True)]
         return Space(slots, words)
 
+    def parts(self, slots: Ints) -> Steps[Bits | None]:
+        """The parts of speech that may stand in each of these slots, as bits; None where no constraint speaks of them.
+
+        Candidates that know the parts of their words leave out here what would be refused later.
+        """
+        bits: Bits | None = None
+        for rule in self.attack.constraints:
+            if rule.stage == "part":
+                mine = yield from rule.parts(self, slots)
+                bits = mine if bits is None else bits & mine
+        return bits
+
     def open(self) -> Ints:
         """The slots of the fields that may change."""
+        if self.origin.names == tuple(self.example.open):
+            return np.arange(self.origin.slots)
         names = [self.origin.names.index(name) for name in self.example.open if name in self.origin.names]
         return np.flatnonzero(np.isin(self.origin.field_of_slots(), names))

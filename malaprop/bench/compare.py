@@ -1,227 +1,175 @@
-"""The whole comparison: ours and the peer back to back, cell by cell, written as a table, a picture and JSON."""
+"""The whole comparison: ours and the peers back to back, cell by cell, written as a table, a picture and JSON."""
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from statistics import median_low
 from typing import Any
 
-from malaprop.bench import own
-from malaprop.bench.cell import Cell
-from malaprop.bench.floor import floor, in_threads
-from malaprop.bench.measured import Measured, Row
-from malaprop.bench.peer import Peer
+from malaprop.bench import peer
+from malaprop.bench.bout import STOCK, Bout, Terms
+from malaprop.bench.cell import GOALS, Cell, encoder
+from malaprop.bench.machine import describe
+from malaprop.bench.peer import TOOLS, Peer
 from malaprop.bench.peer_textattack import RECIPES
 from malaprop.bench.table import markdown, svg
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import MalapropError, SettingError, plain
-from malaprop.core.victim import Victim
+from malaprop.core.errors import SettingError
 
-PEERS = Path(__file__).with_name("peers.txt")
-STOCK = " (stock wrapper)"
 VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
+LISTED = ("pwws", f"pwws{STOCK}", "textfooler", "genetic")
+PLAN = tuple((r, v) for v, r in product(VICTIMS, LISTED) if (r, encoder(v), "fp32") in GOALS)
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What both sides of every cell share."""
-
-    threads: int
-    seconds: float
-    seed: int
-    width: int
-    repeats: int
+Pair = tuple[str, str]  # a recipe, and a victim as the user names it
 
 
 def bench(
     out: Path,
-    victims: Sequence[str] = VICTIMS,
-    recipes: Sequence[str] = RECIPES,
-    n: int = 100,
-    threads: int = 1,
-    peer_python: Path | None = None,
-    seconds: float = 120,
+    plan: Sequence[Pair] = PLAN,
+    terms: Terms | None = None,
     *,
-    data: str = "mr",
-    seed: int = 0,
-    width: int = 256,
-    repeats: int = 1,
-    quiet: bool = False,
+    given: Mapping[str, Path | None] | None = None,
+    resume: bool = False,
     say: Say | None = None,
 ) -> dict[str, Any]:
-    """Runs every recipe on every victim and writes bench.json, bench.md and bench.svg to `out`.
+    """Runs every cell of the plan and writes bench.json, bench.md and bench.svg to `out` after each.
 
-    A recipe may carry the suffix ` (stock wrapper)`: the peer then uses its own Hugging Face wrapper, on victims that
-    have one. The peer's Python is looked for in .venv-peers; where there is none, our side alone is run. A side that
-    fails leaves its reason; the rest goes on.
+    A recipe may carry the suffix ` (stock wrapper)`: TextAttack then uses its own Hugging Face wrapper, on victims that
+    have one. `given` names peers' Pythons; others are looked for in the working folder. Without any, our side
+    alone is run. A side that fails leaves its reason; the rest goes on. With `resume`, cells that an
+    earlier run in `out` ended on the same terms are kept.
     """
-    _check(recipes, n, threads, seconds, repeats)
-    tell = say or (_nothing if quiet else _to_stderr)
-    python = peer_python or found_peer(tell)
-    terms = Terms(threads=threads, seconds=seconds, seed=seed, width=width, repeats=repeats)
-    out.mkdir(parents=True, exist_ok=True)
-    cells: list[Cell] = []
-    with tempfile.TemporaryDirectory(prefix="malaprop-bench-") as folder:
-        peer = None if python is None else Peer(python=python, folder=Path(folder)).prepare(recipes)
-        for name in victims:
-            spec = own.folder(name, data)
-            victim = own.victim(spec)
-            rows = correct_rows(victim, data, n)
-            for recipe in recipes:
-                if recipe.endswith(STOCK) and not own.has_stock(spec):
-                    continue
-                tell(f"{recipe} on {name}: {len(rows)} texts")
-                cells.append(_cell(recipe, Path(name).name, spec, victim, rows, peer, Path(folder), terms))
-                tell(_told(cells[-1]))
-                write(out, cells, _about(terms, data))
-    return write(out, cells, _about(terms, data))
+    terms, tell = terms or Terms(), say or _to_stderr
+    for recipe, _ in plan:
+        if recipe.removesuffix(STOCK) not in RECIPES:
+            raise unknown("recipe of bench", recipe, RECIPES)
+    found = found_peers(given or {}, tell)
+    table = _Table(out, _about(terms), resume)
+    with tempfile.TemporaryDirectory(prefix="malaprop-bench-") as room:
+        folder = Path(room)
+        peers = [Peer(tool=TOOLS[name], python=python, folder=folder) for name, python in found.items()]
+        left = [pair for pair in plan if not table.has(pair)]
+        if peers and left:
+            peer.prepare(folder, [recipe for recipe, _ in left])
+        for name in dict.fromkeys(victim for _, victim in left):
+            bout = Bout.of(name, peers, folder, terms)
+            for recipe in (recipe for recipe, victim in left if victim == name):
+                for cell in bout.cells(recipe):
+                    tell(table.add(cell))
+    return table.write()
 
 
-def found_peer(tell: Say) -> Path | None:
-    """The Python of .venv-peers in the working folder; its link is kept, for it tells Python where it belongs."""
-    python = Path(".venv-peers", "bin", "python").absolute()
-    if python.exists():
-        return python
-    tell(f"no peer: make one with python -m venv .venv-peers && .venv-peers/bin/pip install -r {PEERS}")
-    return None
+def plan(
+    *, victims: Sequence[str] | None = None, recipes: Sequence[str] | None = None, only: Sequence[str] = ()
+) -> tuple[Pair, ...]:
+    """The cells asked for: `only` lists them as recipe,victim; else all recipes on all victims, where either is given.
+
+    Nothing given: the cells for which there are goals.
+    """
+    if not only and victims is None and recipes is None:
+        return PLAN
+    if not only:
+        return tuple((r, v) for v, r in product(victims or VICTIMS, recipes or LISTED))
+    pairs = [tuple(part.strip() for part in cell.split(",")) for cell in only]
+    for cell, pair in zip(only, pairs, strict=True):
+        if len(pair) != 2 or not all(pair):
+            raise SettingError(f"--only wants recipe,victim, as pwws,CNN-W-GloVe-1, got {cell!r}")
+    return tuple((pair[0], pair[1]) for pair in pairs)
 
 
-def _nothing(line: str) -> None:
-    pass
+def found_peers(given: Mapping[str, Path | None], tell: Say) -> dict[str, Path]:
+    """The peers' Pythons, given or in the working folder; a link is kept, for it tells Python where it belongs."""
+    out = {}
+    for tool in TOOLS.values():
+        named = given.get(tool.name)
+        python = (named or Path(tool.environment, "bin", "python")).absolute()
+        if python.exists():
+            out[tool.name] = python
+        elif named is not None:
+            raise SettingError(f"{tool.name}'s Python is not there: {named}; run make bench-peers")
+        else:
+            venv = tool.environment
+            tell(
+                f"no {tool.name}: run make bench-peers, or "
+                f"python -m venv {venv} && {venv}/bin/pip install -r {tool.requirements}"
+            )
+    return out
+
+
+def silent(line: str) -> None:
+    """Says nothing."""
 
 
 def _to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def write(out: Path, cells: Sequence[Cell], about: dict[str, Any]) -> dict[str, Any]:
-    summary = {**about, "cells": [cell.to_dict() for cell in cells]}
-    (out / "bench.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
-    (out / "bench.md").write_text(markdown(cells, about), encoding="utf-8")
-    (out / "bench.svg").write_text(svg(cells), encoding="utf-8")
-    return summary
+class _Table:
+    """The cells so far, on disk after each one."""
 
+    def __init__(self, out: Path, about: dict[str, Any], resume: bool) -> None:
+        self.out, self.about = out, about
+        out.mkdir(parents=True, exist_ok=True)
+        self.cells: list[dict[str, Any]] = self._earlier() if resume else []
 
-def correct_rows(victim: Victim, data: str, n: int) -> tuple[Row, ...]:
-    """The first `n` texts of the test split, in the order of a sample, that the victim gets right."""
-    from malaprop.data import load
-
-    def found() -> Any:
-        examples = load(data).sample(None).examples
-        for at in range(0, len(examples), 64):
-            part = examples[at : at + 64]
-            labels = victim.predict([tuple(e.fields.values()) for e in part]).argmax(1).tolist()
-            yield from ((e.fields["text"], e.label) for e, label in zip(part, labels, strict=True) if e.label == label)
-
-    return tuple(islice(found(), n))
-
-
-def _check(recipes: Sequence[str], n: int, threads: int, seconds: float, repeats: int) -> None:
-    for recipe in recipes:
-        if recipe.removesuffix(STOCK) not in RECIPES:
-            raise unknown("recipe of bench", recipe, RECIPES)
-    if min(n, threads, repeats) < 1 or seconds <= 0:
-        raise SettingError(
-            f"bench wants n, threads and repeats of at least 1 and seconds above 0, "
-            f"got {n}, {threads}, {repeats} and {seconds:g}"
-        )
-
-
-def _cell(
-    recipe: str,
-    name: str,
-    spec: str,
-    victim: Victim,
-    rows: tuple[Row, ...],
-    peer: Peer | None,
-    folder: Path,
-    terms: Terms,
-) -> Cell:
-    pairs: list[Pair] = []
-    reason = ""
-    for _ in range(terms.repeats):
-        theirs = None
+    def _earlier(self) -> list[dict[str, Any]]:
         try:
-            if peer is not None and not reason:
-                theirs = _theirs(recipe, spec, rows, peer, terms)
-        except MalapropError as error:
-            reason = plain(error)
-        try:
-            pairs.append((_ours(recipe, spec, rows, theirs, folder, terms), theirs))
-        except MalapropError as error:
-            return Cell(recipe=recipe, victim=name, rows=rows, peer=theirs, reason=plain(error))
-    return _settled(Cell(recipe=recipe, victim=name, rows=rows, reason=reason), pairs, victim, terms.threads)
+            held = json.loads((self.out / "bench.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise SettingError(f"{self.out / 'bench.json'} cannot be read: {error}; name another --out") from None
+        cells: list[dict[str, Any]] = held.pop("cells", [])
+        if odd := [name for name, value in self.about["terms"].items() if held.get("terms", {}).get(name) != value]:
+            raise SettingError(
+                f"{self.out} holds a bench on other terms ({', '.join(odd)}); name another --out, or leave --resume out"
+            )
+        return [cell for cell in cells if not cell["reasons"]]
+
+    def has(self, pair: Pair) -> bool:
+        return any((cell["recipe"], cell["victim"]) == (pair[0], Path(pair[1]).name) for cell in self.cells)
+
+    def add(self, cell: Cell) -> str:
+        self.cells.append(cell.to_dict())
+        self.write()
+        return told(cell)
+
+    def write(self) -> dict[str, Any]:
+        summary = {**self.about, "cells": self.cells}
+        for name, text in (
+            ("json", json.dumps(summary, indent=1) + "\n"),
+            ("md", markdown(summary)),
+            ("svg", svg(summary)),
+        ):
+            (self.out / f"bench.{name}").write_text(text, encoding="utf-8")
+        return summary
 
 
-Pair = tuple[Measured, Measured | None]
-
-
-def _theirs(recipe: str, spec: str, rows: tuple[Row, ...], peer: Peer, terms: Terms) -> Measured:
-    return peer.run(
-        spec,
-        rows,
-        recipe.removesuffix(STOCK),
-        threads=terms.threads,
-        seconds=terms.seconds,
-        seed=terms.seed,
-        stock=recipe.endswith(STOCK),
-    )
-
-
-def _ours(
-    recipe: str, spec: str, rows: tuple[Row, ...], theirs: Measured | None, folder: Path, terms: Terms
-) -> Measured:
-    """Over the rows that the peer finished in its time, or all of them."""
-    done = rows if theirs is None else rows[: len(theirs.outcomes)]
-    name = recipe.removesuffix(STOCK)
-    return own.run(spec, done, name, folder, threads=terms.threads, seed=terms.seed, width=terms.width)
-
-
-def _settled(cell: Cell, pairs: Sequence[Pair], victim: Victim, threads: int) -> Cell:
-    """The pair of the middle ratio, with the floor of the texts that its peer asked."""
-    ratios = [theirs.wall_s / ours.wall_s for ours, theirs in pairs if theirs is not None]
-    whole = len(ratios) == len(pairs)
-    ours, theirs = pairs[ratios.index(median_low(ratios)) if whole else 0]
-    least = None
-    if theirs is not None:
-        restore = in_threads(threads)
-        try:
-            least = floor(victim, theirs.texts)
-        finally:
-            restore()
-    done = cell.rows[: len(ours.outcomes)]
-    return replace(cell, rows=done, ours=ours, peer=theirs, floor=least, ratios=tuple(ratios))
-
-
-def _told(cell: Cell) -> str:
+def told(cell: Cell) -> str:
+    """One line on the terminal."""
+    start = f"{cell.recipe} on {cell.victim} ({cell.precision}), {len(cell.rows)} texts:"
     if cell.ours is None:
-        return f"  {cell.reason}"
-    ratio = (
-        "" if cell.faster is None or cell.peer is None else f", TextAttack {cell.peer.wall_s:.3g} s: {cell.faster:.2g}x"
-    )
-    return f"  ours {cell.ours.wall_s:.3g} s{ratio}"
+        return f"{start} {'; '.join(cell.reasons)}"
+    sides = [f"ours {cell.ours.wall_s:.3g} s"]
+    sides += [f"{tool} {duel.theirs.wall_s:.3g} s ({duel.faster:.3g}x)" for tool, duel in cell.duels]
+    sides += [] if cell.of_floor is None else [f"{cell.of_floor:.2f} of the floor"]
+    return f"{start} {', '.join([*sides, *cell.reasons])}"
 
 
-def _about(terms: Terms, data: str) -> dict[str, Any]:
-    from importlib.metadata import version
-
+def _about(terms: Terms) -> dict[str, Any]:
     return {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "threads": terms.threads,
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "data": data,
-        "seed": terms.seed,
-        "width": terms.width,
-        "repeats": terms.repeats,
-        "precision": "float32",
+        **describe("cpu"),
+        "terms": {
+            "texts": terms.n,
+            "threads": terms.threads,
+            "seconds": terms.seconds,
+            "data": terms.data,
+            "seed": terms.seed,
+            "width": terms.width,
+            "repeats": terms.repeats,
+        },
     }

@@ -1,4 +1,4 @@
-"""Our word vectors in the folder that TextAttack reads its own from, so that both tools draw the same candidates."""
+"""Our word vectors in the folder that TextAttack reads its own from, so that all tools draw the same candidates."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def export(words: Sequence[str], matrix: NDArray[np.floating], near: NDArray[np.
     out.mkdir(parents=True, exist_ok=True)
     np.save(out / "paragram.npy", np.asarray(matrix, np.float32))
     np.save(out / "nn.npy", table)
+    (out / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     index = {word: number for number, word in enumerate(words)}
     for name, value in (
         ("wordlist.pickle", index),

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from malaprop.core.victim import Victim
 
 if TYPE_CHECKING:
+    from malaprop.models.scorers.plain import Forward
     from malaprop.models.victims.tokens import TokenVictim
 
 SIZES = (16, 32, 64, 128, 256)
+GPU_SIZES = (256, 512, 1024, 2048, 4096, 8192)
 Pass = Callable[[], object]
 
 
@@ -32,63 +34,82 @@ class Floor:
 
 
 def floor(
-    victim: Victim, texts: Iterable[str], *, sizes: Sequence[int] = SIZES, seconds: float = 2.0, repeats: int = 3
+    victim: Victim,
+    texts: Iterable[str],
+    *,
+    sizes: Sequence[int] = SIZES,
+    seconds: float = 2.0,
+    repeats: int = 3,
+    forward: Forward | None = None,
 ) -> Floor:
     """The best of `repeats` passes at each batch size, over texts sorted by length.
 
     Where a pass would take longer than `seconds`, an even sample stands for all: it keeps the profile of lengths.
+    `forward` stands in for the victim's own, where it is wanted in another precision; sizes that do not fit in the
+    device's memory are left out.
     """
     distinct = sorted(set(texts), key=lambda text: (len(text), text))
     if not distinct:
         return Floor(seconds=0.0, batch=sizes[0], texts=0, measured=0, tokens=False)
-    sample = _sample(distinct, victim, seconds)
+    sample = _sample(distinct, victim, seconds, forward)
     best, batch = float("inf"), sizes[0]
     tokens = False
     for size in sizes:
-        one_pass, tokens = _passes(victim, sample, size)
-        for _ in range(repeats):
-            took = _time(one_pass)
-            if took < best:
-                best, batch = took, size
+        one_pass, tokens = _passes(victim, sample, size, forward)
+        took = _best(one_pass, repeats)
+        if took < best:
+            best, batch = took, size
     scale = len(distinct) / len(sample)
     return Floor(seconds=best * scale, batch=batch, texts=len(distinct), measured=len(sample), tokens=tokens)
 
 
-def _sample(texts: list[str], victim: Victim, seconds: float) -> list[str]:
+def _best(one_pass: Pass, repeats: int) -> float:
+    """The shortest of some passes; without end where the device has no room for them."""
+    try:
+        return min(_time(one_pass) for _ in range(repeats))
+    except RuntimeError as error:
+        if "out of memory" not in str(error):
+            raise
+        return float("inf")
+
+
+def _sample(texts: list[str], victim: Victim, seconds: float, forward: Forward | None) -> list[str]:
     probe = texts[:: -(-len(texts) // 64)]
-    one_pass, _ = _passes(victim, probe, 32)
+    one_pass, _ = _passes(victim, probe, 32, forward)
     one_pass()
     each = _time(one_pass) / len(probe)
     wanted = max(64, int(seconds / max(each, 1e-9)))
     return texts[:: -(-len(texts) // wanted)]
 
 
-def _passes(victim: Victim, texts: Sequence[str], size: int) -> tuple[Pass, bool]:
+def _passes(victim: Victim, texts: Sequence[str], size: int, forward: Forward | None) -> tuple[Pass, bool]:
     """A function that passes the texts once, and whether they lie ready as tokens."""
     from malaprop.models.victims.tokens import TokenVictim
 
     if isinstance(victim, TokenVictim):
-        return _token_pass(victim, texts, size), True
+        return _token_pass(victim, texts, size, forward or victim.forward), True
     rows = [(text,) for text in texts]
     return lambda: [victim.predict(rows[at : at + size]) for at in range(0, len(rows), size)], False
 
 
-def _token_pass(victim: TokenVictim, texts: Sequence[str], size: int) -> Pass:
+def _token_pass(victim: TokenVictim, texts: Sequence[str], size: int, forward: Forward) -> Pass:
     import torch
 
     from malaprop.models.batches import Bounds, batches
+    from malaprop.models.precision import full_precision
     from malaprop.models.splice import Splice
 
     rows = victim.encode_whole([(text,) for text in texts]) if victim.encode_whole else victim.cut(list(texts))
     work = Splice.of_rows(
         rows, limit=victim.limit, head=victim.head, tail=victim.tail, pad=victim.pad, device=victim.device
     )
-    ready = [work.rows(part) for part in batches(work.length, Bounds(rows=size), even=not victim.masks)]
+    bounds = Bounds(rows=size, tokens=max(1 << 15, size * victim.limit))
+    ready = [work.rows(part) for part in batches(work.length, bounds, even=not victim.masks)]
 
     def one_pass() -> None:
-        with torch.inference_mode():
+        with torch.inference_mode(), full_precision(work.device):
             for ids, lengths in ready:
-                victim.forward(ids, lengths)
+                forward(ids, lengths)
             if work.device.type == "cuda":
                 torch.cuda.synchronize(work.device)
 

@@ -18,11 +18,15 @@ Row = tuple[str, int]  # a text and its label
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """One attacked row; `text` is the adversarial one, or the strongest attempt of a failed attack."""
+    """One attacked row; `text` is the adversarial one, or the strongest attempt of a failed attack.
+
+    `start` is the row as the tool lays it out again, where it does: what it changed is counted from there.
+    """
 
     status: str
     text: str
     queries: int
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,7 @@ class Measured:
     def changed(self, rows: Sequence[Row]) -> float | None:
         """The mean share of words changed, over successes; None without one."""
         shares = [
-            changed_share(text, o.text)
+            changed_share(o.start or text, o.text)
             for (text, _), o in zip(rows, self.outcomes, strict=False)
             if o.status == "success"
         ]

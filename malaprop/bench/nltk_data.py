@@ -1,4 +1,4 @@
-"""An NLTK data folder for the peer, put together from what lies on this machine; nothing is downloaded."""
+"""An NLTK data folder for the peers, put together from what lies on this machine; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from malaprop.core.errors import AssetError
 CORPORA = ("wordnet", "stopwords")
 TAGGERS = ("averaged_perceptron_tagger_eng", "universal_tagset")
 RESOURCES: Mapping[str, str] = dict.fromkeys(CORPORA, "corpora") | dict.fromkeys(TAGGERS, "taggers")
-NEEDED: Mapping[str, tuple[str, ...]] = {
-    "pwws": CORPORA,
-    "textfooler": ("stopwords", *TAGGERS),
-    "textfooler-untagged": ("stopwords",),
-    "genetic": ("stopwords",),
+NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "TextAttack": {
+        "pwws": CORPORA,
+        "textfooler": ("stopwords", *TAGGERS),
+        "textfooler-untagged": ("stopwords",),
+        "genetic": ("stopwords",),
+    },
+    "OpenAttack": {
+        "pwws": ("wordnet", TAGGERS[0]),
+        "textfooler": TAGGERS[:1],
+        "genetic": TAGGERS[:1],
+    },
 }
 
 
@@ -46,12 +53,12 @@ def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = N
     return out
 
 
-def check(folder: Path, recipe: str) -> None:
-    """Raises if the folder lacks something that the peer's recipe opens."""
-    missing = [name for name in NEEDED[recipe] if not (folder / RESOURCES[name] / name).exists()]
+def check(folder: Path, tool: str, recipe: str) -> None:
+    """Raises if the folder lacks something that the tool's recipe opens."""
+    missing = [name for name in NEEDED[tool][recipe] if not (folder / RESOURCES[name] / name).exists()]
     if missing:
         raise AssetError(
-            f"the peer's {recipe} needs NLTK data {', '.join(missing)}: put it in $MALAPROP_DATA/nltk_data or NLTK_DATA"
+            f"{tool}'s {recipe} needs NLTK data {', '.join(missing)}: put it in $MALAPROP_DATA/nltk_data or NLTK_DATA"
         )
 
 

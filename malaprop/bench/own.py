@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.bench import child
 from malaprop.bench.measured import Ended, Measured, Row, read_rows, write_rows
-from malaprop.bench.peer_textattack import RECIPES, WARM
+from malaprop.bench.metered import WARM
+from malaprop.bench.peer_textattack import RECIPES
+from malaprop.bench.recording import Recording
 from malaprop.core.ask import Steps
 from malaprop.core.example import Example
 from malaprop.core.text import Ints
@@ -67,10 +69,15 @@ def has_stock(spec: str) -> bool:
     return (Path(spec) / "config.json").is_file()
 
 
-def victim(spec: str) -> Victim:
+def victim(spec: str, precision: str = "fp32") -> Victim:
     from malaprop.models.victims.load import load
 
-    return load(spec)
+    return load(spec, precision=precision)
+
+
+def lower_precision(spec: str) -> bool:
+    """Whether the victim is one that can be scored in fewer bits: a transformers model."""
+    return has_stock(spec)
 
 
 def build(recipe: str) -> Attack:
@@ -88,7 +95,7 @@ def build(recipe: str) -> Attack:
 
 
 def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
-    """Attacks the rows; words, tags and scores are looked up afresh."""
+    """Attacks the rows; words, tags and scores are looked up afresh. The texts that the model read are kept."""
     from malaprop import __version__
     from malaprop.engine.service import Scoring
     from malaprop.runs.local import run as run_local
@@ -96,11 +103,12 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
 
     list(run_local(attack, victim, [Example("warm", {"text": WARM}, 0), Example("warm too", {"text": WARM}, 1)]))
     watch = Watch()
-    known = services(victim)
+    seen = Recording(victim)
+    known = services(seen.victim)
     timed = replace(attack, candidates=Timed(inner=attack.candidates, watch=watch))
     examples = [Example(f"row {number}", {"text": text}, label) for number, (text, label) in enumerate(rows)]
     began = perf_counter()
-    found = {o.id: o for o in run_local(timed, victim, examples, seed=seed, width=width, services=known)}
+    found = {o.id: o for o in run_local(timed, seen.victim, examples, seed=seed, width=width, services=known)}
     wall = perf_counter() - began
     outcomes = [found[e.id] for e in examples]
     scoring = known["victim"]
@@ -112,6 +120,7 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
         lookup_s=watch.seconds,
         forwarded=sum(o.queries.forwarded for o in outcomes),
         unique=sum(o.queries.unique for o in outcomes),
+        texts=seen.texts(),
         outcomes=tuple(
             Ended(status=o.status, text=(o.adversarial or o.original).text, queries=o.queries.asked) for o in outcomes
         ),
@@ -124,14 +133,27 @@ def torch_threads() -> int:
     return torch.get_num_threads()
 
 
-def run(spec: str, rows: Sequence[Row], recipe: str, folder: Path, *, threads: int, seed: int, width: int) -> Measured:
+def run(
+    spec: str,
+    rows: Sequence[Row],
+    recipe: str,
+    folder: Path,
+    *,
+    threads: int,
+    seed: int,
+    width: int,
+    precision: str = "fp32",
+) -> Measured:
     """Attacks the rows in a fresh process, so that nothing is remembered from an earlier one."""
     out = folder / "own.json"
     out.unlink(missing_ok=True)
     given = [spec, str(write_rows(rows, folder / "own.jsonl")), recipe, str(out)]
     options = ["--threads", str(threads), "--seed", str(seed), "--width", str(width)]
+    options += ["--precision", precision]
     env = child.environment(threads, {})
-    child.run([sys.executable, "-m", __name__, *given, *options], env, seconds=600, what=f"our {recipe} on {spec}")
+    child.run(
+        [sys.executable, "-m", __name__, *given, *options], env, seconds=600, what=f"our {recipe} on {Path(spec).name}"
+    )
     return Measured.read(out)
 
 
@@ -144,11 +166,12 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--precision", default="fp32")
     options = parser.parse_args(given)
     import torch
 
     torch.set_num_threads(options.threads)
-    model = victim(options.victim)
+    model = victim(options.victim, options.precision)
     rows = read_rows(options.rows)
     attack_all(build(options.recipe), model, rows, seed=options.seed, width=options.width).write(options.out)
     return 0

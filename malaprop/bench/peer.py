@@ -1,63 +1,106 @@
-"""The peer's side: its resources made ready, and its run in its own Python."""
+"""The peers' side: their resources made ready, and each one's run in its own Python."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from malaprop.bench import child, export_vectors, nltk_data
+from malaprop.bench import child, export_vectors, nltk_data, peer_openattack, peer_textattack
 from malaprop.bench.measured import Measured, Row, write_rows
 
-SCRIPT = Path(__file__).with_name("peer_textattack.py")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One peer: the recipes it has, and where `make bench-peers` puts its environment.
+
+    `stock` says that it has a wrapper of its own for Hugging Face folders.
+    """
+
+    name: str
+    recipes: tuple[str, ...]
+    environment: str
+    stock: bool = False
+
+    @property
+    def script(self) -> Path:
+        return Path(__file__).with_name(f"peer_{self.name.lower()}.py")
+
+    @property
+    def requirements(self) -> Path:
+        return Path(__file__).with_name(f"peer-{self.name.lower()}.txt")
+
+    def has(self, recipe: str, *, stock: bool) -> bool:
+        return recipe in self.recipes and (self.stock or not stock)
+
+
+_ALL = (
+    Tool(name="TextAttack", recipes=peer_textattack.RECIPES, environment=".venv-peers", stock=True),
+    Tool(name="OpenAttack", recipes=peer_openattack.RECIPES, environment=".venv-openattack"),
+)
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
+
+
+def prepare(folder: Path, recipes: Iterable[str]) -> Path:
+    """Hands over our WordNet and stop words and, for recipes that draw from them, our word vectors."""
+    from malaprop.assets import lexicon, store, vectors
+
+    sources = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
+    if (data := store.data_root()) is not None:
+        sources.insert(0, data / "nltk_data")
+    sources.append(store.locate("wordnet"))
+    stop = lexicon.stop_words()
+    nltk_data.gather(folder / "nltk_data", sources, stop)
+    (folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
+    if any(not recipe.startswith("pwws") for recipe in recipes):
+        near = vectors.open_neighbours("counter-fitted")
+        export_vectors.export(near.vectors.words, near.vectors.matrix, near.table, folder / "cache")
+    export_vectors.mark_installed(folder / "cache")
+    child.import_folder(folder / "import")
+    return folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """TextAttack in the environment of `python`, with everything it reads under `folder`."""
+    """A tool in the environment of `python`, with everything it reads under `folder`, which `prepare` has filled."""
 
+    tool: Tool
     python: Path
     folder: Path
 
-    def prepare(self, recipes: Iterable[str]) -> Peer:
-        """Hands over our WordNet and stop words and, for recipes that draw from them, our word vectors."""
-        from malaprop.assets import lexicon, store, vectors
-
-        sources = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
-        if (data := store.data_root()) is not None:
-            sources.insert(0, data / "nltk_data")
-        sources.append(store.locate("wordnet"))
-        stop = lexicon.stop_words()
-        nltk_data.gather(self.folder / "nltk_data", sources, stop)
-        (self.folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
-        if any(not recipe.startswith("pwws") for recipe in recipes):
-            near = vectors.open_neighbours("counter-fitted")
-            export_vectors.export(near.vectors.words, near.vectors.matrix, near.table, self.folder / "cache")
-        export_vectors.mark_installed(self.folder / "cache")
-        child.import_folder(self.folder / "import")
-        return self
-
     def run(
-        self, victim: str, rows: Sequence[Row], recipe: str, *, threads: int, seconds: float, seed: int, stock: bool
+        self,
+        victim: str,
+        rows: Sequence[Row],
+        recipe: str,
+        *,
+        threads: int,
+        seconds: float,
+        seed: int,
+        stock: bool = False,
     ) -> Measured:
         """Attacks the rows in order until the seconds are over."""
-        from malaprop.assets import store
-
-        nltk_data.check(self.folder / "nltk_data", recipe)
+        nltk_data.check(self.folder / "nltk_data", self.tool.name, recipe)
         out = self.folder / "peer.json"
         out.unlink(missing_ok=True)
-        command: list[str | os.PathLike[str]] = [self.python, SCRIPT, victim]
+        command: list[str | os.PathLike[str]] = [self.python, self.tool.script, victim]
         command += [write_rows(rows, self.folder / "rows.jsonl"), recipe, out, "--stop-words", self.folder / "stop.txt"]
         command += ["--threads", str(threads), "--seconds", str(seconds), "--seed", str(seed)]
         command += ["--stock"] if stock else []
-        places = {
+        if (vectors := self.folder / "cache" / export_vectors.FOLDER).exists():
+            command += ["--vectors", vectors]
+        what = f"{self.tool.name}'s {recipe} on {Path(victim).name}"
+        child.run(command, child.environment(threads, self._places()), seconds=seconds, what=what)
+        return Measured.read(out)
+
+    def _places(self) -> dict[str, str]:
+        from malaprop.assets import store
+
+        return {
             "NLTK_DATA": str(self.folder / "nltk_data"),
             "TA_CACHE_DIR": str(self.folder / "cache"),
             "PYTHONPATH": str(self.folder / "import"),
-            "MALAPROP_CACHE": str(store.cache_root()),  # the peer moves XDG_CACHE_HOME
+            "MALAPROP_CACHE": str(store.cache_root()),  # TextAttack moves XDG_CACHE_HOME
             "HF_HUB_OFFLINE": "1",
         }
-        what = f"TextAttack's {recipe} on {Path(victim).name}"
-        child.run(command, child.environment(threads, places), seconds=seconds, what=what)
-        return Measured.read(out)

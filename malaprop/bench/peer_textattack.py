@@ -6,39 +6,25 @@ Takes a victim, a JSONL file of `text` and `label`, a recipe, and writes one JSO
 
 from __future__ import annotations
 
-import argparse
-import json
-import random
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from malaprop.bench.metered import (
+    Attacked,
+    Meter,
+    Plain,
+    Predictor,
+    arguments,
+    attack_all,
+    read_rows,
+    read_words,
+    settle,
+    write,
+)
 
 RECIPES = ("pwws", "textfooler", "textfooler-untagged", "genetic")
-WARM = "a warm , moving film with a good cast ."  # opens corpora and taggers before the clock starts
-
-
-class Predictor(Protocol):
-    """What the attack calls: a list of texts to scores [text, label]. `model` is what TextAttack names in messages."""
-
-    model: Any
-
-    def __call__(self, texts: Sequence[str]) -> Any: ...
-
-
-class Plain:
-    """A victim of ours by its plain road of finished strings, padded to the longest text of the batch."""
-
-    def __init__(self, spec: str) -> None:
-        from malaprop.models.victims.load import load
-
-        self.model = load(spec)
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        import torch
-
-        return torch.as_tensor(self.model.predict([(text,) for text in texts]))
 
 
 def stock(folder: str) -> Predictor:
@@ -59,26 +45,6 @@ def stock(folder: str) -> Predictor:
     )
     wrapper: Predictor = HuggingFaceModelWrapper(model, tokenizer)
     return wrapper
-
-
-class Meter:
-    """Passes texts on to the model; keeps each distinct one, how many were sent, and the seconds the model took."""
-
-    def __init__(self, inner: Predictor) -> None:
-        self.inner, self.model = inner, inner.model
-        self.reset()
-
-    def reset(self) -> None:
-        self.texts: dict[str, None] = {}
-        self.sent, self.seconds = 0, 0.0
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        began = time.perf_counter()
-        answer = self.inner(texts)
-        self.seconds += time.perf_counter() - began
-        self.sent += len(texts)
-        self.texts.update(dict.fromkeys(texts))
-        return answer
 
 
 def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> Any:
@@ -140,66 +106,34 @@ def outcome(result: Any) -> dict[str, Any]:
     }
 
 
-def attack_all(attack: Any, meter: Meter, rows: Sequence[tuple[str, int]], seconds: float) -> dict[str, Any]:
-    """Attacks the rows in order until the time is over; at least one."""
-    attack.attack(WARM, int(meter([WARM])[0].argmax()))
-    attack.clear_cache()
-    meter.reset()
-    outcomes: list[dict[str, Any]] = []
-    began = time.perf_counter()
-    for text, label in rows:
-        try:
-            outcomes.append(outcome(attack.attack(text, label)))
-        except Exception as error:  # noqa: BLE001 - one text that breaks the peer must not cost the others
-            print(f"{type(error).__name__}: {error} on {text!r}", file=sys.stderr)
-            outcomes.append({"status": "error", "text": text, "queries": 0})
-        if time.perf_counter() - began > seconds:
-            break
-    wall = time.perf_counter() - began
-    return {
-        "wall_s": wall,
-        "model_s": meter.seconds,
-        "forwarded": meter.sent,
-        "outcomes": outcomes,
-        "texts": list(meter.texts),
-    }
-
-
-def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("victim", help="a folder written by `malaprop train`, or any name that --victim takes")
-    parser.add_argument("rows", type=Path, help="JSONL with text and label, read in order")
-    parser.add_argument("recipe", choices=RECIPES)
-    parser.add_argument("out", type=Path, help="where the JSON line goes")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=120, help="no new example is begun after this time")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--stop-words", type=Path, help="a file, one word a line, in place of the peer's list")
-    parser.add_argument("--stock", action="store_true", help="the peer's own Hugging Face wrapper")
-    return parser.parse_args(given)
-
-
 def main(given: Sequence[str] | None = None) -> int:
-    options = arguments(given)
+    options = arguments(given, __doc__, RECIPES)
     import nltk  # type: ignore[import-untyped,import-not-found,unused-ignore]
-    import numpy as np
-    import torch
 
     nltk.download = lambda *_, **__: True  # TextAttack calls it on import and for each attack; the data lies ready
-    torch.set_num_threads(options.threads)
-    random.seed(options.seed)
-    np.random.seed(options.seed)  # the peer draws from the global stream
-    torch.manual_seed(options.seed)
-    with options.rows.open(encoding="utf-8") as lines:
-        rows = [(row["text"], int(row["label"])) for row in map(json.loads, lines)]
-    words = None if options.stop_words is None else options.stop_words.read_text(encoding="utf-8").split()
+    settle(options.threads, options.seed)
     meter = Meter(stock(options.victim) if options.stock else Plain(options.victim))
-    result = attack_all(build(options.recipe, meter, words), meter, rows, options.seconds)
+    attack = build(options.recipe, meter, read_words(options.stop_words))
+    result = attack_all(attacking(attack), meter, read_rows(options.rows), options.seconds)
     from importlib.metadata import version
 
-    line = {"tool": f"TextAttack {version('textattack')}", "threads": torch.get_num_threads(), **result}
-    options.out.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    write(options.out, f"TextAttack {version('textattack')}", result)
     return 0
+
+
+def attacking(attack: Any) -> Attacked:
+    """One text after another; what the tool remembers of the warm-up is forgotten."""
+    warm = True
+
+    def one(text: str, label: int) -> dict[str, Any]:
+        nonlocal warm
+        result = attack.attack(text, label)
+        if warm:
+            attack.clear_cache()
+        warm = False
+        return outcome(result)
+
+    return one
 
 
 if __name__ == "__main__":

@@ -1,93 +1,156 @@
-"""The comparison as a Markdown table, and as a picture of bars."""
+"""The comparison as Markdown tables and as a picture of bars, both made from its JSON alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import log
 from typing import Any
 
-from malaprop.bench.cell import Cell
-from malaprop.bench.measured import Measured
+from malaprop.bench.peer import TOOLS
+from malaprop.records.summary import Rate
 
+Held = Mapping[str, Any]  # what JSON holds
 TIMES = (
     "recipe",
     "victim",
+    "precision",
     "texts",
     "ours s",
     "of it look-up s",
     "TextAttack s",
-    "times faster",
+    "times TextAttack",
     "goal",
+    "OpenAttack s",
+    "times OpenAttack",
     "floor s",
     "share of floor",
 )
 RESULTS = (
     "recipe",
     "victim",
-    "success ours",
-    "success TextAttack",
-    "changed",
+    "precision",
+    "tool",
+    "texts",
+    "broken of correct",
+    "words changed",
     "asked",
     "unique",
     "forwarded",
-    "equal status / text / queries",
+    "asked/s",
+    "equal to ours: status / text / queries",
 )
 
 
-def markdown(cells: Sequence[Cell], about: Mapping[str, Any]) -> str:
-    """The whole page: what was run on, one line a cell for time and one for results, and how to read them."""
-    lines = ["# Speed", "", " · ".join(f"{name}: {value}" for name, value in about.items()), ""]
-    lines += _table(TIMES, [_times(cell) for cell in cells])
-    lines += ["", "Results, ours / TextAttack:", "", *_table(RESULTS, [_results(cell) for cell in cells]), ""]
-    lines += [f"- {cell.recipe}, {cell.victim}: {cell.reason}\n" for cell in cells if cell.reason]
-    return "\n".join([*lines, _READING])
+def markdown(summary: Held) -> str:
+    """The whole page: what was run on, one line a cell for time, one a side for results, and how to read them."""
+    lines = [
+        "# Speed",
+        "",
+        about(summary),
+        "",
+        *times(summary),
+        "",
+        "What each side reached:",
+        "",
+        *results(summary),
+        "",
+    ]
+    lines += [f"- {name(cell)}: {reason}\n" for cell in summary["cells"] for reason in cell["reasons"]]
+    return "\n".join([*lines, READING])
 
 
-_READING = """\
-Each row was run in one go: TextAttack in a Python of its own until its time was over, then ours on the texts it
-finished, with the same victim, texts, candidates, threads and precision, both after one warm-up text. Loading a model,
-WordNet and vectors is in neither time; finding candidates is in both.
+READING = """\
+Each row was run in one go: TextAttack in a Python of its own until its time was over, OpenAttack likewise on the texts
+that TextAttack finished, then ours on the texts that each of them finished, with the same victim, texts, threads and
+look-ups, all after one warm-up text. Loading a model, WordNet and vectors is in no time; finding candidates is in all.
+All sides are in 32 bits, but for ours in rows that say bf16.
 
-- *Floor*: plain forward passes over TextAttack's distinct texts, sorted by length, at the best batch size, and nothing
-  else. *Share of floor*: our whole time over it; below one where an edit does not cost a whole pass.
+- *Times*: a peer's wall time over ours on the same texts. *Floor*: plain forward passes over TextAttack's distinct
+  texts, sorted by length, at the best batch size, in the precision of ours, and nothing else. *Share of floor*: our
+  whole time over it; below one where an edit does not cost a whole pass.
 - *Asked* counts an attack's questions, *unique* the distinct texts among them, *forwarded* those the model really read.
-- `textfooler` here has no sentence encoder on either side. TextAttack tags every changed text with NLTK's tagger, ours
-  reads a replacement's parts of speech off WordNet, so the two admit other words; `textfooler-untagged` leaves parts of
-  speech out on both sides, and its candidates are the same.
-- `genetic` has no language model, and the two tools draw other random numbers: compare rates there, not texts.
+- Ours walks TextAttack's variant of each recipe. OpenAttack's own differ: its `pwws` fixes every word's synonym
+  beforehand, as the paper does, and takes synonyms of the tagged part of speech; its `genetic` has no bound on the
+  words changed; its texts are lower-cased and cut at every mark. Compare its rates and times, not its texts.
+- `textfooler` here has no sentence encoder on any side. TextAttack tags every changed text with NLTK's tagger, ours
+  reads a replacement's parts of speech off WordNet, so the two admit other words.
+- `genetic` has no language model, and the tools draw other random numbers: compare rates there, not texts.
 - Equal runs on a shared machine differ by 1.4 times: read one digit.
 """
 
 
-def _times(cell: Cell) -> list[str]:
-    ours, peer = cell.ours, cell.peer
+def about(summary: Held) -> str:
+    """One line of machine, versions and terms."""
+    flat = {**{k: v for k, v in summary.items() if k not in ("cells", "terms")}, **summary.get("terms", {})}
+    tools = dict.fromkeys(side["tool"] for cell in summary["cells"] for side in cell["peers"].values())
+    return " · ".join([*(f"{key}: {value}" for key, value in flat.items()), *tools])
+
+
+def times(summary: Held) -> list[str]:
+    return lines(TIMES, [_times(cell) for cell in summary["cells"]])
+
+
+def results(summary: Held) -> list[str]:
+    return lines(RESULTS, [row for cell in summary["cells"] for row in _results(cell)])
+
+
+def name(cell: Held) -> str:
+    low = "" if cell["precision"] == "fp32" else f" in {cell['precision']}"
+    return f"{cell['recipe']}, {cell['victim']}{low}"
+
+
+def _times(cell: Held) -> list[str]:
+    ours, least = cell["ours"] or {}, cell["floor"] or {}
+    text, other = (cell["peers"].get(tool, {}) for tool in TOOLS)
     return [
-        cell.recipe,
-        cell.victim,
-        str(len(cell.rows)),
-        _number(None if ours is None else ours.wall_s),
-        _number(None if ours is None else ours.lookup_s),
-        _number(None if peer is None else peer.wall_s),
-        _number(cell.faster) + _spread(cell.ratios),
-        _number(cell.goal),
-        _number(None if cell.floor is None else cell.floor.seconds),
-        _number(cell.of_floor),
+        cell["recipe"],
+        cell["victim"],
+        cell["precision"],
+        str(cell["rows"]),
+        number(ours.get("wall_s")),
+        number(ours.get("lookup_s")),
+        number(text.get("wall_s")),
+        _ratio(text, cell["rows"]),
+        number(cell["goal"]),
+        number(other.get("wall_s")),
+        _ratio(other, cell["rows"]),
+        number(least.get("seconds")),
+        number(cell["share_of_floor"]),
     ]
 
 
-def _results(cell: Cell) -> list[str]:
-    sides, equal = (cell.ours, cell.peer), cell.agreement
+def _ratio(peer: Held, rows: int) -> str:
+    """With the range of several runs, and the texts where the peer finished fewer."""
+    if not peer:
+        return "-"
+    ratios = peer["ratios"]
+    spread = f" ({number(min(ratios))}-{number(max(ratios))})" if len(ratios) > 1 else ""
+    fewer = f" on {peer['rows']}" if peer["rows"] < rows else ""
+    return f"{number(peer['faster'])}{spread}{fewer}"
+
+
+def _results(cell: Held) -> list[list[str]]:
+    start = [cell["recipe"], cell["victim"], cell["precision"]]
+    sides = [("ours", cell["ours"], cell["rows"])] if cell["ours"] else []
+    sides += [(tool, side, side["rows"]) for tool, side in cell["peers"].items()]
+    return [[*start, tool, str(rows), *_side(side)] for tool, side, rows in sides]
+
+
+def _side(side: Held) -> list[str]:
+    equal = side.get("equal")
+    share = side["changed_share"]
     return [
-        cell.recipe,
-        cell.victim,
-        *("-" if side is None else str(side.success) for side in sides),
-        " / ".join(_percent(None if side is None else side.changed(cell.rows)) for side in sides),
-        *(" / ".join(_count(side, name) for side in sides) for name in ("asked", "distinct", "forwarded")),
-        "-" if equal is None else f"{equal.statuses} / {equal.texts} / {equal.queries} of {equal.rows}",
+        str(Rate(side["success"]["hits"], side["success"]["total"])),
+        "-" if share is None else f"{100 * share:.1f}%",
+        *(f"{side[key]:,}" for key in ("asked", "unique", "forwarded")),
+        f"{side['asked'] / side['wall_s']:,.0f}" if side["wall_s"] else "-",
+        f"{equal['statuses']} / {equal['texts']} / {equal['queries']} of {equal['rows']}" if equal else "",
     ]
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A Markdown table."""
     return [_line(head), _line(["---"] * len(head)), *map(_line, rows)]
 
 
@@ -95,62 +158,81 @@ def _line(parts: Sequence[str]) -> str:
     return "| " + " | ".join(part.replace("|", "\\|") for part in parts) + " |"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _spread(ratios: Sequence[float]) -> str:
-    return f" ({min(ratios):.3g}-{max(ratios):.3g})" if len(ratios) > 1 else ""
+WIDTH, LEFT, BAR = 820, 290, 15
+COLORS = ("#3b6ea8", "#8a6d1f")
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}%"
-
-
-def _count(side: Measured | None, name: str) -> str:
-    return "-" if side is None else f"{getattr(side, name):,}"
-
-
-def svg(cells: Sequence[Cell]) -> str:
-    """Bars of how many times faster, on a logarithmic scale, each with its goal as a tick."""
-    shown = [(cell, cell.faster) for cell in cells if cell.faster]
-    width, left, line = 780, 270, 30
-    top = max([10.0, *(1.2 * max(ratio, cell.goal or 1) for cell, ratio in shown)])
-    height = 60 + line * len(shown)
-    parts = [_text(12, 24, "Times faster than TextAttack on the same victim and texts; the mark is the goal", "title")]
-    for mark in (m for m in (1, 2, 5, 10, 20, 50, 100, 200) if m <= top):
-        x = left + _along(mark, top, width - left - 60)
-        parts.append(f'<line x1="{x:.1f}" y1="36" x2="{x:.1f}" y2="{height - 22}" class="grid"/>')
+def svg(summary: Held) -> str:
+    """Bars of how many times faster than each peer, on a logarithmic scale; the goal against TextAttack is a tick."""
+    cells = [cell for cell in summary["cells"] if cell["peers"]]
+    top = max([10.0, *(1.3 * max(_reach(cell)) for cell in cells)])
+    step = BAR * len(TOOLS) + 12
+    height = 78 + step * len(cells)
+    parts = [_text(12, 24, "Times faster than each peer on the same victim and texts", "title"), *_legend()]
+    for mark in (m for m in (1, 2, 5, 10, 20, 50, 100, 200, 500) if m <= top):
+        x = LEFT + _along(mark, top)
+        parts.append(f'<line x1="{x:.1f}" y1="52" x2="{x:.1f}" y2="{height - 22}" class="grid"/>')
         parts.append(_text(x, height - 8, f"{mark}x", "mark"))
-    for place, (cell, ratio) in enumerate(shown):
-        y = 42 + line * place
-        length = _along(ratio, top, width - left - 60)
-        parts.append(_text(left - 8, y + 14, f"{cell.recipe}, {cell.victim}", "name"))
-        parts.append(f'<rect x="{left}" y="{y}" width="{max(1.0, length):.1f}" height="20" class="bar"/>')
-        parts.append(_text(left + length + 6, y + 14, f"{ratio:.2g}x", "value"))
-        if cell.goal is not None:
-            x = left + _along(cell.goal, top, width - left - 60)
-            parts.append(f'<line x1="{x:.1f}" y1="{y - 3}" x2="{x:.1f}" y2="{y + 23}" class="goal"/>')
+    for place, cell in enumerate(cells):
+        parts += _bars(cell, 58 + step * place, top)
     inner = "\n".join(parts)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">\n'
-        f"<title>Times faster than TextAttack</title>\n<style>{_STYLE}</style>\n"
-        f'<rect width="{width}" height="{height}" fill="#fff"/>\n{inner}\n</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">\n'
+        f"<title>Times faster than each peer</title>\n<desc>{escape(_told(cells))}</desc>\n<style>{_STYLE}</style>\n"
+        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>\n{inner}\n</svg>\n'
     )
+
+
+def _reach(cell: Held) -> list[float]:
+    return [cell["goal"] or 1.0, *(peer["faster"] for peer in cell["peers"].values())]
+
+
+def _told(cells: Sequence[Held]) -> str:
+    """The picture in words, for those who do not see it."""
+    ratios = (f"{name(c)}: {number(p['faster'])} times {tool}" for c in cells for tool, p in c["peers"].items())
+    return "; ".join(ratios) or "no peer was run"
+
+
+def _legend() -> list[str]:
+    out = []
+    for place, (tool, color) in enumerate(zip(TOOLS, COLORS, strict=True)):
+        x = LEFT + 130 * place
+        out.append(f'<rect x="{x}" y="34" width="12" height="12" fill="{color}"/>')
+        out.append(_text(x + 18, 45, tool, "key"))
+    x = LEFT + 130 * len(TOOLS)
+    out.append(f'<line x1="{x}" y1="32" x2="{x}" y2="48" class="goal"/>')
+    return [*out, _text(x + 8, 45, "goal against TextAttack", "key")]
+
+
+def _bars(cell: Held, y: int, top: float) -> list[str]:
+    parts = [_text(LEFT - 8, y + BAR + 4, name(cell), "name")]
+    for place, (tool, color) in enumerate(zip(TOOLS, COLORS, strict=True)):
+        if (peer := cell["peers"].get(tool)) is None:
+            continue
+        length, at = _along(peer["faster"], top), y + BAR * place
+        parts.append(
+            f'<rect x="{LEFT}" y="{at}" width="{max(1.0, length):.1f}" height="{BAR - 1}" class="bar" fill="{color}"/>'
+        )
+        parts.append(_text(LEFT + length + 6, at + 12, f"{number(peer['faster'])}x", "value"))
+    if cell["goal"] is not None:
+        x = LEFT + _along(cell["goal"], top)
+        parts.append(f'<line x1="{x:.1f}" y1="{y - 3}" x2="{x:.1f}" y2="{y + BAR + 3}" class="goal"/>')
+    return parts
 
 
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#222}.title{font-weight:600}.name{text-anchor:end}"
-    ".mark{text-anchor:middle;fill:#666}"
-    ".bar{fill:#3b6ea8}.grid{stroke:#ddd}.goal{stroke:#c2410c;stroke-width:2}"
+    ".mark{text-anchor:middle;fill:#666}.grid{stroke:#ddd}.goal{stroke:#c2410c;stroke-width:2}"
 )
 
 
-def _along(value: float, top: float, length: float) -> float:
+def _along(value: float, top: float) -> float:
     """Where a ratio lies between 1 and the top of the scale."""
-    from math import log
-
-    return length * max(0.0, log(value) / log(top))
+    return (WIDTH - LEFT - 70) * max(0.0, log(value) / log(top)) if value > 0 else 0.0
 
 
 def _text(x: float, y: float, words: str, kind: str) -> str:

@@ -15,7 +15,7 @@ def attack(
     ],
     victim: o.Victim,
     data: o.Data = "mr",
-    n: o.Count = 100,
+    n: o.CountOrAll = 100,
     budget: o.Budget = None,
     goal: o.Goal = None,
     measure: o.Measure = None,
@@ -29,6 +29,10 @@ def attack(
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
     device: o.Device = "auto",
+    precision: o.Precision = "auto",
+    engine: o.Engine = "local",
+    address: o.Address = None,
+    workers: o.Workers = None,
     out: o.Out = None,
     resume: o.Resume = False,
     json: o.Json = False,
@@ -43,6 +47,8 @@ def attack(
       malaprop attack textfooler --victim my_model:predict --data reviews.csv --budget 500 --out runs/mine
 
       malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine --resume
+
+      malaprop attack typos --victim BERT --data large.jsonl --n all --engine ray --address head:6379 --out runs/large
     """
     from malaprop.core.settings import overrides
     from malaprop.runs.api import goal as as_goal
@@ -53,9 +59,12 @@ def attack(
     from malaprop.cli.work import Work
 
     columns = {"text": text, "label": label}
-    work = Work(data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet)
+    work = Work(
+        data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet,
+        precision=precision, engine=engine, address=address, workers=workers,
+    )  # fmt: skip
     folder = o.out_folder(out, resume, recipe, victim, data)
-    _, summary = work.one(made, victim, folder, resume=resume)
+    summary = work.one(made, victim, folder, resume=resume)
     if not quiet:
         show([folder])
         o.say(f"outcomes in {folder}; see them with: malaprop report {folder}")

@@ -21,7 +21,7 @@ def audit(
         ),
     ] = VICTIMS,
     data: o.Data = "mr",
-    n: o.Count = 100,
+    n: o.CountOrAll = 100,
     attacks: Annotated[str, typer.Option(help="Recipes, separated by commas: see malaprop list recipes.")] = ATTACKS,
     budget: o.Budget = None,
     goal: o.Goal = None,
@@ -33,6 +33,10 @@ def audit(
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
     device: o.Device = "auto",
+    precision: o.Precision = "auto",
+    engine: o.Engine = "local",
+    address: o.Address = None,
+    workers: o.Workers = None,
     out: o.Out = None,
     resume: o.Resume = False,
     json: o.Json = False,
@@ -58,7 +62,10 @@ def audit(
     fixed = {"budget": budget, "goal": as_goal(goal), "measures": o.listed(measure)}
     made = [make(name).but(**fixed) for name in o.listed(attacks) or ()]
     columns = {"text": text, "label": label}
-    work = Work(data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet)
+    work = Work(
+        data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet,
+        precision=precision, engine=engine, address=address, workers=workers,
+    )  # fmt: skip
     victims = o.listed(victim) or ()
     folder = o.out_folder(out, resume, "audit", *(victims if len(victims) == 1 else []), data)
     summary = work.suite(made, victims, folder, resume=resume)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,32 +11,120 @@ from malaprop.cli import options as o
 
 
 def bench(
-    victims: Annotated[str, typer.Option(help="Zoo names, separated by commas.")] = "LSTM-W-GloVe-1,CNN-W-GloVe-1,BERT",
-    recipes: Annotated[
-        str, typer.Option(help="pwws, textfooler, genetic.")
-    ] = "pwws,pwws (stock wrapper),textfooler,genetic",
+    victims: Annotated[
+        str | None, typer.Option(help="Zoo names, separated by commas; each is attacked with all of --recipes.")
+    ] = None,
+    recipes: Annotated[str | None, typer.Option(help="pwws, textfooler, genetic, separated by commas.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="One cell, as recipe,victim: pwws,CNN-W-GloVe-1. May be repeated.")
+    ] = None,
     n: o.Count = 100,
     threads: Annotated[int, typer.Option(help="CPU threads, the same for all.", min=1)] = 1,
     peer: Annotated[
         Path | None, typer.Option(help="Python of the environment that holds TextAttack; .venv-peers if not given.")
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Most seconds for one cell of the peer.")] = 120.0,
+    openattack: Annotated[
+        Path | None, typer.Option(help="Python of the environment that holds OpenAttack; .venv-openattack.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Most seconds for one cell of one peer.")] = 30.0,
+    repeats: Annotated[int, typer.Option(help="Runs of a cell; the middle one counts.", min=1)] = 1,
+    precision: Annotated[
+        str, typer.Option(help="auto, fp32 or bf16; of the comparison fp32, or fp32,bf16 for rows in both.")
+    ] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the cells that --out already holds.")] = False,
+    throughput: Annotated[
+        bool, typer.Option("--throughput", help="No peer: texts a second of --recipe on --victim.")
+    ] = False,
+    victim: Annotated[
+        str,
+        typer.Option(
+            help="With --throughput: a folder, a zoo name, or a fresh model of a shape: shape:minilm, shape:bert-base, "
+            "shape:bilstm, shape:lstm, shape:cnn."
+        ),
+    ] = "CNN-W-GloVe-1",
+    recipe: Annotated[str, typer.Option(help="With --throughput: the recipe.")] = "pwws",
+    data: o.Data = "mr",
+    device: o.Device = "auto",
+    width: o.Width = 256,
+    lanes: Annotated[
+        int | None,
+        typer.Option(
+            help="With --throughput: 2 advances one half of the texts while the device works for the other; what suits "
+            "the victim if not given.",
+            min=1,
+            max=8,
+        ),
+    ] = None,
+    train_seconds: Annotated[float, typer.Option(help="With --throughput: training of a fresh shape.", min=0)] = 20.0,
+    scorers: Annotated[
+        bool, typer.Option("--scorers", help="No peer: what each incremental scorer saves over whole forward passes.")
+    ] = False,
+    fill: Annotated[
+        Path | None, typer.Option(help="No run: fill the tables of a Markdown page from the JSON that it names.")
+    ] = None,
+    seed: o.Seed = 0,
     out: o.Out = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Time our attacks beside TextAttack's and beside bare forward passes, on the same victims, texts and threads.
+    """Time our attacks beside TextAttack's and OpenAttack's and beside bare forward passes, on the same victims, texts
+    and threads.
 
-    Example:
+    Examples:
 
-      malaprop bench --victims CNN-W-GloVe-1 --recipes pwws --n 100
+      malaprop bench --only pwws,CNN-W-GloVe-1
+
+      malaprop bench --throughput --victim shape:minilm --data ag_news --n 1000 --device cuda --precision bf16
+
+      malaprop bench --scorers
     """
-    from malaprop.bench.compare import bench as run
+    if fill is not None:
+        from malaprop.bench.page import fill as refill
 
-    folder = o.out_folder(out, False, "bench")
-    split = [[x.strip() for x in s.split(",") if x.strip()] for s in (victims, recipes)]
-    table = run(
-        folder, victims=split[0], recipes=split[1], n=n, threads=threads, peer_python=peer, seconds=seconds, quiet=quiet
-    )
-    o.say(f"tables in {folder}", quiet)
-    o.finish({"command": "bench", "out": str(folder), **table}, json)
+        o.finish({"command": "bench", "filled": refill(fill)}, json)
+    elif throughput:
+        from malaprop.bench import throughput as t
+
+        setting = t.Setting(
+            victim=victim, data=data, n=n, recipe=recipe, device=device, precision=precision, width=width,
+            lanes=lanes, seed=seed, repeats=repeats, train_seconds=train_seconds,
+        )  # fmt: skip
+        held = t.measure(setting).to_dict()
+        _show(t.HEAD, [t.row(held)], quiet)
+        _kept(out, "throughput", held, json)
+    elif scorers:
+        from malaprop.bench import savings
+
+        saved = savings.measure(threads=threads, seed=seed)
+        _show(savings.HEAD, savings.rows(saved), quiet)
+        _kept(out, "scorers", saved, json)
+    else:
+        from malaprop.bench import compare
+        from malaprop.bench.bout import Terms
+
+        terms = Terms(
+            n=n, threads=threads, seconds=seconds, data=data, seed=seed, width=width, repeats=repeats,
+            precisions=("fp32",) if precision == "auto" else o.listed(precision) or (),
+        )  # fmt: skip
+        plan = compare.plan(victims=o.listed(victims), recipes=o.listed(recipes), only=only or ())
+        given = {"TextAttack": peer, "OpenAttack": openattack}
+        folder = o.out_folder(out, resume, "bench")
+        table = compare.bench(folder, plan, terms, given=given, resume=resume, say=compare.silent if quiet else None)
+        o.say(f"tables in {folder}", quiet)
+        o.finish({"command": "bench", "out": str(folder), **table}, json)
+
+
+def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool) -> None:
+    from malaprop.bench.table import lines
+
+    for line in lines(head, rows):
+        o.say(line, quiet)
+
+
+def _kept(out: Path | None, name: str, held: dict[str, Any], json: bool) -> None:
+    """One more line of out/NAME.jsonl, where a folder was named, and the last line for machines."""
+    if out is not None:
+        from malaprop.bench.page import append
+
+        append(o.out_folder(out, False), name, held)
+    o.finish({"command": "bench", **held}, json)

@@ -18,6 +18,7 @@ def explain(
     ] = None,
     substitutes: Annotated[bool, typer.Option(help="Weigh WordNet synonyms of every word too.")] = True,
     device: o.Device = "auto",
+    precision: o.Precision = "auto",
     out: o.Out = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -55,7 +56,8 @@ def explain(
             o.say(f"no substitutes: {error}", quiet)
     heats = []
     for spec in specs:
-        (found,) = importance(open_victim(spec, device=device, quiet=quiet), [source], label=label, substitutes=others)
+        opened = open_victim(spec, device=device, precision=precision, quiet=quiet)
+        (found,) = importance(opened, [source], label=label, substitutes=others)
         heats.append(cast(Heat, found.to_dict()))
         if not quiet:
             print_heat(heats[-1])

@@ -54,8 +54,6 @@ def _rows(kind: str) -> list[dict[str, Any]]:
             {"name": name, "state": store.state(name), "MB": e.size, "licence": e.licence, "what": e.about}
             for name, e in store.entries().items()
         ]
-    if kind == "defences":
-        return []
     if kind == "datasets":
         from malaprop.data.base import names
 
@@ -65,9 +63,11 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
         return listing()
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+    from malaprop.defences import DEFENCES
 
     table = {
         "recipes": recipes.RECIPES,
+        "defences": DEFENCES,
         "searches": search.SEARCHES,
         "rankings": ranking.RANKINGS,
         "candidates": candidates.CANDIDATES,

@@ -10,7 +10,24 @@ from typing import Annotated
 import typer
 
 from malaprop import __version__
-from malaprop.cli import attack, audit, bench, explain, fetch, list_, pretrain, report, train
+from malaprop.cli import (
+    attack,
+    audit,
+    bench,
+    ensemble,
+    explain,
+    fetch,
+    harden,
+    humans,
+    list_,
+    pretrain,
+    report,
+    rules,
+    serve,
+    study,
+    train,
+    transfer,
+)
 from malaprop.core.errors import MalapropError, plain
 
 app = typer.Typer(
@@ -27,14 +44,24 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "attack": attack.attack,
     "explain": explain.explain,
     "train": train.train,
+    "harden": harden.harden,
+    "study": study.study,
+    "transfer": transfer.transfer,
+    "ensemble": ensemble.ensemble,
     "pretrain": pretrain.pretrain,
     "report": report.report,
+    "serve": serve.serve,
     "list": list_.list_,
     "fetch": fetch.fetch,
     "bench": bench.bench,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
+app.add_typer(humans.app, name="humans")
+app.add_typer(rules.app, name="rules")
+
+
+_STOPPED = "stopped; what was finished is kept, and --resume with the same --out goes on from there"
 
 
 def _version(value: bool) -> None:
@@ -58,7 +85,9 @@ def main() -> None:
     except MalapropError as error:
         _end(plain(error), 2)
     except KeyboardInterrupt:
-        _end("stopped; what was finished is kept, and --resume with the same --out goes on from there", 130)
+        _end(_STOPPED, 130)
+    except SystemExit as end:  # typer makes one of Ctrl-C, without a word
+        _end(_STOPPED, 130) if end.code == 130 else sys.exit(end.code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -28,10 +28,33 @@ Data = Annotated[
     ),
 ]
 Count = Annotated[int, typer.Option("--n", help="How many examples, drawn by the seed.", min=1)]
+
+
+def _count(text: str | int) -> int:
+    """A number from 0, where 0 means all of them, or `all`."""
+    if str(text).strip().lower() == "all":
+        return 0
+    if not str(text).strip().isdecimal():
+        raise typer.BadParameter(f"expected a number or all, got {text!r}")
+    return int(text)
+
+
+CountOrAll = Annotated[
+    int,
+    typer.Option("--n", metavar="N", parser=_count, help="How many examples, drawn by the seed; all (or 0) for all."),
+]
+Engine = Annotated[str, typer.Option(help="local: this process; ray: a Ray cluster, or one started on this machine.")]
+Address = Annotated[
+    str | None, typer.Option(help="With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.")
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="With --engine ray: how many processes; if not given, one a GPU, or one a core.", min=1),
+]
 Budget = Annotated[int | None, typer.Option(help="Most victim queries an example may ask.", min=1)]
 Goal = Annotated[
     str | None,
-    typer.Option(help="untargeted, label-only (the victim's confidence is hidden), or targeted:LABEL."),
+    typer.Option(help="untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, or confident:0.9."),
 ]
 Measure = Annotated[
     str | None, typer.Option(help="Measures of every success, separated by commas: similarity, perplexity.")
@@ -48,6 +71,13 @@ Split = Annotated[str, typer.Option(help="Of a packaged or hub dataset: train, v
 TextColumn = Annotated[str | None, typer.Option("--text", help="Name of the text column, if it is not 'text'.")]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Name of the label column, if it is not 'label'.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
+Precision = Annotated[
+    str,
+    typer.Option(
+        help="fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it, and what it finds "
+        "is confirmed in fp32; other models reckon in fp32."
+    ),
+]
 Out = Annotated[Path | None, typer.Option(help="Folder for what is written; made if it is missing.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
 Json = Annotated[bool, typer.Option("--json", help="Make the last line of standard output one JSON object.")]

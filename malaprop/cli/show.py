@@ -9,7 +9,7 @@ from pathlib import Path
 def show(folders: Iterable[Path]) -> None:
     """A table for each victim found at or below the folders."""
     from malaprop.records.run import Run
-    from malaprop.records.store import find_runs, read_outcomes
+    from malaprop.records.store import find_runs, outcomes_of
     from malaprop.reports.terminal import print_summary
 
-    print_summary([(Run.read(folder), read_outcomes(folder)) for folder in find_runs(folders)])
+    print_summary([(Run.read(folder), outcomes_of(folder)) for folder in find_runs(folders)])

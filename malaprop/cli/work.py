@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json as _json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
 from malaprop.cli.options import say, slug
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.capability import check
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.victim import Victim
-from malaprop.data.base import Dataset, load, need_two_labels
+from malaprop.data.base import Examples, need_two_labels, reach
 from malaprop.engine.cache import OnDisk
 from malaprop.records.outcome import Outcome
-from malaprop.records.summary import Summary
-from malaprop.runs.folder import run_to_folder
+from malaprop.records.store import check_writable
+from malaprop.records.totals import Totals
+from malaprop.runs.folder import ENGINES, Engine, write_run
+from malaprop.runs.local import Local
+
+if TYPE_CHECKING:
+    from malaprop.runs.cluster.session import Session
 
 
 @dataclass
@@ -29,7 +36,7 @@ class Work:
     """The settings of one command."""
 
     data: str
-    n: int
+    n: int  # 0: all
     split: str
     columns: Mapping[str, str | None]  # what the user calls text and label
     seed: int
@@ -37,26 +44,75 @@ class Work:
     device: str
     cache: Path | None
     quiet: bool
+    precision: str = "auto"
+    engine: str = "local"
+    address: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+        if self.engine == "local" and (self.address is not None or self.workers is not None):
+            raise SettingError("--address and --workers are for --engine ray")
+        if self.engine == "ray" and self.cache is not None:
+            raise SettingError("--cache keeps answers in a file of one process; leave it out with --engine ray")
 
     @cached_property
-    def dataset(self) -> Dataset:
+    def dataset(self) -> Examples:
         whole = need_two_labels(
-            load(self.data, split=self.split, text=self.columns["text"], label=self.columns["label"])
+            reach(self.data, split=self.split, text=self.columns["text"], label=self.columns["label"])
         )
         for note in whole.notes:
             say(note, self.quiet)
-        return whole.sample(self.n, self.seed)
+        return whole.sample(self.n or None, self.seed)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What victims are made with, here and on workers."""
+        return {"quiet": self.quiet, "precision": self.precision}
 
     def victim(self, spec: str) -> Victim:
         from malaprop.runs.victims import victim
 
-        made = victim(spec, device=self.device, quiet=self.quiet)
+        made = victim(spec, device=self.device, **self.options)
         return made if self.cache is None else OnDisk(made, self.cache)
 
-    def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> tuple[list[Outcome], dict[str, Any]]:
+    def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> dict[str, Any]:
         """One recipe on one victim."""
+        check_writable(folder)
         data = self.dataset  # first: what is wrong with a file should not wait for a model
-        return self._run(attack, self.victim(spec), data, folder, resume)
+        with self._cluster() as cluster, self._held(spec, cluster) as engine:
+            return self._run(attack, engine, data, folder, resume)
+
+    @contextmanager
+    def _cluster(self) -> Iterator[Session | None]:
+        if self.engine == "local":
+            yield None
+            return
+        from malaprop.runs.cluster import join
+
+        with join(self.address, workers=self.workers) as found:
+            yield found
+
+    @contextmanager
+    def _held(self, spec: str, cluster: Session | None) -> Iterator[Engine]:
+        """The engine with its victim loaded."""
+        if cluster is None:
+            yield Local(victim=self.victim(spec))
+            return
+        from malaprop.runs.cluster import Crew
+
+        with Crew(
+            cluster,
+            spec,
+            workers=self.workers,
+            device=self.device,
+            options=self.options,
+            say=partial(say, quiet=self.quiet),
+        ) as crew:
+            machines = "1 machine" if cluster.machines == 1 else f"{cluster.machines} machines"
+            say(f"{crew.victim.name}: {crew.workers} workers on {machines}", self.quiet)
+            yield crew
 
     def suite(self, attacks: Sequence[Attack], specs: Sequence[str], folder: Path, *, resume: bool) -> dict[str, Any]:
         """Every recipe on every victim, each in a folder of its own, and the report over all."""
@@ -64,20 +120,22 @@ class Work:
 
         if not attacks or not specs:
             raise SettingError("an audit needs at least one victim and one attack")
+        check_writable(folder)
         data = self.dataset
         began = perf_counter()
         cells, failed = [], []
-        for spec, place in zip(specs, _places(specs), strict=True):
-            victim = self.victim(spec)
-            for attack in attacks:
-                check(attack.name, attack.needs, victim.name, victim.offers)
-            for attack in attacks:
-                try:
-                    _, cell = self._run(attack, victim, data, folder / place / slug(attack.name), resume)
-                    cells.append(cell)
-                except VictimError as error:
-                    say(f"malaprop: {victim.name} under {attack.name}: {error}")
-                    failed.append(error)
+        with self._cluster() as cluster:
+            for spec, place in zip(specs, _places(specs), strict=True):
+                with self._held(spec, cluster) as engine:
+                    victim = engine.victim
+                    for attack in attacks:
+                        check(attack.name, attack.needs, victim.name, victim.offers)
+                    for attack in attacks:
+                        try:
+                            cells.append(self._run(attack, engine, data, folder / place / slug(attack.name), resume))
+                        except VictimError as error:
+                            say(f"malaprop: {victim.name} under {attack.name}: {error}")
+                            failed.append(error)
         if not cells:
             raise failed[0]
         report = write_report([folder], folder / "report.html")
@@ -94,28 +152,28 @@ class Work:
         )
         return summary
 
-    def _run(
-        self, attack: Attack, victim: Victim, data: Dataset, folder: Path, resume: bool
-    ) -> tuple[list[Outcome], dict[str, Any]]:
+    def _run(self, attack: Attack, engine: Engine, data: Examples, folder: Path, resume: bool) -> dict[str, Any]:
+        """Writes the outcomes and gives what they add up to; none is held."""
         began = perf_counter()
-        data = data.in_terms_of(getattr(victim, "label_names", ()))
-        with outcomes_bar(f"{attack.name} on {victim.name}", len(data), self.quiet) as seen:
-            outcomes = run_to_folder(
-                attack, victim, data, folder, seed=self.seed, width=self.width, resume=resume, seen=seen
-            )
+        name, totals = engine.victim.name, Totals()
+        data = data.in_terms_of(getattr(engine.victim, "label_names", ()))
+        with outcomes_bar(f"{attack.name} on {name}", len(data), self.quiet) as seen:
+
+            def both(outcome: Outcome) -> None:
+                totals.add(outcome)
+                seen(outcome)
+
+            write_run(attack, engine, data, folder, seed=self.seed, width=self.width, resume=resume, seen=both)
         wall = perf_counter() - began
-        for note in getattr(victim, "notes", ()):  # what a function's answers turned out to be
+        for note in getattr(engine.victim, "notes", ()):  # what a function's answers turned out to be
             say(note, self.quiet)
-        errors = Counter(o.reason for o in outcomes if o.status == "error")
-        if errors and sum(errors.values()) == len(outcomes):
-            reason, count = errors.most_common(1)[0]
-            raise VictimError(
-                f"all {len(outcomes)} examples ended in an error ({count} of them: {reason}); see {folder}"
-            )
-        for reason, count in errors.most_common(3):
-            say(f"{count} of {len(outcomes)} examples ended in an error: {reason}", self.quiet)
-        summary = Summary.of(outcomes).to_dict()
-        return outcomes, {"victim": victim.name, "recipe": attack.name, "wall": round(wall, 2), **summary}
+        many, errors = totals.counts.total(), totals.counts["error"]
+        if errors and errors == many:
+            reason, count = totals.reasons.most_common(1)[0]
+            raise VictimError(f"all {many} examples ended in an error ({count} of them: {reason}); see {folder}")
+        for reason, count in totals.reasons.most_common(3):
+            say(f"{count} of {many} examples ended in an error: {reason}", self.quiet)
+        return {"victim": name, "recipe": attack.name, "wall": round(wall, 2), **totals.summary().to_dict()}
 
 
 def _places(specs: Sequence[str]) -> list[str]:

@@ -12,9 +12,16 @@ class Capability(StrEnum):
     LABELS = "labels"  # which label wins
     SCORES = "scores"  # a score for every label
     GRADIENTS = "gradients"  # of the loss, at the input embeddings
+    CHARACTERS = "characters"  # gradients of the loss by the characters it reads
     ATTENTION = "attention"  # weights from word to word
     EMBEDDINGS = "embeddings"  # the vector that the classifier reads
     STATES = "states"  # of every layer
+
+
+_INSTEAD = {  # attacks that do without
+    Capability.CHARACTERS: "key* or deepwordbug, which need scores alone",
+    Capability.GRADIENTS: "textfooler or pwws, which need scores alone",
+}
 
 
 def check(attack: str, needs: Iterable[Capability], victim: str, offers: Iterable[Capability]) -> None:
@@ -23,5 +30,9 @@ def check(attack: str, needs: Iterable[Capability], victim: str, offers: Iterabl
     if missing:
         raise CapabilityError(
             f"{attack} needs {', '.join(missing)}, which {victim} does not offer "
-            f"(it offers {', '.join(sorted(offers)) or 'nothing'}); use another victim or an attack that needs less"
+            f"(it offers {', '.join(sorted(offers)) or 'nothing'}); use another victim or {_instead(missing)}"
         )
+
+
+def _instead(missing: list[Capability]) -> str:
+    return next((hint for lack, hint in _INSTEAD.items() if lack in missing), "an attack that needs less")

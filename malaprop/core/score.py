@@ -65,3 +65,12 @@ def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -
     group = np.empty(len(order), np.int64)
     group[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
     return np.argsort(group, kind="stable") if reached is None else np.lexsort((group, ~reached))
+
+
+def ranked_within(groups: NDArray[np.int64], values: Floats, reached: Flags) -> NDArray[np.int64]:
+    """`ranked` for many groups at once: indices group by group; `groups` says whose each value is, and only rises."""
+    order = np.lexsort((-values, groups))
+    falls = (-np.diff(values[order]) > SLACK) | (np.diff(groups) > 0)
+    chain = np.empty(len(order), np.int64)
+    chain[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
+    return np.lexsort((chain, ~reached, groups))

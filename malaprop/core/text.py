@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,13 @@ class Words:
         return found
 
     def ids(self, strings: Iterable[str]) -> Ints:
-        return np.fromiter(map(self.id, strings), np.int64)
+        put, count = self._ids.setdefault, self._ids.__len__
+        try:
+            return np.asarray([put(string, count()) for string in strings], np.int64)
+        finally:
+            if fresh := count() - len(self.strings):
+                added = list(islice(reversed(self._ids), fresh))  # a dictionary keeps the order in which they came
+                self.strings += added[::-1]
 
 
 def checked(string: str) -> str:
@@ -136,6 +142,12 @@ class Text:
             raise IndexError(f"slot {slot} of a text of {self.slots}")
         parts = self.parts.copy()
         parts[2 * slot + 1] = self.table.id(word) if isinstance(word, str) else word
+        return Text(self.table, parts, self.owner, self.names)
+
+    def refilled(self, words: Ints) -> Text:
+        """This text with these words in its slots."""
+        parts = self.parts.copy()
+        parts[1::2] = words
         return Text(self.table, parts, self.owner, self.names)
 
     def insert(self, slot: int, word: str, *, after: bool = True) -> Text:

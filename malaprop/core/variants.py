@@ -13,6 +13,12 @@ from malaprop.core.text import Ints, Text
 _NONE = np.empty(0, np.int64)
 
 
+def runs(starts: Ints, sizes: Ints) -> Ints:
+    """start, start + 1, ... for `size` numbers, of each pair in turn."""
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Variants:
     """Edit e puts words[e] in slots[e] of variant rows[e].
@@ -93,3 +99,10 @@ class Variants:
 
     def texts(self) -> list[Text]:
         return [self.pick(i) for i in range(self.count)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guess:
+    """Variants that will probably be asked next: scored along with the others and remembered; the answer is None."""
+
+    variants: Variants

@@ -6,12 +6,41 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
+from typing import Protocol, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, number
 
 SPLITS = ("train", "validation", "test")
+
+
+class Examples(Protocol):
+    """What a run wants of its data: a `Dataset`, which holds its examples, or a `Stream`, which reads them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def present(self) -> frozenset[int]:
+        """The labels that occur."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Example]: ...
+
+    def sample(self, count: int | None, seed: int = 0) -> Examples: ...
+
+    def in_terms_of(self, names: Sequence[str]) -> Examples: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +63,11 @@ class Dataset:
         return iter(self.examples)
 
     @property
+    def present(self) -> frozenset[int]:
+        """The labels that occur."""
+        return frozenset(e.label for e in self.examples)
+
+    @property
     def fingerprint(self) -> str:
         """Sixteen hex digits of what the examples say, whatever their order."""
         rows = sorted(
@@ -47,22 +81,17 @@ class Dataset:
         """At most `count` examples, chosen and ordered by a hash of (seed, id); a small sample begins a larger one."""
         if count is not None and count < 1:
             raise SettingError(f"a sample needs at least 1 example, got {count}")
-        return replace(self, examples=tuple(sorted(self.examples, key=lambda e: _draw(seed, e.id))[:count]))
+        return replace(self, examples=tuple(sorted(self.examples, key=lambda e: draw(seed, e.id))[:count]))
 
     def in_terms_of(self, names: Sequence[str]) -> Dataset:
         """The same examples with labels numbered as in `names`, which says how a model orders them.
 
         Labels are matched by name, whatever their case. Plain numbers, and names of which the model knows none, stay.
         """
-        places = {name.casefold(): i for i, name in enumerate(names)}
-        if not names or all(name.isdecimal() for name in self.labels):
+        turned = turn(self.name, self.labels, names)
+        if turned is None:
             return self
-        missing = [name for name in self.labels if name.casefold() not in places]
-        if len(missing) == len(self.labels):
-            return self
-        if missing:
-            raise DataError(f"{self.name} has the label {missing[0]!r}, the model knows {', '.join(names)}; rename it")
-        examples = tuple(replace(e, label=places[self.labels[e.label].casefold()]) for e in self.examples)
+        examples = tuple(replace(e, label=turned[e.label]) for e in self.examples)
         return replace(self, examples=examples, labels=tuple(names))
 
     def first(self, count: int | None) -> Dataset:
@@ -70,20 +99,37 @@ class Dataset:
         return self if count is None else replace(self, examples=self.examples[:count])
 
 
-def _draw(seed: int, id: str) -> tuple[bytes, str]:
+def draw(seed: int, id: str) -> tuple[bytes, str]:
+    """Where an example stands in the order of a seed."""
     return blake2b(f"{seed}\x1f{id}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), id
 
 
-def need_two_labels(data: Dataset) -> Dataset:
+def turn(data: str, labels: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """For each label its number among `names`; None where the numbers stay as they are."""
+    places = {name.casefold(): i for i, name in enumerate(names)}
+    if not names or all(name.isdecimal() for name in labels):
+        return None
+    missing = [name for name in labels if name.casefold() not in places]
+    if len(missing) == len(labels):
+        return None
+    if missing:
+        raise DataError(f"{data} has the label {missing[0]!r}, the model knows {', '.join(names)}; rename it")
+    return [places[name.casefold()] for name in labels]
+
+
+SomeExamples = TypeVar("SomeExamples", bound=Examples)
+
+
+def need_two_labels(data: SomeExamples) -> SomeExamples:
     """The dataset itself, if it can train or judge a classifier."""
-    present = {e.label for e in data.examples}
+    present = data.present
     if len(present) >= 2:
         return data
-    only = "no example" if not present else f"one label only ({_label_name(data, present.pop())})"
+    only = "no example" if not present else f"one label only ({_label_name(data, min(present))})"
     raise DataError(f"{data.name} has {only} in {len(data)} rows; a classifier needs examples of at least two labels")
 
 
-def _label_name(data: Dataset, label: int) -> str:
+def _label_name(data: Examples, label: int) -> str:
     return data.labels[label] if 0 <= label < len(data.labels) else str(label)
 
 
@@ -167,6 +213,24 @@ def load(
         raise DataError(f"{name} is read from local copies; set MALAPROP_DATA to a folder that holds them")
     near = unknown("dataset", name, [*packaged.NAMES, *local.names()])
     raise DataError(f"{near}; or give a file ({', '.join(files.SUFFIXES)}) or hub:NAME")
+
+
+def reach(
+    spec: str | os.PathLike[str],
+    *,
+    split: str = "test",
+    text: str | None = None,
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+) -> Examples:
+    """As `load`, but a large file is not held in memory: it is read again as its examples are wanted."""
+    from malaprop.data import files, local, packaged, stream
+
+    name = os.fspath(spec)
+    named = name.startswith("hub:") or name in packaged.NAMES or name in local.names()
+    if not named and files.looks_like_file(name) and stream.is_large(name):
+        return stream.open_stream(name, text=text, label=label, labels=labels)
+    return load(spec, split=split, text=text, label=label, labels=labels)
 
 
 def names() -> tuple[str, ...]:

@@ -1,35 +1,21 @@
-"""CSV, TSV, JSONL, JSON and Parquet files of labelled texts, plain or gzipped."""
+"""Files of labelled texts as datasets."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
-import re
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example, number
 from malaprop.data.base import Dataset, editable
 from malaprop.data.labels import read_labels
+from malaprop.data.rows import EXPECTED, SUFFIXES, Row, looks_like_file, rows
 
-SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+__all__ = ["LAYOUTS", "SUFFIXES", "Layout", "Row", "from_rows", "load", "looks_like_file"]
+
 LAYOUTS = (("text",), ("premise", "hypothesis"), ("source", "target"), ("src", "tgt"))
-_WHOLE_QUOTED = re.compile(r'"(?:[^"]|"")*"')
-
-
-class Row(NamedTuple):
-    place: str  # "line 7", for errors
-    cells: dict[str, Any]
-
-
-def looks_like_file(name: str) -> bool:
-    return Path(name).exists() or "/" in name or _kind(Path(name)) in SUFFIXES
 
 
 def load(
@@ -42,10 +28,44 @@ def load(
 ) -> Dataset:
     """All rows of a file; texts without a word are kept, and it is the attack that marks them."""
     path = Path(path)
-    rows = _read(path)
-    if not rows:
-        raise DataError(f"{path} holds no rows; expected a header and at least one row of {_expected()}")
-    return from_rows(rows[:limit], str(path.name), shown=str(path), text=text, label=label, labels=labels)
+    found = list(rows(path))
+    if not found:
+        raise no_rows(path)
+    return from_rows(found[:limit], str(path.name), shown=str(path), text=text, label=label, labels=labels)
+
+
+def no_rows(path: Path) -> DataError:
+    return DataError(f"{path} holds no rows; expected a header and at least one row of {EXPECTED}")
+
+
+class Layout(NamedTuple):
+    """Which column holds what; `shown` is what errors call the source."""
+
+    shown: str
+    columns: Mapping[str, str]  # of each field
+    label: str | None  # None: a translation, which has none
+    id: str | None
+
+    @classmethod
+    def of(cls, columns: Sequence[str], shown: str, text: str | None = None, label: str | None = None) -> Layout:
+        fields = _fields(columns, shown, text)
+        names = ("source", "target") if fields == ("src", "tgt") else ("text",) if text else fields
+        actual = _spelling(columns)
+        where = {name: actual.get(field, field) for name, field in zip(names, fields, strict=True)}
+        column = None if names == ("source", "target") else _label_column(columns, shown, label)
+        return cls(shown, where, column, actual.get("id"))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def fields(self, row: Row) -> dict[str, str]:
+        return {name: _string(row, column, self.shown) for name, column in self.columns.items()}
+
+    def own_id(self, row: Row) -> str:
+        """The row's own id, empty where it has none."""
+        value = None if self.id is None else row.cells.get(self.id)
+        return "" if value is None else str(value).strip()
 
 
 def from_rows(
@@ -58,152 +78,21 @@ def from_rows(
     labels: Sequence[str] | None = None,
 ) -> Dataset:
     """Rows of named cells as a dataset; `shown` is what errors call the source."""
-    columns = list(rows[0].cells)
-    fields = _fields(columns, shown, text)
-    names = ("source", "target") if fields == ("src", "tgt") else ("text",) if text else fields
-    actual = _spelling(columns)
-    texts = [
-        {name: _string(row, actual.get(field, field), shown) for name, field in zip(names, fields, strict=True)}
-        for row in rows
-    ]
-    if names == ("source", "target"):
+    layout = Layout.of(list(rows[0].cells), shown, text, label)
+    texts = [layout.fields(row) for row in rows]
+    if layout.label is None:
         read = read_labels([0] * len(rows))._replace(names=())
     else:
-        column = _label_column(columns, shown, label)
         try:
-            read = read_labels([row.cells.get(column) for row in rows], labels, where=[row.place for row in rows])
+            cells = [row.cells.get(layout.label) for row in rows]
+            read = read_labels(cells, labels, where=[row.place for row in rows])
         except DataError as error:
             raise DataError(f"{shown}: {error}") from None
-    examples = tuple(number(zip(texts, read.numbers, strict=True), editable(names)))
-    if (given := actual.get("id")) is not None:
-        examples = _with_ids(examples, [row.cells.get(given) for row in rows])
+    examples = tuple(number(zip(texts, read.numbers, strict=True), editable(layout.names)))
+    if layout.id is not None:
+        examples = _with_ids(examples, [layout.own_id(row) for row in rows])
     notes = (f"{shown}: {read.note}",) if read.note else ()
-    return Dataset(name=name, examples=examples, labels=read.names, fields=names, notes=notes)
-
-
-def _kind(path: Path) -> str:
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes = suffixes[:-1]
-    return suffixes[-1] if suffixes else ""
-
-
-def _read(path: Path) -> list[Row]:
-    kind = _kind(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; expected a file ending in {', '.join(SUFFIXES)}")
-    if not path.exists():
-        raise DataError(f"no such file: {path}")
-    if kind not in SUFFIXES:
-        raise DataError(
-            f"{path} ends in {kind or 'nothing known'}; expected one of {', '.join(SUFFIXES)}, plain or .gz"
-        )
-    if kind == ".parquet":
-        return _parquet(path)
-    string = _decoded(path)
-    try:
-        if kind == ".json":
-            return _objects(path, json.loads(string or "[]"))
-        if kind == ".jsonl":
-            return list(_lines(path, string))
-        return _table(path, _separated(path, string, "\t" if kind == ".tsv" else ","))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path} is not JSON: {error}") from None
-    except RecursionError:
-        raise DataError(f"{path} is not a list of rows: its JSON is nested too deeply") from None
-
-
-def _decoded(path: Path) -> str:
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{path} is not a whole gzip file: {error}") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{path} is not UTF-8: byte 0x{raw[error.start]:02X} in line {line}; save the file as UTF-8"
-        ) from None
-
-
-def _lines(path: Path, string: str) -> Iterator[Row]:
-    for at, line in enumerate(string.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            cells = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {at} is not JSON: {error.msg} at character {error.colno}") from None
-        if not isinstance(cells, dict):
-            raise DataError(f"{path}, line {at} is a JSON {type(cells).__name__}; expected an object of {_expected()}")
-        yield Row(f"line {at}", cells)
-
-
-def _objects(path: Path, whole: object) -> list[Row]:
-    if not isinstance(whole, list) or not all(isinstance(cells, dict) for cells in whole):
-        raise DataError(f"{path} is not a list of objects; expected [{{...}}, ...] of {_expected()}")
-    return [Row(f"row {at}", cells) for at, cells in enumerate(whole, 1)]
-
-
-Cells = list[tuple[int, list[str]]]  # with the line where each row ends
-
-
-def _separated(path: Path, string: str, mark: str) -> Cells:
-    if mark == ",":
-        return _parsed(path, string, mark, quoted=True)
-    # Tab-separated files come without quoting as a rule (a quote mark is text), but data frames write them with it.
-    plain = _parsed(path, string, mark, quoted=False)
-    if len({len(cells) for _, cells in plain}) > 1:
-        return _parsed(path, string, mark, quoted=True)
-    opened = [cell for _, cells in plain for cell in cells if cell.startswith('"')]
-    quoted = bool(opened) and all(_WHOLE_QUOTED.fullmatch(cell) for cell in opened)
-    return _parsed(path, string, mark, quoted=True) if quoted else plain
-
-
-def _parsed(path: Path, string: str, mark: str, *, quoted: bool) -> Cells:
-    before = csv.field_size_limit(max(csv.field_size_limit(), len(string) + 1))
-    stream = io.StringIO(string, newline="")
-    reader = (
-        csv.reader(stream, delimiter=mark, strict=True)
-        if quoted
-        else csv.reader(stream, delimiter=mark, quoting=csv.QUOTE_NONE)
-    )
-    try:
-        return [(reader.line_num, cells) for cells in reader if cells]
-    except csv.Error as error:
-        raise DataError(
-            f"{path}, line {reader.line_num}: {error}; put texts in double quotes and double those inside"
-        ) from None
-    finally:
-        csv.field_size_limit(before)
-
-
-def _table(path: Path, rows: Cells) -> list[Row]:
-    if not rows:
-        return []
-    header = [name.strip() for name in rows[0][1]]
-    for line, cells in rows[1:]:
-        if len(cells) != len(header):
-            raise DataError(
-                f"{path}, line {line} has {len(cells)} columns, the header has {len(header)} ({', '.join(header)}); "
-                "put texts that hold the separator in double quotes"
-            )
-    return [Row(f"line {line}", dict(zip(header, cells, strict=True))) for line, cells in rows[1:]]
-
-
-def _parquet(path: Path) -> list[Row]:
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise DataError(f"{path} needs pyarrow; install malaprop[parquet], or save the rows as CSV or JSONL") from None
-    try:
-        rows = parquet.read_table(path).to_pylist()
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} is not a Parquet file: {' '.join(str(error).split())}") from None
-    return [Row(f"row {at}", cells) for at, cells in enumerate(rows, 1)]
+    return Dataset(name=name, examples=examples, labels=read.names, fields=layout.names, notes=notes)
 
 
 def _spelling(columns: Sequence[str]) -> dict[str, str]:
@@ -220,7 +109,7 @@ def _fields(columns: Sequence[str], shown: str, text: str | None) -> tuple[str, 
     for layout in LAYOUTS:
         if all(name in known for name in layout):
             return layout
-    raise _wrong(columns, shown, _expected())
+    raise _wrong(columns, shown, EXPECTED)
 
 
 def _label_column(columns: Sequence[str], shown: str, label: str | None) -> str:
@@ -237,10 +126,6 @@ def _wrong(columns: Sequence[str], shown: str, expected: str) -> DataError:
     )
 
 
-def _expected() -> str:
-    return "text,label or premise,hypothesis,label or source,target"
-
-
 def _string(row: Row, column: str, shown: str) -> str:
     value = row.cells.get(column)
     if not isinstance(value, str):
@@ -249,13 +134,12 @@ def _string(row: Row, column: str, shown: str) -> str:
     return value
 
 
-def _with_ids(examples: tuple[Example, ...], given: Sequence[object]) -> tuple[Example, ...]:
+def _with_ids(examples: tuple[Example, ...], given: Sequence[str]) -> tuple[Example, ...]:
     """The file's own ids; a repeated one gets -2, -3 and so on, an empty one keeps the id of its content."""
     seen: dict[str, int] = {}
     out = []
-    for example, value in zip(examples, given, strict=True):
-        id = str(value).strip() if value is not None else ""
-        id = id or example.id
+    for example, own in zip(examples, given, strict=True):
+        id = own or example.id
         count = seen[id] = seen.get(id, 0) + 1
         out.append(replace(example, id=id if count == 1 else f"{id}-{count}"))
     return tuple(out)

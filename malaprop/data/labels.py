@@ -22,7 +22,7 @@ def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *,
     `where` names the place of each value for the error, such as "line 7".
     """
     places = list(where) or [f"row {i + 1}" for i in range(len(values))]
-    cells = [_cell(value, place) for value, place in zip(values, places, strict=True)]
+    cells = [cell_of(value, place) for value, place in zip(values, places, strict=True)]
     whole = [_integer(cell) for cell in cells]
     if known is not None:
         return _among(cells, whole, places, tuple(known))
@@ -40,7 +40,8 @@ def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *,
     return _named([str(number) for number in integers], names, note)
 
 
-def _cell(value: object, place: str) -> str:
+def cell_of(value: object, place: str) -> str:
+    """The label as it is written."""
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, (str, int, float)) and (cell := str(value).strip()):

@@ -1,1 +1,12 @@
-"""What makes a victim harder to break."""
+"""Defences by name: each makes the hooks that one training loop is given."""
+
+from malaprop.core.catalogue import Catalogue
+
+DEFENCES = Catalogue(
+    "defence",
+    {
+        "hotflip": "malaprop.defences.hotflip:HotFlip",
+        "miyato": "malaprop.defences.miyato:Miyato",
+        "blackbox": "malaprop.defences.blackbox:KeyStar",
+    },
+)

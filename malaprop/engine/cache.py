@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,10 @@ from malaprop.core.victim import Fields, Victim
 Predict = Callable[[Sequence[Fields]], Floats]
 
 
+LARGEST = 256 << 20  # bytes of one memory; when it takes more, its older half goes
+_ENTRY = 110  # bytes of a dictionary's entry from number to number, both outside the small ones
+
+
 class Memory:
     """Score rows by key: a dictionary from key to row, and the rows in one growing array."""
 
@@ -32,6 +37,11 @@ class Memory:
 
     def __len__(self) -> int:
         return self.used
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes, roughly."""
+        return _ENTRY * len(self.rows) + self.values.nbytes
 
     def extend(self, keys: Sequence[int], fresh: Floats) -> int:
         """Adds rows under new keys; gives the first one's number."""
@@ -56,23 +66,34 @@ class Memory:
 
 
 class Recent:
-    """The most recently used answers, up to a number of them."""
+    """The most recently used answers, up to a number of them and of bytes."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+    def __init__(self, limit: int, most: int = LARGEST) -> None:
+        self.limit, self.most = limit, most
+        self.nbytes = 0
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
 
     def get(self, key: Hashable) -> Any | None:
         found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
+        if found is None:
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
 
     def put(self, key: Hashable, value: Any) -> None:
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        while len(self._kept) > self.limit:
-            self._kept.popitem(last=False)
+        self.nbytes -= self._kept.pop(key, (None, 0))[1]
+        size = _ENTRY + weight(key) + weight(value)
+        self._kept[key] = (value, size)
+        self.nbytes += size
+        while len(self._kept) > self.limit or (self.nbytes > self.most and self._kept):
+            self.nbytes -= self._kept.popitem(last=False)[1][1]
+
+
+def weight(value: Any) -> int:
+    """Bytes of an answer or a key, roughly and rather too many: what several hold is counted for each."""
+    if isinstance(value, (list, tuple)):
+        return sys.getsizeof(value) + sum(map(weight, value))
+    return max(int(getattr(value, "nbytes", 0)), sys.getsizeof(value))  # a view's own size leaves out what it shows
 
 
 class Disk:

@@ -15,10 +15,15 @@ N = TypeVar("N")
 _EVERYBODYS = (AssetError, RecordError)  # no example's fault, and no other example would fare better
 
 
+# Whole forward passes for the few attacks that end in one round would be small batches: they wait for one another.
+_PATIENT = "verify"
+
+
 class _Lane(Generic[N, T]):
     """Attacks that advance together: each is waiting for the answers to one ask."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: int = 1) -> None:
+        self.patience = patience
         self.waiting: dict[N, tuple[Steps[T], Ask]] = {}
         self.begun: dict[str, tuple[list[N], list[Sequence[Any]], Any]] = {}
 
@@ -40,6 +45,8 @@ class _Lane(Generic[N, T]):
             names, items = pooled.setdefault(ask.service, ([], []))
             names.append(name)
             items.append(ask.items)
+        if _PATIENT in pooled and len(pooled) > 1 and len(pooled[_PATIENT][0]) < self.patience:
+            del pooled[_PATIENT]
         for service, (names, items) in pooled.items():
             self.begun[service] = (names, items, _begun(services.get(service), items))
 
@@ -106,8 +113,9 @@ def drive(
     With two lanes one half of the attacks is advanced while the device works for the other half.
     """
     queue = iter(attacks)
-    crew: list[_Lane[N, T]] = [_Lane() for _ in range(max(1, min(lanes, width)))]
-    share = max(1, width // len(crew))
+    many = max(1, min(lanes, width))
+    share = max(1, width // many)
+    crew: list[_Lane[N, T]] = [_Lane(patience=share // 2) for _ in range(many)]
     while True:
         for lane in crew:
             yield from lane.finish(services)

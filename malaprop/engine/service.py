@@ -15,9 +15,9 @@ from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, Words
-from malaprop.core.variants import Variants
+from malaprop.core.variants import Guess, Variants
 from malaprop.core.victim import Victim
-from malaprop.engine.cache import Memory, Recent
+from malaprop.engine.cache import LARGEST, Memory, Recent
 
 
 class Service(Protocol):
@@ -55,7 +55,7 @@ class _Pending:
     wanted: Ints  # one variant for each distinct unknown key
     place: Ints  # for each unknown variant its number in `wanted`
     begun: Any
-    sizes: list[int]
+    sizes: list[tuple[int, int]]  # of each ask its groups, and its guesses
     owners: list[int]
     memory: Memory
 
@@ -71,15 +71,17 @@ class Scoring:
         self.clock = Clock()
         self._table: Callable[[], Words | None] = lambda: None  # whose ids the keys are made of
 
-    def begin(self, asks: Sequence[Sequence[Variants]]) -> _Pending:
+    def begin(self, asks: Sequence[Sequence[Variants | Guess]]) -> _Pending:
         started = perf_counter()
-        pool = Pool([group for ask in asks for group in ask])
+        asked = [[item for item in ask if isinstance(item, Variants)] for ask in asks]
+        ahead = [item.variants for ask in asks for item in ask if isinstance(item, Guess)]
+        pool = Pool([*(group for ask in asked for group in ask), *ahead])
         self._renew(pool.table)
         classes = self.victim.classes(pool.table)
         texts = pool.keys().view(np.int64)
         keys = texts if classes is None else pool.keys(classes).view(np.int64)
-        owners = [ask[0].base.owner for ask in asks]
-        self._see(asks, owners, texts)
+        owners = [ask[0].base.owner for ask in asked]
+        self._see(asked, owners, texts)
         rows = np.fromiter(map(self.memory.rows.get, keys.tolist(), repeat(-1)), np.int64, pool.size)
         missing = np.flatnonzero(rows < 0)
         _, first, place = np.unique(keys[missing], return_index=True, return_inverse=True)
@@ -91,10 +93,10 @@ class Scoring:
         begun = self.victim.begin(pool, wanted) if len(wanted) else None
         self.clock.host += ready - started
         self.clock.victim += perf_counter() - ready
-        sizes = [len(ask) for ask in asks]
+        sizes = [(len(groups), len(ask) - len(groups)) for groups, ask in zip(asked, asks, strict=True)]
         return _Pending(pool, keys, rows, wanted, rank[place], begun, sizes, owners, self.memory)
 
-    def finish(self, pending: _Pending) -> list[list[Floats]]:
+    def finish(self, pending: _Pending) -> list[list[Floats | None]]:
         started = perf_counter()
         pool, rows, memory = pending.pool, pending.rows, pending.memory
         if pending.begun is not None:
@@ -107,10 +109,10 @@ class Scoring:
             self._count(pool, pending.wanted)
         answers = memory.values[rows]
         cuts = [*pool.starts.tolist(), pool.size]
-        parts = [answers[a:b] for a, b in pairwise(cuts)]
+        parts: list[Floats | None] = [answers[a:b] for a, b in pairwise(cuts)]
         out, at = [], 0
-        for size in pending.sizes:
-            out.append(parts[at : at + size])
+        for size, guesses in pending.sizes:
+            out.append(parts[at : at + size] + [None] * guesses)
             at += size
         self.clock.rounds += 1
         self.clock.host += perf_counter() - started
@@ -123,7 +125,7 @@ class Scoring:
         """
         if self._table() is not table:
             self.memory, self.tallies, self._table = Memory(), {}, ref(table)
-        elif len(self.memory) > self.remember:
+        elif len(self.memory) > self.remember or self.memory.nbytes > LARGEST:
             self.memory = self.memory.newer_half()
 
     def tally(self, owner: int) -> Tally:

@@ -42,11 +42,13 @@ class Card:
     figures: dict[str, float]
     about: str = ""  # where its vectors or weights come from, and what is a stand-in
     made: str = ""  # when, in UTC
+    hardened: str = ""  # by which defence; models trained plainly say nothing
     format: int = FORMAT
 
     @property
     def name(self) -> str:
-        return called(self.zoo, self.seed)
+        plain = called(self.zoo, self.seed)
+        return f"{plain}+{self.hardened}" if self.hardened else plain
 
     @property
     def zoo(self) -> ZooSpec:
@@ -147,7 +149,7 @@ def read_card(folder: Path) -> Card:
         found = raw.get("format") if isinstance(raw, Mapping) else "none"
         raise VictimError(f"{folder} has checkpoint format {found}, this version reads {FORMAT}; train the model again")
     names = {field.name for field in fields(Card)}
-    if set(raw) != names:
+    if {*raw, "hardened"} != names:  # which older ones lack
         odd = ", ".join(sorted(names ^ set(raw)))
         raise VictimError(f"{folder / CARD} is damaged: missing or unknown entries ({odd}); train the model again")
     try:

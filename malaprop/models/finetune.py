@@ -13,6 +13,7 @@ from malaprop.assets import store
 from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
+from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.transformer import Attending
 from malaprop.models.checkpoint import Card
@@ -75,8 +76,11 @@ class FineTuning:
             return f"Fine-tuned from this: {pretrained.read_card(self.source).about}"
         return f"A stand-in for {spec.name}: fine-tuned from the packaged all-MiniLM-L6-v2, six layers of 384 units."
 
+    def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
+        return self.pieces.rows(texts, self.most)
+
     def _rows(self, examples: Sequence[Example]) -> Rows:
-        rows = self.pieces.rows([tuple(e.fields.values()) for e in examples], self.most)
+        rows = self.rows([tuple(e.fields.values()) for e in examples])
         return Rows(rows, [e.label for e in examples], int(self.tokenizer.pad_token_id or 0))
 
     def save(self, folder: Path, card: Card) -> None:

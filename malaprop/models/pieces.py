@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from malaprop.core.text import BREAK, Ints, Words
+from malaprop.core.variants import runs
+
+__all__ = ["Cut", "Pieces", "at_breaks", "runs"]
 
 # Strings to token ids, one list a string, without special tokens and without an end to their length. A string may hold
 # BREAK, where one field ends and the next begins: the cutter puts the model's separator tokens there (see `at_breaks`).
@@ -16,7 +20,9 @@ Cut = Callable[[list[str]], Sequence[Sequence[int]]]
 def at_breaks(cut: Cut, separator: Sequence[int]) -> Cut:
     """A cutter that never sees BREAK: what lies between is cut by `cut`, and `separator` stands for each BREAK."""
 
-    def whole(strings: list[str]) -> list[list[int]]:
+    def whole(strings: list[str]) -> Sequence[Sequence[int]]:
+        if not any(BREAK in string for string in strings):
+            return cut(strings)
         sides = [string.split(BREAK) for string in strings]
         fresh = iter(cut([side for row in sides for side in row]))
         out = []
@@ -28,12 +34,6 @@ def at_breaks(cut: Cut, separator: Sequence[int]) -> Cut:
         return out
 
     return whole
-
-
-def runs(starts: Ints, sizes: Ints) -> Ints:
-    """start, start + 1, ... for `size` numbers, of each pair in turn."""
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
 
 
 def _with_room(array: Ints, used: int, need: int) -> Ints:
@@ -55,14 +55,14 @@ class Pieces:
         self.cut, self.table = cut, table
         self.known = self.end = 0
         self.flat, self.start, self.size, self.kind = (np.zeros(1024, np.int64) for _ in range(4))
-        self._kinds: dict[tuple[int, ...], int] = {}
+        self._kinds: dict[int | tuple[int, ...], int] = {}  # by a single token, or by all of them
 
     def grow(self) -> None:
         """Cuts the strings that came to the table since the last call."""
         fresh = self.table.strings[self.known :]
         if not fresh:
             return
-        rows = [tuple(row) for row in self.cut(fresh)]
+        rows = self.cut(fresh)
         assert len(rows) == len(fresh), "the cutter answers with one list a string"
         size = np.fromiter(map(len, rows), np.int64, len(rows))
         known, end = self.known + len(rows), self.end + int(size.sum())
@@ -70,10 +70,11 @@ class Pieces:
         self.start, self.size, self.kind = (
             _with_room(a, self.known, known) for a in (self.start, self.size, self.kind)
         )
-        self.flat[self.end : end] = [token for row in rows for token in row]
+        self.flat[self.end : end] = np.fromiter(chain.from_iterable(rows), np.int64, end - self.end)
         self.size[self.known : known] = size
         self.start[self.known : known] = self.end + np.cumsum(size) - size
-        self.kind[self.known : known] = [self._kinds.setdefault(row, len(self._kinds)) for row in rows]
+        put, count = self._kinds.setdefault, self._kinds.__len__
+        self.kind[self.known : known] = [put(row[0] if len(row) == 1 else tuple(row), count()) for row in rows]
         self.known, self.end = known, end
 
     def classes(self) -> Ints:

@@ -69,21 +69,28 @@ class Splice:
 
     def gather(self, chosen: Ints, first: Ints, size: Ints, *, back: bool = False) -> Int[Tensor, "batch token"]:
         """Of each chosen variant `size` tokens from `first` on (or back from it), padded to the longest."""
-        base, at = self.base[chosen], self.at[chosen]
-        new, offset = self.new[chosen], self.offset[base]
-        begin, many, edge, end, left, inner, right = (
-            a[:, None]
-            for a in self.ship(
-                first, size, at, at + new, offset, self.source[chosen] - at, offset + self.old[chosen] - new
-            )
-        )
+        begin, many = (a[:, None] for a in self.ship(first, size))
         column = torch.arange(max(1, int(size.max())), device=self.device)[None]
-        place = begin - column if back else begin + column
-        index = place + torch.where(place < edge, left, torch.where(place < end, inner, right))
-        if self.close is not None and (cut := self.whole[chosen] > self.limit).any():
-            (cut_at,) = self.ship(np.where(cut, self.limit - 1, -1))
-            index = torch.where(place == cut_at[:, None], len(self.tokens) - 2, index)
+        index = self._index(chosen, None, begin - column if back else begin + column)
         return self.tokens[torch.where(column < many, index, len(self.tokens) - 1)]
+
+    def at_places(
+        self, chosen: Ints, row: Int[Tensor, " token"], place: Int[Tensor, " token"]
+    ) -> Int[Tensor, " token"]:
+        """One token for each pair of a row of `chosen` and a place in it."""
+        return self.tokens[self._index(chosen, row, place)]
+
+    def _index(self, chosen: Ints, row: Int[Tensor, " token"] | None, place: Tensor) -> Tensor:
+        """Where in `tokens` the token of each place lies; `row` says in which of `chosen`, else they are its rows."""
+        at, new, offset = self.at[chosen], self.new[chosen], self.offset[self.base[chosen]]
+        whole = self.lengths[self.base[chosen]] - self.old[chosen] + new
+        cut = np.where(whole > self.limit, self.limit - 1, -1)
+        shipped = self.ship(at, at + new, offset, self.source[chosen] - at, offset + self.old[chosen] - new, cut)
+        edge, end, left, inner, right, cut_at = (a[:, None] if row is None else a[row] for a in shipped)
+        index = place + torch.where(place < edge, left, torch.where(place < end, inner, right))
+        if self.close is not None and (cut >= 0).any():
+            index = torch.where(place == cut_at, len(self.tokens) - 2, index)
+        return index
 
     @classmethod
     def of_rows(

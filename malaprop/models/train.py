@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,6 +15,7 @@ from torch import nn
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, SettingError, plain
+from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.kim import Channels
 from malaprop.models.checkpoint import Card, opened
@@ -63,12 +64,15 @@ def train(
     settings: Training | None = None,
     given: Given | None = None,
     words: WordRows | None = None,
-    hooks: Hooks | None = None,
+    hooks: Callable[[Job], Hooks] | None = None,
+    hardened: str = "",
+    about: str = "",
     quiet: bool = False,
 ) -> Card:
     """Trains, judges on the test part, and writes the folder whole or not at all.
 
-    The same call goes on with what was killed. `words` saves reading the texts again for each of many models.
+    The same call goes on with what was killed. `words` saves reading the texts again for each of many models. `hooks`
+    makes what a defence adds; `hardened` is then its name, and `about` says with which settings.
     """
     given = given or Given()
     checkpoint.check_target(folder)
@@ -78,7 +82,12 @@ def train(
     recipe = {"spec": spec.plain(), "shape": job.shape, "how": asdict(how), "seed": seed, "data": data.fingerprint}
     unfinished = Unfinished(
         folder=folder.absolute().with_name(f".{folder.name}.unfinished"),
-        recipe={**recipe, "given": given.plain(), "start": _digest(job.model)},
+        recipe={
+            **recipe,
+            "given": given.plain(),
+            "start": _digest(job.model),
+            **({"hardened": about} if about else {}),
+        },
     )
     fitted = fit(
         job.model,
@@ -86,7 +95,7 @@ def train(
         job.parts[1],
         how,
         seed=seed,
-        hooks=hooks,
+        hooks=hooks(job) if hooks else None,
         quiet=quiet,
         title=f"training {spec.name}",
         unfinished=unfinished,
@@ -99,7 +108,8 @@ def train(
         data=data.name,
         data_fingerprint=data.fingerprint,
         seed=seed,
-        about=job.about,
+        about=f"{job.about} {about}".strip(),
+        hardened=hardened,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         figures=_figures(fitted, judge(job.model, job.parts[2])[0], job.parts, job.model),
     )
@@ -116,6 +126,10 @@ class Job(Protocol):
     most: int
     about: str
     parts: list[Rows]
+
+    def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
+        """Token rows of other texts, as those of `parts` are."""
+        ...
 
     def save(self, folder: Path, card: Card) -> None: ...
 
@@ -180,8 +194,11 @@ class _Words:
                 self.about = (
                     "Word vectors: drawn at random." if spec.units == "word" else "Characters: drawn at random."
                 )
-        reader = opened(self.model, self.vocab)
+        self._reader = reader = opened(self.model, self.vocab)
         self.parts = words.closed(self.most) if isinstance(reader, Vocab) else words.open(self.most, reader)
+
+    def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
+        return [row[: self.most] for row in self._reader.encode(texts)]
 
     def _make(self, spec: ZooSpec, data: Splits, shape: dict[str, Any]) -> None:
         self.shape = {**shape, **{name: value for name, value in self._given.items() if name in shape}}

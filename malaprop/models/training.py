@@ -66,7 +66,8 @@ class Hooks:
 
     `batch` may change or add rows of a batch. `embedded` gets the vectors that the network would read and gives those
     that it reads instead; the network must offer `from_vectors` (see `blocks.offers.Shows`). `loss` stands in for cross
-    entropy; the network it is given has `embedded` in it. `epoch` hears how it goes.
+    entropy; the network it is given has `embedded` in it. A part of the loss that it has walked back itself it gives
+    detached: gradients add up. `epoch` hears how it goes.
     """
 
     batch: Callable[[Batch], Batch] | None = None
@@ -169,9 +170,9 @@ class _Work:
             group["lr"] = group["own"] * slope
         if self.hooks.batch:
             batch = self.hooks.batch(batch)
+        self.optimiser.zero_grad(set_to_none=True)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             value = self.hooks.loss(self._network(batch), batch)
-        self.optimiser.zero_grad(set_to_none=True)
         value.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_([p for g in self.optimiser.param_groups for p in g["params"]], self.settings.clip)
         self.optimiser.step()

@@ -78,8 +78,9 @@ class Vocab:
         return [get(token, UNK) for token in tokens(string)]
 
     def cut(self, strings: Sequence[str]) -> list[list[int]]:
-        """Token numbers of words, gaps or whole texts alike."""
-        return [self.numbers(string) for string in strings]
+        """Token numbers of words, gaps or whole texts alike; letters alone, as most words are, are one token."""
+        get, numbers = self.index.get, self.numbers
+        return [[get(s.lower(), UNK)] if s.isalpha() else [] if s == " " else numbers(s) for s in strings]
 
     def encode(self, texts: Sequence[Fields]) -> list[list[int]]:
         """Token numbers of finished texts, their fields joined by the separator."""

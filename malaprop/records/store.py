@@ -6,12 +6,14 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from malaprop.core.errors import RecordError
+from malaprop.records.ids import Ids
 from malaprop.records.outcome import Outcome, to_json
 from malaprop.records.run import FILE as RUN_FILE
 from malaprop.records.run import Run
@@ -21,6 +23,7 @@ if sys.platform != "win32":  # which has no such locks; there two writers are th
     import fcntl
 
 FILE = "outcomes.jsonl"
+LARGE = 64 << 20  # bytes of outcomes, some 50,000, from which on they are not held
 
 
 def _scan(file: IO[bytes], path: Path) -> Iterator[tuple[Outcome, int]]:
@@ -55,17 +58,47 @@ def _open(path: Path) -> IO[bytes]:
 def iter_outcomes(folder: Path) -> Iterator[Outcome]:
     """The outcomes of a run folder in the order written, the first of each id."""
     path = folder / FILE
-    seen: set[str] = set()
+    seen = Ids()
     with _open(path) as file:
         for outcome, _ in _scan(file, path):
-            if outcome.id not in seen:
-                seen.add(outcome.id)
+            if seen.add(outcome.id):
                 yield outcome
 
 
 def read_outcomes(folder: Path) -> list[Outcome]:
     """All outcomes of a run folder."""
     return list(iter_outcomes(folder))
+
+
+class Stored(Sequence[Outcome]):
+    """The outcomes of a run folder, read again each time they are gone through; none is held."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._count = -1
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter_outcomes(self.folder)
+
+    def __len__(self) -> int:
+        if self._count < 0:
+            self._count = sum(1 for _ in self)
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        """One outcome or a slice of them; reads up to there, or all where it counts from the end."""
+        if isinstance(place, slice):
+            return list(self)[place]
+        for outcome in islice(self, place if place >= 0 else len(self) + place, None):
+            return outcome
+        raise IndexError(f"outcome {place} of {len(self)}")
+
+
+def outcomes_of(folder: Path) -> Sequence[Outcome]:
+    """All outcomes of a run folder: in memory, or read as they are wanted where there are very many."""
+    path = folder / FILE
+    large = path.is_file() and path.stat().st_size > LARGE
+    return Stored(folder) if large else read_outcomes(folder)
 
 
 def merge(folders: Iterable[Path]) -> list[Outcome]:
@@ -94,6 +127,17 @@ def find_runs(folders: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
+def check_writable(folder: Path) -> None:
+    """Raises where a run could not write, before any work is done; makes nothing."""
+    place = Path(folder).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise RecordError(f"cannot write to {folder}: {place} is no folder; choose another --out")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise RecordError(f"cannot write to {folder}: {place} is read-only for this user; choose another --out")
+
+
 class Writer:
     """Appends outcomes to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
 
@@ -105,7 +149,7 @@ class Writer:
         self.run = run
         self.resume = resume
         self.fsync = fsync
-        self.done: set[str] = set()
+        self.done = Ids()
         self._fd = -1
         self._end = 0
 
@@ -156,7 +200,7 @@ class Writer:
             for outcome, end in _scan(file, self.path):
                 self.done.add(outcome.id)
                 self._end = end
-        if self.done:
+        if len(self.done):
             self._check_resume()
         else:
             self.run.write(self.folder)

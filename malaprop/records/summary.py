@@ -9,17 +9,22 @@ from math import sqrt
 from statistics import fmean, median
 from typing import Any
 
-from malaprop.records.outcome import STATUSES, Outcome
+from malaprop.records.outcome import Outcome
 
 Z95 = 1.959964  # the normal's 97.5% point
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of a count, with Wilson's 95% interval."""
+    """A share of a count, with Wilson's 95% interval.
+
+    `units` is for counts whose members are not independent, such as several people's answers about one text: the
+    interval then rests on so many units, not on the total.
+    """
 
     hits: int
     total: int
+    units: int | None = None
 
     @property
     def value(self) -> float:
@@ -30,7 +35,7 @@ class Rate:
     def interval(self) -> tuple[float, float]:
         if not self.total:
             return 0.0, 1.0
-        n, p, z2 = self.total, self.value, Z95 * Z95
+        n, p, z2 = self.units or self.total, self.value, Z95 * Z95
         middle = (p + z2 / (2 * n)) / (1 + z2 / n)
         half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
         return max(0.0, middle - half), min(1.0, middle + half)
@@ -88,26 +93,10 @@ class Summary:
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> Summary:
-        found = list(outcomes)
-        counts = Counter(o.status for o in found)
-        broken, held, wrong = counts["success"], counts["failed"], counts["skipped"]
-        attacked = [o for o in found if o.status in ("success", "failed")]
-        won = [o for o in found if o.status == "success"]
-        names = dict.fromkeys(name for o in won for name in o.measures)
-        return cls(
-            counts={status: counts[status] for status in STATUSES},
-            clean=Rate(broken + held, broken + held + wrong),
-            under_attack=Rate(held, broken + held + wrong),
-            success=Rate(broken, broken + held),
-            asked=Spread.of(o.queries.asked for o in attacked),
-            unique=Spread.of(o.queries.unique for o in attacked),
-            forwarded=Spread.of(o.queries.forwarded for o in attacked),
-            to_break=Spread.of(o.queries.asked for o in won),
-            changed_share=Spread.of(o.changed_share for o in won),
-            seconds=round(sum(o.seconds for o in found), 6),
-            measures={name: Spread.of(o.measures[name] for o in won if name in o.measures) for name in names},
-            reasons=dict(Counter(o.reason or "no reason given" for o in found if o.status == "error").most_common()),
-        )
+        """Of outcomes in memory or as they are read; none is kept."""
+        from malaprop.records.totals import Totals
+
+        return Totals(outcomes).summary()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a rate or mean of nothing is null."""

@@ -118,18 +118,18 @@ def colored(heat: Heat) -> Text:
     line = Line()
     for number, field in enumerate(heat["fields"]):
         line.append("\n" if number else "")
-        line.append(_printable(field["before"]))
+        line.append(printable(field["before"]))
         for word in field["words"]:
             share = abs(word["importance"]) / most
             hue = _FOR if word["importance"] > 0 else _AGAINST
             red, green, blue = (round(p + (h - p) * share * 0.85) for p, h in zip(_PAPER, hue, strict=True))
             style = Style(color="black", bgcolor=f"rgb({red},{green},{blue})") if share > _FAINT else Style()
-            line.append(_printable(word["word"]), style)
-            line.append(_printable(word["after"]))
+            line.append(printable(word["word"]), style)
+            line.append(printable(word["after"]))
     return line
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Text that cannot steer the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
@@ -137,7 +137,7 @@ def _printable(text: str) -> str:
 def strongest_rows(heat: Heat, count: int = 8) -> list[tuple[str, str, str]]:
     """The words that matter most: word, value, and the substitute that hurts most."""
     order = sorted(words_of(heat), key=lambda w: -abs(w["importance"]))
-    return [(_printable(w["word"]), f"{w['importance']:+.3f}", _printable(_strongest(w))) for w in order[:count]]
+    return [(printable(w["word"]), f"{w['importance']:+.3f}", printable(_strongest(w))) for w in order[:count]]
 
 
 def print_heat(heat: Heat, console: Console | None = None) -> None:
@@ -148,7 +148,7 @@ def print_heat(heat: Heat, console: Console | None = None) -> None:
 
     out = console or Made()
     chance = heat["scores"][heat["label"]]
-    out.print(Line(f"{_printable(heat['victim'])}: label {heat['label']} ({chance:.3f})"), soft_wrap=True)
+    out.print(Line(f"{printable(heat['victim'])}: label {heat['label']} ({chance:.3f})"), soft_wrap=True)
     out.print(colored(heat), soft_wrap=True)
     table = Table("word", "importance", "strongest substitute", box=None, padding=(0, 3, 0, 0))
     for row in strongest_rows(heat):

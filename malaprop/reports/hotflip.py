@@ -39,7 +39,8 @@ def _figure(study: Study) -> Markup:
     axis = Axis(label="Confidence asked for, 0: a wrong label alone", low=0, high=most or 1.0, show=percent)
     title = "Success against the confidence of the wrong answer"
     key = legend([(name, color) for name, color, _ in lines])
-    return tag("figure", tag("figcaption", title), rate_chart(title, "Success", lines, axis), key, class_="panel")
+    chart = rate_chart(title, "Success", lines, axis)
+    return tag("div", tag("figure", tag("figcaption", title), chart, key, class_="panel"), class_="panels")
 
 
 def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:

@@ -12,15 +12,21 @@ from pathlib import Path
 
 from malaprop.core.errors import RecordError
 from malaprop.records import Outcome, Run, find_runs
+from malaprop.records.diagnosis import Diagnosis
+from malaprop.records.ensembles import Ensembles
 from malaprop.records.hotflip import Study
 from malaprop.records.humans import HumanScores, find_scores
 from malaprop.records.store import outcomes_of
+from malaprop.records.transfer import Transfer
 from malaprop.reports import sections
+from malaprop.reports.ensembles import teams
 from malaprop.reports.entries import entries
 from malaprop.reports.hotflip import studies
 from malaprop.reports.humans import people
-from malaprop.reports.markup import escape
+from malaprop.reports.markup import Markup, escape, join
 from malaprop.reports.payload import LIMIT, Payload, payload
+from malaprop.reports.rules import diagnoses
+from malaprop.reports.transfer import transfers
 
 TITLE = "Robustness report"
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -57,6 +63,8 @@ def render(
     limit: int = LIMIT,
     humans: Sequence[HumanScores] = (),
     hotflip: Sequence[Study] = (),
+    carried: Sequence[Transfer | Ensembles] = (),
+    taught: Sequence[Diagnosis] = (),
 ) -> str:
     """The whole page. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says so."""
     if not runs:
@@ -75,13 +83,22 @@ def render(
             "matrix": sections.matrix(found),
             "victims": sections.victims(found),
             "humans": people(humans),
-            "studies": studies(hotflip),
+            "studies": join(studies(hotflip), diagnoses(taught)),
+            "carried": _carried(carried),
             "shown": escape(_shown(data)),
             "errors": sections.errors(found),
             "settings": sections.settings(found),
             "data": data.json,
             "script": script,
         },
+    )
+
+
+def _carried(found: Sequence[Transfer | Ensembles]) -> Markup:
+    """Transfer studies, then ensembles."""
+    return join(
+        transfers([record for record in found if isinstance(record, Transfer)]),
+        teams([record for record in found if isinstance(record, Ensembles)]),
     )
 
 
@@ -92,9 +109,12 @@ def write_report(folders: Iterable[Path], out_path: Path, title: str = TITLE) ->
     if not found:
         raise RecordError(f"no run below {', '.join(map(str, asked)) or 'no folder'}; give a folder that a run wrote")
     humans = [HumanScores.read(path) for path in find_scores(asked)]
-    hotflip = [study for folder in asked if (study := Study.read(folder))]
+    hotflip = [flips for folder in asked if (flips := Study.read(folder))]
     runs = [(Run.read(folder), outcomes_of(folder)) for folder in found]
-    page = render(runs, title, humans=humans, hotflip=hotflip)
+    carried: list[Transfer | Ensembles] = [study for folder in asked if (study := Transfer.read(folder))]
+    carried += [team for folder in asked if (team := Ensembles.read(folder))]
+    taught = [one for folder in asked if (one := Diagnosis.read(folder))]
+    page = render(runs, title, humans=humans, hotflip=hotflip, carried=carried, taught=taught)
     half = out_path.with_name(f".{out_path.name}.{os.getpid()}")
     try:
         out_path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.goals import GOALS
+from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Goal, Targeted
 from malaprop.attacks.recipes import RECIPES
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
 from malaprop.data.base import Source, of
-from malaprop.runs.local import run
+from malaprop.runs.folder import ENGINES, Engine
+from malaprop.runs.local import Local
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -20,10 +24,15 @@ if TYPE_CHECKING:
 
 
 def goal(name: str | None) -> Goal | None:
-    """A goal as it is typed: untargeted, label-only, or targeted:LABEL; None stays None."""
+    """A goal as it is typed: untargeted, label-only, targeted:LABEL or confident:FLOOR; None stays None."""
     if name is None:
         return None
     kind, _, rest = name.partition(":")
+    if kind == "confident" and rest:
+        try:
+            return Confident(floor=float(rest))
+        except ValueError:
+            raise SettingError(f"a confident goal is written confident:FLOOR, as confident:0.9, got {name!r}") from None
     if kind != "targeted":
         made: Goal = GOALS[kind]()
         return made
@@ -53,18 +62,40 @@ def attack(
     seed: int = 0,
     width: int = 256,
     budget: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
     **settings: Any,
 ) -> list[Outcome]:
     """Attacks every example and gives the outcomes in the order of the examples.
 
     `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
-    pairs, or Examples. Further keywords are settings of the recipe.
+    pairs, or Examples. Further keywords are settings of the recipe. `engine="ray"` does the same work on the cluster at
+    `address`, or on one started on this machine for the time being.
     """
-    from malaprop.runs.victims import victim as wrap
-
     made = recipe_or_attack if isinstance(recipe_or_attack, Attack) else recipe(recipe_or_attack, **settings)
     data = of(examples)
     if len({example.id for example in data}) < len(data):
         raise DataError("two examples share an id; outcomes could not be told apart")
-    found = {o.id: o for o in run(made.but(budget=budget), wrap(victim), data, seed=seed, width=width)}
+    made = made.but(budget=budget).for_labels(data.labels)
+    with _engine(engine, victim, address, workers) as place:
+        found = {o.id: o for o in place.run(made, data, seed=seed, width=width, many=len(data))}
     return [found[example.id] for example in data]
+
+
+@contextmanager
+def _engine(name: str, victim: Any, address: str | None, workers: int | None) -> Iterator[Engine]:
+    """Where the attacks run, with the victim at hand there."""
+    if name not in ENGINES:
+        raise unknown("engine", name, ENGINES)
+    if name == "local":
+        from malaprop.runs.victims import victim as wrap
+
+        if address is not None or workers is not None:
+            raise SettingError("address and workers are for engine='ray'")
+        yield Local(victim=wrap(victim))
+        return
+    from malaprop.runs.cluster import Crew, join
+
+    with join(address, workers=workers) as cluster, Crew(cluster, victim, workers=workers) as crew:
+        yield crew

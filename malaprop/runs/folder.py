@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from malaprop.attacks.attack import Attack
+from malaprop.core.capability import Capability
+from malaprop.core.example import Example
 from malaprop.core.settings import plain
 from malaprop.core.victim import Victim
-from malaprop.data.base import Dataset
+from malaprop.data.base import Examples
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
-from malaprop.records.store import Writer, read_outcomes
-from malaprop.runs.local import run
+from malaprop.records.store import Writer, iter_outcomes, read_outcomes
+from malaprop.runs.local import Local
+
+ENGINES = ("local", "ray")
+Seen = Callable[[Outcome], None]
 
 
-def describe(attack: Attack, victim: Victim, data: Dataset, *, seed: int, width: int) -> Run:
+class Named(Protocol):
+    """What is known of a victim wherever it runs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def offers(self) -> frozenset[Capability]: ...
+
+
+class Engine(Protocol):
+    """Where attacks run: `runs.local.Local` in this process, `runs.cluster.Crew` on many machines."""
+
+    @property
+    def victim(self) -> Named: ...
+
+    def run(
+        self, attack: Attack, examples: Iterable[Example], *, seed: int = 0, width: int = 256, many: int = 0
+    ) -> Iterator[Outcome]:
+        """Outcomes as they come; the same ones from every engine."""
+
+
+def describe(attack: Attack, victim: Named, data: Examples, *, seed: int, width: int) -> Run:
     """What will be run, as it is written beside the outcomes."""
     return Run(
         recipe=attack.name,
@@ -31,27 +62,50 @@ def describe(attack: Attack, victim: Victim, data: Dataset, *, seed: int, width:
     )
 
 
-def run_to_folder(
+def write_run(
     attack: Attack,
-    victim: Victim,
-    data: Dataset,
+    engine: Engine,
+    data: Examples,
     folder: Path,
     *,
     seed: int = 0,
     width: int = 256,
-    lanes: int = 1,
     resume: bool = False,
-    seen: Callable[[Outcome], None] | None = None,
-) -> list[Outcome]:
-    """All outcomes of the run. `seen` gets each one as it is on disk, those of an earlier attempt first."""
-    about = describe(attack, victim, data, seed=seed, width=width)
+    seen: Seen | None = None,
+) -> None:
+    """Runs what is left of the work and keeps no outcome in memory.
+
+    `seen` gets each outcome as it is on disk, those of an earlier attempt first.
+    """
+    attack = attack.for_labels(data.labels)
+    about = describe(attack, engine.victim, data, seed=seed, width=width)
     with Writer(folder, about, resume=resume) as writer:
-        if seen is not None and writer.done:
-            for outcome in read_outcomes(folder):
+        if seen is not None and len(writer.done):
+            for outcome in iter_outcomes(folder):
                 seen(outcome)
-        left = [example for example in data if example.id not in writer.done]
-        for outcome in run(attack, victim, left, seed=seed, width=width, lanes=lanes):
+        before = writer.done.copy()  # as it is now: an id that comes twice is to be noticed, not left out
+        left = (example for example in data if example.id not in before)
+        many = len(data) - len(before)
+        for outcome in engine.run(attack, left, seed=seed, width=width, many=many):
             writer.add(outcome)
             if seen is not None:
                 seen(outcome)
+
+
+def run_to_folder(
+    attack: Attack,
+    victim: Victim,
+    data: Examples,
+    folder: Path,
+    *,
+    seed: int = 0,
+    width: int = 256,
+    lanes: int | None = None,
+    resume: bool = False,
+    seen: Seen | None = None,
+    engine: Engine | None = None,
+) -> list[Outcome]:
+    """All outcomes of the run, read back; `engine` takes the place of this process and of the victim in it."""
+    place = engine or Local(victim=victim, lanes=lanes)
+    write_run(attack, place, data, folder, seed=seed, width=width, resume=resume, seen=seen)
     return read_outcomes(folder)

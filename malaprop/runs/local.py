@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 
@@ -22,6 +23,21 @@ from malaprop.runs.services import services as make_services
 SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """The engine of one process."""
+
+    victim: Victim
+    lanes: int | None = None
+
+    def run(
+        self, attack: Attack, examples: Iterable[Example], *, seed: int = 0, width: int = 256, many: int = 0
+    ) -> Iterator[Outcome]:
+        """As `run` below; `many`, how many examples there are about, changes nothing here."""
+        del many
+        return run(attack, self.victim, examples, seed=seed, width=width, lanes=self.lanes)
+
+
 def run(
     attack: Attack,
     victim: Victim,
@@ -29,17 +45,20 @@ def run(
     *,
     seed: int = 0,
     width: int = 256,
-    lanes: int = 1,
+    lanes: int | None = None,
     services: Mapping[str, Service] | None = None,
 ) -> Iterator[Outcome]:
-    """Outcomes in the order in which the attacks end; the same ones at any width."""
+    """Outcomes in the order in which the attacks end; the same ones at any width.
+
+    `lanes` None: what suits the victim, two where a GPU is kept busy while the other half of the attacks is advanced.
+    """
     if width < 1:
         raise SettingError(f"width must be at least 1, got {width}")
     check(attack.name, attack.needs, victim.name, victim.offers)
     known = make_services(victim) if services is None else services
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
-        yield from _shard(attack, victim, shard, seed, width, lanes, known)
+        yield from _shard(attack, victim, shard, seed, width, lanes or int(getattr(victim, "lanes", 1)), known)
 
 
 def _shard(
@@ -54,18 +73,20 @@ def _shard(
     table = Words()
     began: dict[int, float] = {}
     scoring = services["victim"]
+    rounding = float(getattr(victim, "rounding", 0.0))  # of a victim whose fast road reckons in fewer bits
 
     def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
         for owner, example in enumerate(shard):
             began[owner] = perf_counter()
-            yield owner, _guarded(attack.steps(example, table, owner, seed=seed, unknown=victim.unknown))
+            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=rounding)
+            yield owner, guarded(steps)
 
     for owner, ending in drive(jobs(), services, width=width, lanes=lanes):
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
         yield outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
 
 
-def _guarded(steps: Steps[Ending]) -> Steps[Ending]:
+def guarded(steps: Steps[Ending]) -> Steps[Ending]:
     """One bad example ends in an error; what is wrong for all of them ends the run."""
     try:
         return (yield from steps)
@@ -89,7 +110,7 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
         original=_side(dict(example.fields), ending.first),
         adversarial=None if final is None else _side(final.fields, ending.last),
         edits=edits_between(origin, final) if origin is not None and final is not None else (),
-        queries=Queries(ending.asked, len(tally.seen), tally.forwarded + verified),
+        queries=Queries(ending.asked, len(tally.seen), tally.forwarded + verified + ending.checks),
         changed_share=changed,
         seconds=seconds,
         seed=seed,

@@ -11,6 +11,8 @@ from malaprop.data.base import load as read
 
 def device_of(asked: str) -> str:
     """`auto` is the GPU where there is one."""
+    if asked == "cpu":
+        return asked  # which every machine has: no reason to load torch
     import torch
 
     if asked == "auto":
@@ -22,13 +24,16 @@ def device_of(asked: str) -> str:
     return asked
 
 
-def victim(thing: Any, tokenizer: Any = None, *, device: str = "auto", **options: Any) -> Victim:
+def victim(
+    thing: Any, tokenizer: Any = None, *, device: str = "auto", precision: str = "auto", **options: Any
+) -> Victim:
     """A victim of a function, scikit-learn pipeline, transformers model, torch module, folder or name.
 
     `thing` is a function from a list of texts to scores (n, labels), an object, or a string as `--victim` takes it; a
     torch module or a transformers model comes with its tokenizer. A victim is given back as it is. A zoo name that was
-    not trained yet is trained on the packaged reviews, once.
+    not trained yet is trained on the packaged reviews, once. `precision` (auto, fp32, bf16) is for transformers; what
+    bf16 finds is confirmed in fp32 before it counts.
     """
     from malaprop.models.victims.load import wrap
 
-    return wrap(thing, tokenizer, device=device_of(device), read=read, **options)
+    return wrap(thing, tokenizer, device=device_of(device), precision=precision, read=read, **options)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.assets.inflection import add, inflect
-from malaprop.assets.wordnet import PARTS, convert, open_wordnet
+from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
 from malaprop.core.errors import AssetError, SettingError
 
 
@@ -176,3 +176,17 @@ def test_marks_are_the_parts_that_the_bases_give(real_asset):
         slow = {pos for pos in "nvar" if wordnet.bases(word, pos)}
         assert wordnet.parts(word) == slow
         assert wordnet.marks(word) == sum(1 << "nvar".index(pos) for pos in slow)
+
+
+def test_usual_parts_are_a_third_of_the_uses_or_more(wordnet):
+    """film: 9 uses as a noun, 1 as a verb; good has no count as an adjective or adverb, so both are usual."""
+    n, v, a, r = (1 << bit for bit in range(4))
+    words = ("film", "Films", "filming", "good", "oxen", "went", "nice", "unheard-of")
+    assert [wordnet.usual(word) for word in words] == [n, n, v, a | r, n, v, a, NEITHER]
+    assert wordnet.marks("film") == n | v
+
+
+@given(st.text("filmsgodnetrwxy ", max_size=8))
+def test_marks_are_what_the_bases_say(wordnet, word):
+    expected = sum(1 << bit for bit, pos in enumerate(PARTS) if wordnet.bases(word, pos))
+    assert wordnet.marks(word) == expected

@@ -13,6 +13,7 @@ from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, edits
 from malaprop.attacks.candidates.likely import Likely
 from malaprop.attacks.candidates.lookup import Listed, Misspellings, NearWords, Vocabulary, WordNetSynonyms, recase
 from malaprop.attacks.constraints.edits import levenshtein
+from malaprop.attacks.constraints.words import SamePart
 from malaprop.attacks.trial import Trial
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
@@ -199,3 +200,19 @@ def test_the_real_vocabulary(real_asset):
     (made,) = offered(Vocabulary(size=500), "film")
     assert len(made) in (499, 500)
     assert "good" in made
+
+
+def test_near_words_in_the_case_of_the_word(tiny_assets):
+    assert offered(NearWords(), "Good GOOD good") == [["Fine", "Nice"], ["FINE", "NICE"], ["fine", "nice"]]
+
+
+def test_near_words_leave_out_what_the_part_of_speech_forbids(tiny_assets):
+    """The stand-in's tagger calls fine an adjective; okay is a noun or a verb, poor an adjective."""
+    table = Words()
+    origin = Text.of("fine Fine film", table)
+    attack = listed(candidates=NearWords(), constraints=(SamePart(),))
+    trial = Trial(attack, Example("id", {"text": "fine Fine film"}, 1), origin, 0, "?")
+    ((_, space),) = drive([(0, trial.space())], toy.toy_services(toy.victim()), width=1)
+    found = [[table.strings[w] for w in words.tolist()] for words in space.words]
+    assert found == [["poor"], ["Poor"], ["movie", "picture"]]
+    assert "okay" not in table.strings, "what is refused gets no number"

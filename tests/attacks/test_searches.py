@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -278,8 +279,8 @@ def test_genetic_members_keep_their_own_weights_when_children_are_refused(monkey
     def watched(self):
         yield from breed(self)
         origin = self.trial.origin.words
-        for member, weights in zip(self.members, self.weights, strict=True):
-            changed = (member.text.words != origin)[self.space.slots]
+        for words, weights in zip(self.rows, self.weights, strict=True):
+            changed = (words != origin)[self.space.slots]
             seen.append(changed.sum())
             assert (weights[changed] == 0).all()
 
@@ -301,3 +302,28 @@ def test_searches_see_only_allowed_words(toy_examples):
         for outcome in attack_all(listed(candidates=Listed(table=toy.SYNONYMS), search=search), toy_examples):
             for edit in outcome.edits:
                 assert edit.after.lower() in toy.SYNONYMS[edit.before.lower()]
+
+
+@pytest.mark.parametrize("peer", [False, True])
+@pytest.mark.parametrize("ahead", [1, 3, 20])
+def test_guesses_change_rounds_and_what_is_forwarded_alone(peer, ahead):
+    rows = toy.some_examples(20)
+    search = Greedy(rank=Saliency(peer=peer), always=not peer)
+    plain, guessing = (attack_all(listed(search=s), rows) for s in (search, replace(search, ahead=ahead)))
+    for one, two in zip(plain, guessing, strict=True):
+        assert (one.status, one.adversarial, one.queries.asked) == (two.status, two.adversarial, two.queries.asked)
+        assert one.queries.unique == two.queries.unique
+        assert one.queries.forwarded <= two.queries.forwarded
+
+
+def test_right_guesses_save_calls_of_the_victim():
+    """Every step but the last lowers the score by as much as it did alone, so all guesses are right."""
+    calls = {}
+    for ahead in (0, 8):
+        watched = toy.Calls()
+        attack = listed(search=Greedy(rank=Saliency(), always=True, ahead=ahead))
+        only(attack, "good great good great good", victim(watched))
+        calls[ahead] = watched.batches
+    assert calls[8] < calls[0]
+    with pytest.raises(SettingError, match="at least 0"):
+        Greedy(ahead=-1)

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from malaprop.bench.cell import Agreement, Cell
+from malaprop.bench.cell import Agreement, Cell, Duel
 from malaprop.bench.floor import Floor
 from malaprop.bench.measured import Ended, Measured
 from malaprop.bench.table import RESULTS, TIMES, markdown, svg
@@ -13,74 +13,100 @@ ROWS = (("a good film", 1), ("a bad film", 0))
 
 def side(wall, *outcomes, **more):
     made = tuple(Ended(status=s, text=t, queries=q) for s, t, q in outcomes)
-    return Measured(tool="t", threads=1, wall_s=wall, model_s=wall / 2, forwarded=8, outcomes=made, **more)
+    return Measured(tool="t 1", threads=1, wall_s=wall, model_s=wall / 2, forwarded=8, outcomes=made, **more)
 
 
 OURS = side(0.5, ("success", "a fine film", 4), ("failed", "a sad film", 6), unique=9, lookup_s=0.1)
 PEER = side(6.0, ("success", "a fine film", 5), ("success", "a sad film", 6), texts=("x", "y", "z"))
+OTHER = side(3.0, ("success", "a fine film", 5))
 LEAST = Floor(seconds=2.0, batch=32, texts=3, measured=3, tokens=True)
-CELL = Cell(recipe="pwws", victim="CNN-W-GloVe-1", rows=ROWS, ours=OURS, peer=PEER, floor=LEAST, ratios=(12.0,))
-BARE = Cell(recipe="genetic", victim="own|model", rows=ROWS, ours=OURS, reason="the peer <broke>")
+DUELS = (("TextAttack", Duel.of([(OURS, PEER)])), ("OpenAttack", Duel.of([(OURS, OTHER)])))
+CELL = Cell(
+    recipe="pwws", victim="CNN-W-GloVe-1", rows=ROWS, ours=OURS, duels=DUELS, floor=LEAST, floor_of="TextAttack"
+)
+BARE = Cell(recipe="genetic", victim="own|model", rows=ROWS, ours=OURS, reasons=("the peer <broke>",))
 
 
-def test_ratios_are_the_peer_over_ours():
+def summary(*cells):
+    return {"machine": "m", "terms": {"threads": 1}, "cells": [json.loads(json.dumps(c.to_dict())) for c in cells]}
+
+
+def test_ratios_are_the_peers_over_ours():
     assert CELL.faster == 12
     assert CELL.of_floor == 0.25
-    assert CELL.goal == 7
-    assert CELL.agreement == Agreement(2, 1, 2, 1)
-    assert (BARE.faster, BARE.of_floor, BARE.goal, BARE.agreement) == (None, None, None, None)
+    assert CELL.goal == 40
+    assert Agreement.of(OURS, PEER) == Agreement(2, 1, 2, 1)
+    assert (BARE.faster, BARE.of_floor, BARE.goal) == (None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("recipe", "victim", "goal"),
+    ("recipe", "victim", "precision", "goal"),
     [
-        ("pwws", "BiLSTM-W-GloVe-2", 6),
-        ("textfooler", "CNN-W-Random-1", 10),
-        ("pwws (stock wrapper)", "BERT", 15),
-        ("genetic", "BERT", None),
+        ("pwws", "BiLSTM-W-GloVe-2", "fp32", 12),
+        ("textfooler", "CNN-W-Random-1", "fp32", 40),
+        ("pwws", "BERT", "fp32", 1.5),
+        ("pwws", "BERT", "bf16", 3.5),
+        ("pwws (stock wrapper)", "BERT", "fp32", 15),
+        ("genetic", "BERT", "fp32", None),
     ],
 )
-def test_goals_go_by_recipe_and_encoder(recipe, victim, goal):
-    assert Cell(recipe=recipe, victim=victim, rows=()).goal == goal
+def test_goals_go_by_recipe_encoder_and_precision(recipe, victim, precision, goal):
+    assert Cell(recipe=recipe, victim=victim, rows=(), precision=precision).goal == goal
 
 
-def test_json_holds_both_sides():
-    held = json.loads(json.dumps(CELL.to_dict()))
+def test_json_holds_every_side():
+    held = summary(CELL)["cells"][0]
     assert held["ours"]["unique"] == 9
-    assert held["peer"]["unique"] == 3
-    assert held["peer"]["ms_per_example"] == 3000
     assert held["ours"]["changed_share"] == 0.333
-    assert held["equal"] == {"rows": 2, "statuses": 1, "texts": 2, "queries": 1}
-    assert BARE.to_dict()["peer"] is None
+    peer = held["peers"]["TextAttack"]
+    assert (peer["unique"], peer["ms_per_example"], peer["faster"]) == (3, 3000, 12)
+    assert peer["equal"] == {"rows": 2, "statuses": 1, "texts": 2, "queries": 1}
+    assert (held["peers"]["OpenAttack"]["rows"], held["peers"]["OpenAttack"]["faster"]) == (1, 6)
+    assert held["floor"]["of"] == "TextAttack"
+    assert summary(BARE)["cells"][0]["peers"] == {}
 
 
-def line_of(page, head, name):
+def lines_of(page, head, name):
     found = [[p.strip() for p in line.strip("|").split(" | ")] for line in page.splitlines() if name in line]
-    (row,) = [row for row in found if len(row) == len(head)]
-    return dict(zip(head, row, strict=True))
+    return [dict(zip(head, row, strict=True)) for row in found if len(row) == len(head)]
 
 
-def test_tables_have_one_full_line_a_cell():
-    page = markdown([CELL, BARE], {"threads": 1})
-    times, results = line_of(page, TIMES, "CNN-W"), line_of(page, RESULTS, "CNN-W")
-    assert (times["times faster"], times["ours s"], times["of it look-up s"]) == ("12", "0.5", "0.1")
-    assert (times["goal"], times["floor s"], times["share of floor"]) == ("7", "2", "0.25")
-    assert results["success TextAttack"].startswith("100.0% (2/2")
-    assert (results["asked"], results["unique"], results["forwarded"]) == ("10 / 11", "9 / 3", "8 / 8")
-    assert results["equal status / text / queries"] == "1 / 2 / 1 of 2"
-    bare = line_of(page, TIMES, "own\\|model")
-    assert (bare["TextAttack s"], bare["times faster"], bare["goal"]) == ("-", "-", "-")
+def test_tables_have_a_full_line_a_cell_and_one_a_side():
+    page = markdown(summary(CELL, BARE))
+    (times,), results = lines_of(page, TIMES, "CNN-W"), lines_of(page, RESULTS, "CNN-W")
+    assert (times["times TextAttack"], times["ours s"], times["of it look-up s"]) == ("12", "0.5", "0.1")
+    assert (times["OpenAttack s"], times["times OpenAttack"]) == ("3", "6 on 1")
+    assert (times["goal"], times["floor s"], times["share of floor"]) == ("40", "2", "0.25")
+    assert [row["tool"] for row in results] == ["ours", "TextAttack", "OpenAttack"]
+    assert results[1]["broken of correct"].startswith("100.0% (2/2")
+    assert [(row["asked"], row["unique"], row["forwarded"]) for row in results[:2]] == [
+        ("10", "9", "8"),
+        ("11", "3", "8"),
+    ]
+    assert results[1][RESULTS[-1]] == "1 / 2 / 1 of 2"
+    (bare,) = lines_of(page, TIMES, "own\\|model")
+    assert (bare["TextAttack s"], bare["times TextAttack"], bare["goal"]) == ("-", "-", "-")
     assert "the peer <broke>" in page
+    assert "t 1" in page.splitlines()[2]  # versions stand at the top
 
 
 def test_repeats_show_their_spread():
-    cell = Cell(recipe="pwws", victim="BERT", rows=ROWS, ours=OURS, peer=PEER, ratios=(10.0, 12.0, 14.0))
-    assert "| 12 (10-14) |" in markdown([cell], {})
+    runs = [(OURS, side(wall, ("failed", "", 1))) for wall in (5.0, 6.0, 7.0)]
+    cell = Cell(recipe="pwws", victim="BERT", rows=ROWS[:1], ours=OURS, duels=(("TextAttack", Duel.of(runs)),))
+    assert "| 12 (10-14) |" in markdown(summary(cell))
+
+
+def test_what_a_tool_lays_out_anew_is_not_counted_as_changed():
+    ended = Ended(status="success", text="it ' s a fine film", queries=1, start="it ' s a good film")
+    held = Measured(tool="t", threads=1, wall_s=1, model_s=0, forwarded=1, outcomes=(ended,))
+    assert held.changed([("it's a good film", 1)]) == pytest.approx(1 / 5)
 
 
 def test_picture_is_well_formed_and_has_a_bar_for_each_ratio():
-    root = ElementTree.fromstring(svg([CELL, BARE]))
-    bars = [e for e in root.iter() if e.get("class") == "bar"]
-    assert len(bars) == 1
-    assert float(bars[0].get("width")) > 100
-    assert len(list(ElementTree.fromstring(svg([])).iter())) > 3
+    root = ElementTree.fromstring(svg(summary(CELL, BARE)))
+    bars = [float(e.get("width")) for e in root.iter() if e.get("class") == "bar"]
+    assert len(bars) == 2
+    assert bars[0] > bars[1] > 100
+    (told,) = [e.text for e in root.iter() if e.tag.endswith("desc")]
+    assert "12 times TextAttack" in told
+    assert len(list(ElementTree.fromstring(svg(summary())).iter())) > 3

@@ -1,16 +1,19 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from malaprop.bench import compare
+from malaprop.bench import compare, own
+from malaprop.bench.bout import Terms
 from malaprop.bench.child import BenchError
+from malaprop.bench.compare import PLAN, plan
 from malaprop.bench.measured import Ended, Measured
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.data import Dataset
 
-TEXTS = ["a good film", "a bad film", "good", "bad", "no opinion"]
+TEXTS = ["a good film", "a bad film", "good", "bad", "no opinion", "so good"]
 
 
 class Victim:
@@ -29,112 +32,174 @@ def measured(rows, wall, **more):
 
 
 @pytest.fixture
-def table(monkeypatch):
-    """Both sides replaced by values; keeps the calls."""
-    calls = []
-    walls = iter([8.0, 2.0, 4.0])
+def calls(monkeypatch, tmp_path):
+    """All sides replaced by values; keeps the calls. TextAttack finishes two rows, OpenAttack one."""
+    monkeypatch.chdir(tmp_path)  # where no peer is
+    made = []
+    walls = iter([8.0, 2.0, 4.0] * 3)
 
     class Peer:
-        def __init__(self, *, python, folder):
-            self.python = python
-
-        def prepare(self, recipes):
-            return self
+        def __init__(self, *, tool, python, folder):
+            self.tool = tool
 
         def run(self, spec, rows, recipe, *, threads, seconds, seed, stock):
-            calls.append(("peer", recipe, len(rows), threads, stock))
+            made.append((self.tool.name, recipe, len(rows), threads, stock))
             if recipe == "genetic":
-                raise BenchError("the peer broke")
+                raise BenchError(f"{self.tool.name} broke")
+            if self.tool.name == "OpenAttack":
+                return measured(rows[:1], 3.0)
             return measured(rows[:2], next(walls), texts=("x", "yy"))
 
-    def run(spec, rows, recipe, folder, *, threads, seed, width):
-        calls.append(("ours", recipe, len(rows), threads, width))
+    def run(spec, rows, recipe, folder, *, threads, seed, width, precision):
+        made.append(("ours", recipe, len(rows), threads, precision))
         if spec == "broken":
             raise BenchError("ours broke")
-        return measured(rows, 1.0, unique=3)
+        return measured(rows, 1.0, unique=3, texts=("a", "bb", "ccc"))
 
     examples = tuple(Example(str(i), {"text": t}, 1) for i, t in enumerate(TEXTS))
     data = Dataset(name="toy", examples=examples, labels=("no", "yes"))
     monkeypatch.setattr(compare, "Peer", Peer)
-    monkeypatch.setattr(compare.own, "run", run)
-    monkeypatch.setattr(compare.own, "folder", lambda name, data: name)
-    monkeypatch.setattr(compare.own, "victim", lambda spec: Victim())
+    monkeypatch.setattr(compare.peer, "prepare", lambda folder, recipes: folder)
+    monkeypatch.setattr(own, "run", run)
+    monkeypatch.setattr(own, "folder", lambda name, data: name)
+    monkeypatch.setattr(own, "victim", lambda spec, precision="fp32": Victim())
+    monkeypatch.setattr(own, "has_stock", lambda spec: spec == "BERT")
     monkeypatch.setattr("malaprop.data.load", lambda spec: data)
-    return calls
+    return made
 
 
-def test_ours_is_run_on_the_rows_that_the_peer_finished(table, tmp_path):
+@pytest.fixture
+def python(tmp_path):
+    path = tmp_path / "python"
+    path.touch()
+    return path
+
+
+def bench(out, python, pairs, tools=("TextAttack",), *, say=lambda line: None, resume=False, **terms):
+    given = dict.fromkeys(tools, python)
+    return compare.bench(out, pairs, Terms(**terms), given=given, resume=resume, say=say)
+
+
+def test_ours_is_run_on_the_rows_that_each_peer_finished(calls, tmp_path, python):
     said = []
-    summary = compare.bench(
-        tmp_path / "new" / "out", ["CNN-toy"], ["pwws"], 10, 3, tmp_path / "python", 60, width=7, say=said.append
-    )
-    assert table == [("peer", "pwws", 2, 3, False), ("ours", "pwws", 2, 3, 7)]  # two of five texts are right
+    out = tmp_path / "new" / "out"
+    both = ("TextAttack", "OpenAttack")
+    summary = bench(out, python, [("pwws", "CNN-toy")], both, n=10, threads=3, say=said.append)
+    assert calls == [  # three of six texts are right
+        ("TextAttack", "pwws", 3, 3, False),
+        ("OpenAttack", "pwws", 2, 3, False),
+        ("ours", "pwws", 2, 3, "fp32"),
+        ("ours", "pwws", 1, 3, "fp32"),
+    ]
     (cell,) = summary["cells"]
-    assert (cell["faster"], cell["goal"], cell["rows"]) == (8, 7, 2)
-    assert cell["floor"]["texts"] == 2
-    assert json.loads((tmp_path / "new/out/bench.json").read_text()) == summary
-    assert "| pwws | CNN-toy | 2 |" in (tmp_path / "new/out/bench.md").read_text()
-    assert "<svg" in (tmp_path / "new/out/bench.svg").read_text()
-    assert "8x" in said[-1]
+    assert (cell["faster"], cell["goal"], cell["rows"]) == (8, 40, 2)
+    assert (cell["peers"]["OpenAttack"]["faster"], cell["peers"]["OpenAttack"]["rows"]) == (3, 1)
+    assert (cell["floor"]["texts"], cell["floor"]["of"]) == (2, "TextAttack")
+    assert json.loads((out / "bench.json").read_text()) == summary
+    assert "| pwws | CNN-toy | fp32 | 2 |" in (out / "bench.md").read_text()
+    assert "<svg" in (out / "bench.svg").read_text()
+    assert "TextAttack 8 s (8x), OpenAttack 3 s (3x)" in said[-1]
 
 
-def test_without_a_peer_ours_is_run_alone(table, tmp_path, monkeypatch, capsys):
+def test_without_a_peer_ours_is_run_alone_beside_its_own_floor(calls, tmp_path, capsys):
+    (cell,) = compare.bench(tmp_path, [("pwws", "toy")], Terms(n=1))["cells"]
+    said = capsys.readouterr().err
+    assert "no TextAttack" in said
+    assert "no OpenAttack" in said
+    assert "make bench-peers" in said
+    assert calls == [("ours", "pwws", 1, 1, "fp32")]
+    assert (cell["peers"], cell["reasons"]) == ({}, [])
+    assert (cell["floor"]["texts"], cell["floor"]["of"]) == (3, "ours")
+
+
+def test_a_peer_is_found_beside_the_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    summary = compare.bench(tmp_path, ["toy"], ["pwws"], 1)
-    assert "pip install -r" in capsys.readouterr().err
-    assert table == [("ours", "pwws", 1, 1, 256)]
-    assert summary["cells"][0]["peer"] is None
-    assert summary["cells"][0]["reason"] == ""
+    python = tmp_path / ".venv-peers/bin/python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to("/nowhere/but/a/link")
+    assert compare.found_peers({}, compare.silent) == {}  # a link to nothing is no Python
+    python.unlink()
+    python.touch()
+    assert compare.found_peers({}, compare.silent) == {"TextAttack": python}
+    with pytest.raises(SettingError, match="OpenAttack's Python is not there: gone; run make bench-peers"):
+        compare.found_peers({"OpenAttack": Path("gone")}, compare.silent)
 
 
-def test_the_peer_is_found_beside_the_work(table, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".venv-peers/bin").mkdir(parents=True)
-    (tmp_path / ".venv-peers/bin/python").symlink_to("/nowhere/but/a/link", target_is_directory=False)
-    assert compare.found_peer(lambda line: None) is None  # a link to nothing is no Python
-    (tmp_path / ".venv-peers/bin/python").unlink()
-    (tmp_path / ".venv-peers/bin/python").touch()
-    assert compare.bench(tmp_path, ["toy"], ["pwws"], 1, quiet=True)["cells"][0]["peer"] is not None
-    assert capsys.readouterr().err == ""
-
-
-def test_a_side_that_breaks_leaves_its_reason_and_the_rest_goes_on(table, tmp_path):
-    cells = compare.bench(tmp_path, ["toy", "broken"], ["genetic", "pwws"], 2, 1, tmp_path / "python")["cells"]
-    assert [(c["victim"], c["recipe"], c["reason"]) for c in cells] == [
-        ("toy", "genetic", "the peer broke"),
-        ("toy", "pwws", ""),
-        ("broken", "genetic", "ours broke"),
-        ("broken", "pwws", "ours broke"),
+def test_a_side_that_breaks_leaves_its_reason_and_the_rest_goes_on(calls, tmp_path, python):
+    pairs = plan(victims=["toy", "broken"], recipes=["genetic", "pwws"])
+    cells = bench(tmp_path, python, pairs, n=2)["cells"]
+    assert [(c["victim"], c["recipe"], c["reasons"]) for c in cells] == [
+        ("toy", "genetic", ["TextAttack broke"]),
+        ("toy", "pwws", []),
+        ("broken", "genetic", ["TextAttack broke", "ours broke"]),
+        ("broken", "pwws", ["ours broke"]),
     ]
     assert cells[0]["ours"] is not None
-    assert "the peer broke" in (tmp_path / "bench.md").read_text()
+    assert "TextAttack broke" in (tmp_path / "bench.md").read_text()
 
 
-def test_of_several_runs_the_middle_ratio_counts(table, tmp_path):
-    (cell,) = compare.bench(tmp_path, ["toy"], ["pwws"], 2, 1, tmp_path / "python", repeats=3)["cells"]
-    assert cell["ratios"] == [8, 2, 4]
+def test_of_several_runs_the_middle_ratio_counts(calls, tmp_path, python):
+    (cell,) = bench(tmp_path, python, [("pwws", "toy")], n=2, repeats=3)["cells"]
+    assert cell["peers"]["TextAttack"]["ratios"] == [8, 2, 4]
     assert cell["faster"] == 4
+    assert [c[0] for c in calls] == ["TextAttack", "ours"] * 3  # back to back
 
 
-def test_the_stock_wrapper_is_for_transformers_alone(table, tmp_path, monkeypatch):
-    monkeypatch.setattr(compare.own, "has_stock", lambda spec: spec == "BERT")
-    recipes = ["pwws (stock wrapper)"]
-    cells = compare.bench(tmp_path, ["toy", "BERT"], recipes, 2, 1, tmp_path / "python")["cells"]
-    assert [c["victim"] for c in cells] == ["BERT"]
-    assert table[0] == ("peer", "pwws", 2, 1, True)
+def test_the_stock_wrapper_is_for_transformers_and_one_peer_alone(calls, tmp_path, python):
+    pairs = plan(victims=["toy", "BERT"], recipes=["pwws (stock wrapper)"])
+    cells = bench(tmp_path, python, pairs, ("TextAttack", "OpenAttack"), n=2)["cells"]
+    assert [(c["victim"], list(c["peers"])) for c in cells] == [("BERT", ["TextAttack"])]
+    assert calls[0] == ("TextAttack", "pwws", 2, 1, True)
+
+
+def test_the_peer_is_run_once_for_all_precisions(calls, tmp_path, python):
+    cells = bench(tmp_path, python, plan(victims=["toy", "BERT"], recipes=["pwws"]), precisions=("fp32", "bf16"))[
+        "cells"
+    ]
+    assert [(c["victim"], c["precision"]) for c in cells] == [("toy", "fp32"), ("BERT", "fp32"), ("BERT", "bf16")]
+    assert [c[0] for c in calls] == ["TextAttack", "ours", "TextAttack", "ours", "ours"]
+
+
+def test_finished_cells_are_kept_on_the_same_terms(calls, tmp_path, python):
+    bench(tmp_path, python, [("pwws", "toy"), ("genetic", "toy")], n=2)
+    calls.clear()
+    summary = bench(tmp_path, python, [("pwws", "toy"), ("genetic", "toy")], n=2, resume=True)
+    assert {c[1] for c in calls} == {"genetic"}  # it had a reason, so it is tried again
+    assert [c["recipe"] for c in summary["cells"]] == ["pwws", "genetic"]
+    with pytest.raises(SettingError, match=r"other terms \(texts\)"):
+        bench(tmp_path, python, [("pwws", "toy")], n=3, resume=True)
+    (tmp_path / "bench.json").write_text("{")
+    with pytest.raises(SettingError, match="cannot be read"):
+        bench(tmp_path, python, [("pwws", "toy")], n=2, resume=True)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("terms", "said"),
     [
-        ({"recipes": ["pwvs"]}, "did you mean pwws"),
         ({"n": 0}, "at least 1"),
         ({"threads": 0}, "at least 1"),
         ({"seconds": 0}, "seconds above 0"),
+        ({"precisions": ("fp23",)}, "did you mean fp32"),
     ],
 )
-def test_wrong_settings_are_refused_before_any_work(table, tmp_path, more, said):
+def test_wrong_terms_are_refused(terms, said):
     with pytest.raises(SettingError, match=said):
-        compare.bench(tmp_path / "out", **more)
+        Terms(**terms)
+
+
+def test_a_wrong_recipe_is_refused_before_any_work(calls, tmp_path):
+    with pytest.raises(SettingError, match="did you mean pwws"):
+        compare.bench(tmp_path / "out", [("pwvs", "toy")])
     assert not (tmp_path / "out").exists()
-    assert table == []
+    assert calls == []
+
+
+def test_cells_are_chosen_one_by_one_or_by_the_cross():
+    assert plan() == PLAN
+    assert ("pwws (stock wrapper)", "BERT") in PLAN
+    assert ("genetic", "BERT") not in PLAN
+    assert plan(only=["pwws, CNN-W-GloVe-1"]) == (("pwws", "CNN-W-GloVe-1"),)
+    assert plan(victims=["a"], recipes=["pwws", "genetic"]) == (("pwws", "a"), ("genetic", "a"))
+    for odd in ("pwws", "pwws,", "a,b,c"):
+        with pytest.raises(SettingError, match="--only wants recipe,victim"):
+            plan(only=[odd])

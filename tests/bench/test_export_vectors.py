@@ -17,6 +17,7 @@ def test_the_peer_finds_its_layout(tmp_path):
     assert np.load(folder / "paragram.npy").dtype == np.float32
     assert np.load(folder / "nn.npy").tolist() == [[0, 1, 2], [1, 0, 2], [2, 0, 1]]
     assert pickle.loads((folder / "wordlist.pickle").read_bytes()) == {"film": 0, "movie": 1, "good": 2}
+    assert (folder / "words.txt").read_text() == "film\nmovie\ngood\n"
     for name in ("mse_dist.p", "cos_sim.p"):  # the peer adds to them as it goes
         assert pickle.loads((folder / name).read_bytes())[5] == {}
 

@@ -2,7 +2,7 @@ import zipfile
 
 import pytest
 
-from malaprop.bench.nltk_data import check, gather
+from malaprop.bench.nltk_data import NEEDED, check, gather
 from malaprop.core.errors import AssetError
 
 
@@ -24,8 +24,9 @@ def test_each_resource_comes_from_the_first_source_that_has_it(tmp_path):
     assert (out / "corpora/wordnet/index.sense").exists()
     assert (out / "corpora/stopwords/english").read_text() == "a\nthe\n"
     assert not any(path.stat().st_mode & 0o022 for path in out.rglob("*"))
-    for recipe in ("pwws", "textfooler", "genetic"):
-        check(out, recipe)
+    for tool, recipes in NEEDED.items():
+        for recipe in recipes:
+            check(out, tool, recipe)
 
 
 def test_a_plain_folder_will_do_and_a_second_time_changes_nothing(tmp_path):
@@ -39,9 +40,11 @@ def test_a_plain_folder_will_do_and_a_second_time_changes_nothing(tmp_path):
 
 def test_what_is_missing_is_named(tmp_path):
     gather(tmp_path, [], frozenset({"a"}))
-    check(tmp_path, "genetic")
-    with pytest.raises(AssetError, match="pwws needs NLTK data wordnet:"):
-        check(tmp_path, "pwws")
+    check(tmp_path, "TextAttack", "genetic")
+    with pytest.raises(AssetError, match="TextAttack's pwws needs NLTK data wordnet:"):
+        check(tmp_path, "TextAttack", "pwws")
+    with pytest.raises(AssetError, match="OpenAttack's genetic needs NLTK data averaged_perceptron_tagger_eng:"):
+        check(tmp_path, "OpenAttack", "genetic")
 
 
 def test_a_member_that_points_outside_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.core.score import Prediction, best, ranked, winner, winners
+from malaprop.core.score import Prediction, best, ranked, ranked_within, winner, winners
 
 floats = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12)
 
@@ -66,3 +66,15 @@ def test_the_winning_label_of_a_tie_is_the_first():
 def test_prediction_of_a_row():
     assert Prediction.of([0.25, 0.75]) == Prediction(1, (0.25, 0.75))
     assert Prediction.of(array(0.5, 0.5)).label == 0
+
+
+scores = st.tuples(st.integers(0, 3), st.sampled_from([0.1, 0.1 + 6e-7, 0.1 + 1.2e-6, 0.5, 0.9]), st.booleans())
+
+
+@given(st.lists(scores, max_size=16))
+def test_many_groups_are_ranked_as_each_alone(rows):
+    rows.sort(key=lambda row: row[0])
+    groups = np.asarray([row[0] for row in rows], np.int64)
+    values, reached = array(*(row[1] for row in rows)), np.asarray([row[2] for row in rows], np.bool_)
+    alone = [np.flatnonzero(groups == g)[ranked(values[groups == g], reached[groups == g])] for g in range(4)]
+    assert ranked_within(groups, values, reached).tolist() == np.concatenate(alone).tolist()

@@ -232,3 +232,19 @@ def test_words_are_numbered_once():
     assert len(table) == 3
     assert BREAK not in table.strings
     assert table.ids([]).dtype == np.int64
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "a", "b", "c", "d e", "A"]))))
+def test_words_have_one_number_whichever_way_they_come(rows):
+    one_by_one, together = Words(), Words()
+    for row in rows:
+        assert together.ids(row).tolist() == [one_by_one.id(word) for word in row]
+    assert together.strings == one_by_one.strings
+    assert [together.strings[together.id(word)] for word in together.strings] == together.strings
+
+
+def test_a_list_of_words_that_breaks_off_leaves_the_table_whole():
+    table = Words()
+    with pytest.raises(TypeError):
+        table.ids(["a", ["no", "word"], "b"])
+    assert table.ids(["b", "a"]).tolist() == [table.strings.index("b"), table.strings.index("a")]

@@ -224,3 +224,20 @@ def test_a_changing_number_of_labels_is_an_error():
     outcome = only(listed(), "a good film", toy.victim(call))
     assert outcome.status == "error"
     assert "3 labels, expected 2" in (outcome.reason or "")
+
+
+def ending(first: int, turns: int) -> Steps[int]:
+    for _ in range(turns):
+        yield Ask("double", [first])
+    (answer,) = yield Ask("verify", [first])
+    return answer
+
+
+def test_what_verifies_waits_for_company_while_others_go_on():
+    services = {"double": Doubling(), "verify": Doubling()}
+    found = dict(drive([(i, ending(20 + i, i)) for i in range(16)], services, width=16))
+    assert found == {i: 40 + 2 * i for i in range(16)}
+    assert [len(asks) for asks in services["verify"].rounds] == [8, 8]
+    alone = {"double": Doubling(), "verify": Doubling()}
+    assert dict(drive([(i, ending(20 + i, i)) for i in range(16)], alone, width=1)) == found
+    assert [len(asks) for asks in alone["verify"].rounds] == [1] * 16

@@ -8,7 +8,7 @@ import toy
 
 from malaprop.core.errors import RecordError, VictimError
 from malaprop.core.text import Text, Words
-from malaprop.core.variants import Variants
+from malaprop.core.variants import Guess, Variants
 from malaprop.engine.cache import Disk, Memory, Recent
 from malaprop.engine.service import Batched, Fresh, Scoring
 from malaprop.models.victims.strings import StringVictim
@@ -247,3 +247,19 @@ def test_disk_says_so_when_the_file_breaks_later(tmp_path):
     with pytest.raises(RecordError, match="cannot be read"):
         later.wrap(score)([("text 7",)])
     later.close()
+
+
+def test_guesses_are_scored_and_remembered_but_not_asked():
+    calls, table = toy.Calls(), Words()
+    scoring = Scoring(toy.victim(calls))
+    base, other = (Text.of("a good film", table, owner) for owner in (0, 1))
+    first = [edit(base, 1, "fine"), Guess(edit(base, 1, "nice", "fine"))]
+    answers = ask(scoring, first, [edit(other, 1, "poor")])
+    assert [answer is None for answer in answers[0]] == [False, True]
+    np.testing.assert_allclose(answers[1][0], toy.predict(["a poor film"]), atol=1e-6)
+    assert sorted(calls.texts) == ["a fine film", "a nice film", "a poor film"]
+    assert (len(scoring.tallies[0].seen), scoring.tallies[0].forwarded) == (1, 2)
+    ((nice,),) = ask(scoring, [edit(base, 1, "nice")])
+    np.testing.assert_allclose(nice, toy.predict(["a nice film"]), atol=1e-6)
+    assert len(calls.texts) == 3
+    assert (len(scoring.tallies[0].seen), scoring.tallies[0].forwarded) == (2, 2)

@@ -14,7 +14,10 @@ from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
 from malaprop.models.batches import Bounds
 from malaprop.models.pieces import Pieces
+from malaprop.models.scorers import bertpacked
 from malaprop.models.scorers.bert import BertScorer, readable
+from malaprop.models.scorers.bertpacked import PackedBert
+from malaprop.models.scorers.bertweights import BertWeights
 from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.splice import splice
 
@@ -57,6 +60,62 @@ def test_scores_are_those_of_each_text_alone(variants: list[Variants], limit: in
         Plain(forward=attended(BERT, separator=SEP), bounds=bounds),
     ):
         assert (scorer.logits(work) - expected).abs().max() < 1e-5
+
+
+class Eager:
+    """What a recording does, without a GPU."""
+
+    def __init__(self, packed: PackedBert, most: int, _other: object = None) -> None:
+        self.most, self.packed = most, packed
+        self.held = bertpacked.Packed.blank(packed.tokens, packed.texts, torch.device("cpu"))
+        self.held.ids.fill_(3)
+        self.held.edges.fill_(packed.tokens)
+
+    def replay(self, batch: bertpacked.Packed) -> torch.Tensor:
+        for to, new in zip(parts(self.held), parts(batch), strict=True):
+            to[: len(new)].copy_(new)
+        return self.packed.forward(self.held, self.most)
+
+
+def parts(batch: bertpacked.Packed) -> tuple[torch.Tensor, ...]:
+    return batch.ids, batch.place, batch.second, batch.edges
+
+
+def attend(q, k, v, q_edges, k_edges, *_longest):
+    """Text by text, what the GPU's kernel gives for all at once; filling gives what no one should use."""
+    out = torch.full_like(q, torch.nan)
+    for a, b, c, d in zip(q_edges[:-1], q_edges[1:], k_edges[:-1], k_edges[1:], strict=True):
+        if d > c:
+            heads = (x.transpose(0, 1) for x in (q[a:b], k[c:d], v[c:d]))
+            out[a:b] = torch.nn.functional.scaled_dot_product_attention(*heads).transpose(0, 1)
+    return out.flatten(1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(groups(), st.sampled_from([64, 9]), st.sampled_from([64, 100, 300]), st.sampled_from([None, 150]))
+@torch.inference_mode()
+def test_packed_texts_score_as_each_alone(variants: list[Variants], limit: int, tokens: int, span: int | None) -> None:
+    pool = Pool(variants)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit, head=HEAD, tail=TAIL)
+    packed = PackedBert(weights=BertWeights.of(BERT, dtype=torch.float32), separator=SEP, tokens=tokens, longest=64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bertpacked, "_Recorded", Eager)
+        patch.setattr(bertpacked, "attend", attend)
+        patch.setattr(bertpacked, "_AT_ONCE", span or bertpacked._AT_ONCE)
+        assert (packed.logits(work) - alone(pool, limit)).abs().max() < 1e-5
+
+
+@torch.inference_mode()
+def test_half_precision_is_the_same_in_any_company() -> None:
+    pool = Pool(many_edits(6, 20))
+    whole = np.arange(pool.size)
+    scorer = BertScorer(model=BERT, dtype=torch.bfloat16)
+    together, backwards, some = (
+        scorer.logits(splice(pool, index, Pieces(cut, pool.table), limit=64, head=HEAD, tail=TAIL))
+        for index in (whole, whole[::-1].copy(), whole[::7])
+    )
+    assert (together - backwards.flip(0)).abs().max() < 1e-6
+    assert (together[::7] - some).abs().max() < 1e-6, "where scores themselves are off by 1e-3"
 
 
 def test_half_precision_stays_near() -> None:

@@ -69,3 +69,15 @@ def test_what_padding_was_trained_to_does_not_matter() -> None:
 def test_deep_models_are_refused() -> None:
     with pytest.raises(SettingError, match="one layer"):
         CnnEdits(model=model(depth=2))
+
+
+@pytest.mark.parametrize("limit", [99, 8])
+def test_one_place_of_each_base_needs_no_running_maxima(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """As a greedy step asks: every place of a text in turn, the first and the last included."""
+    monkeypatch.setattr(CnnEdits, "_read", lambda *_: pytest.fail("it was read from both ends"))
+    for slot in range(9):
+        table, variants = Words(), []
+        for owner, words in enumerate(("aa ab ac ad ae ba bb bc bd", "ba aa ba ab ba ac ba ad ba be bd")):
+            base = Text.of(words, table, owner)
+            variants.append(Variants.at(base, slot, table.ids(["cc", "cd", "ce", "zz"])))
+        assert gap(model(), variants, limit) < 1e-5

@@ -55,3 +55,18 @@ def test_about_half_the_steps_are_saved(monkeypatch: pytest.MonkeyPatch) -> None
 def test_deep_models_are_refused() -> None:
     with pytest.raises(SettingError, match="one layer"):
         LstmEdits(model=model(both=False, depth=2))
+
+
+def test_states_of_bases_seen_in_the_last_call_serve_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = many_edits(4, 12), many_edits(4, 12)
+    second = [Variants(g.base, g.slots[::-1].copy(), g.words) for g in second[1:]]
+    scorer, read = LstmEdits(model=model(both=True)), LstmEdits._read
+    seen: list[int] = []
+    monkeypatch.setattr(
+        LstmEdits, "_read", lambda self, way, work, bases: (seen.append(len(bases)), read(self, way, work, bases))[1]
+    )
+    for variants in (first, second):
+        pool = Pool(variants)
+        work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+        assert (scorer.logits(work) - alone(scorer.model, pool, 99)).abs().max() < 1e-5
+    assert seen == [4, 4], "once for each direction, and not again for three of the four"

@@ -60,7 +60,7 @@ def test_resume_drops_a_torn_last_line(tmp_path: Path, torn: str) -> None:
     path.write_bytes(whole + torn.encode())
     assert ids(tmp_path) == ["1", "2"]
     with Writer(tmp_path, RUN, resume=True) as writer:
-        assert writer.done == {"1", "2"}
+        assert [name for name in ("1", "2", "3") if name in writer.done] == ["1", "2"]
         assert path.read_bytes() == whole
         writer.add(outcome(3))
     assert ids(tmp_path) == ["1", "2", "3"]

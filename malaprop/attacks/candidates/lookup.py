@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
+from malaprop.attacks.partmarks import Bits, note
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.text import Ints, Words, checked, word_pattern
+from malaprop.core.text import Ints, Words, checked
+
+if TYPE_CHECKING:
+    from malaprop.assets.vectors import Neighbours
+
+_NONE = np.empty(0, np.int64)
 
 # Universal tags whose words WordNet knows. Proper nouns are left alone: a synonym of a name is another name.
 WORDNET_PART = {"NOUN": "n", "VERB": "v", "AUX": "v", "ADJ": "a", "ADV": "r"}
@@ -31,6 +39,12 @@ def remembered(
         made = (recase(w, word) if cased else w for w in make())
         found = table.notes[key] = table.ids(sorted({w for w in made if w and w != word}))
     return found
+
+
+def _recased(table: Words, words: Ints, like: str) -> Ints:
+    """The same words in the case of another one, sorted by string, without that one."""
+    made = {recase(table.strings[w], like) for w in words.tolist()}
+    return table.ids(sorted(made - {like}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,20 +84,41 @@ class NearWords:
             raise SettingError(f"NearWords wants count >= 1 and a floor in [-1, 1], got {self.count} and {self.floor}")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
-        yield from ()  # a generator like its siblings, though it asks nothing
-        table, strings = trial.origin.table, trial.origin.strings
-        return [
-            remembered(table, ("near", self, w), w, lambda w=w: self._near(w))  # type: ignore[misc]
-            for w in (strings[s] for s in slots.tolist())
-        ]
-
-    def _near(self, word: str) -> list[str]:
         from malaprop.assets.vectors import open_neighbours
 
-        words, cosines = open_neighbours(self.vectors).of(word.lower())
-        near = zip(words[: self.count], cosines[: self.count].tolist(), strict=True)
-        whole = word_pattern().fullmatch  # vectors of marks and numbers with marks are no replacement for a word
-        return [w for w, c in near if c >= self.floor and whole(w)]
+        near = open_neighbours(self.vectors)
+        table, strings, here = trial.origin.table, trial.origin.strings, slots.tolist()
+        bits = yield from trial.parts(slots)
+        rows = np.fromiter((near.vectors.index.get(strings[s].lower(), -1) for s in here), np.int64, len(here))
+        listed = np.flatnonzero(rows >= 0)
+        out = [_NONE] * len(here)
+        for i, found in zip(
+            listed.tolist(),
+            self._near(near, table, rows[listed], None if bits is None else bits[listed]),
+            strict=True,
+        ):
+            word = strings[here[i]]
+            out[i] = found if word.islower() else _recased(table, found, word)
+        return out
+
+    def _near(self, near: Neighbours, table: Words, rows: Ints, bits: Bits | None) -> list[Ints]:
+        """For each row of the table of neighbours the ids of those that pass, sorted by string; no other gets an id."""
+        others = near.table[rows, : self.count]
+        kept = (near.cosines[rows, : self.count].astype(np.float32) >= self.floor) & near.whole[others]
+        if bits is not None:
+            kept &= (near.parts[others] & bits[:, None]) > 0
+        sizes = kept.sum(1)
+        flat = others[kept]
+        flat = flat[np.argsort(np.repeat(np.arange(len(rows)), sizes) * len(near.rank) + near.rank[flat])]
+        ids: Ints = table.notes.setdefault(("near", self.vectors), np.full(len(near.rank), -1, np.int64))
+        fresh = flat[ids[flat] < 0]
+        if len(fresh):
+            words = near.vectors.words
+            ids[fresh] = table.ids(words[i] for i in fresh.tolist())
+            if bits is not None:
+                note(table, ids[fresh], near.parts[fresh])
+        found, ends = ids[flat], np.cumsum(sizes).tolist()
+        return [found[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

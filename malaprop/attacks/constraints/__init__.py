@@ -8,6 +8,7 @@ CONSTRAINTS = Catalogue(
         "keep-stop-words": "malaprop.attacks.constraints.positions:KeepStopWords",
         "long-words": "malaprop.attacks.constraints.positions:LongWords",
         "word-cosine": "malaprop.attacks.constraints.words:WordCosine",
+        "other-lexeme": "malaprop.attacks.constraints.lexeme:OtherLexeme",
         "same-part": "malaprop.attacks.constraints.words:SamePart",
         "max-share": "malaprop.attacks.constraints.edits:MaxShare",
         "max-words": "malaprop.attacks.constraints.edits:MaxWords",

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from malaprop.assets.wordnet import PARTS, WordNet
+from malaprop.assets.wordnet import NEITHER, PARTS
 from malaprop.attacks.candidates.lookup import WORDNET_PART
+from malaprop.attacks.partmarks import Bits
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
-from malaprop.core.text import Ints, Text, Words
-
-_UNSEEN = 255  # no word is of eight parts of speech
+from malaprop.core.text import Ints, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,40 +43,29 @@ class WordCosine:
         return out
 
 
+@cache
+def _bits(nouns_for_verbs: bool) -> dict[str, int]:
+    """What may stand for a word of each tag."""
+    own = {tag: 1 << PARTS.index(part) for tag, part in WORDNET_PART.items()}
+    either = 1 << PARTS.index("n") | 1 << PARTS.index("v")
+    return {tag: either if nouns_for_verbs and bit & either else bit for tag, bit in own.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamePart:
-    """The replacement can be of the part of speech that the word has in its text.
+    """The replacement usually is of the part of speech that the word has in its text.
 
-    The word is tagged in context; the replacement by what WordNet lists for it, which costs no query and no tagging of
-    every candidate. With `nouns_for_verbs` the two may stand for each other (Jin et al. 2019).
+    The word is tagged in context; the replacement by WordNet's counts of its uses (at least 30% of them), which costs
+    no query and no tagging. With `nouns_for_verbs` the two may stand for each other (Jin et al. 2019).
     """
 
     nouns_for_verbs: bool = False
-    stage: ClassVar[Literal["word"]] = "word"
+    stage: ClassVar[Literal["part"]] = "part"
 
-    def words(self, trial: Trial, slots: Ints, words: Sequence[Ints]) -> Steps[list[Flags]]:
-        from malaprop.assets.wordnet import open_wordnet
-
+    def parts(self, trial: Trial, slots: Ints) -> Steps[Bits]:
         tags = yield from trial.tags()
-        marks = _marks(open_wordnet(), trial.origin.table, np.concatenate(words))
-        out = []
-        for slot, options in zip(slots.tolist(), words, strict=True):
-            part = WORDNET_PART.get(tags[slot], "")
-            wanted = ("n", "v") if self.nouns_for_verbs and part in ("n", "v") else (part,) if part else ()
-            bits = sum(1 << PARTS.index(p) for p in wanted)
-            out.append((marks[options] & bits) > 0 if wanted else marks[options] == 0)
-        return out
-
-
-def _marks(wordnet: WordNet, table: Words, wanted: Ints) -> NDArray[np.uint8]:
-    """The parts of speech of every word of a table, as bits, for these words at least; kept with the table."""
-    marks: NDArray[np.uint8] = table.notes.get("parts of speech", np.empty(0, np.uint8))
-    if len(marks) < len(table):
-        marks = np.concatenate([marks, np.full(2 * len(table) - len(marks), _UNSEEN, np.uint8)])
-        table.notes["parts of speech"] = marks
-    for word in np.unique(wanted[marks[wanted] == _UNSEEN]).tolist():
-        marks[word] = wordnet.marks(table.strings[word])
-    return marks
+        bits = _bits(self.nouns_for_verbs)
+        return np.fromiter((bits.get(tags[slot], NEITHER) for slot in slots.tolist()), np.uint8, len(slots))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

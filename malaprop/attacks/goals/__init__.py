@@ -7,6 +7,7 @@ GOALS = Catalogue(
     {
         "untargeted": "malaprop.attacks.goals.goal:Untargeted",
         "targeted": "malaprop.attacks.goals.goal:Targeted",
+        "confident": "malaprop.attacks.goals.confident:Confident",
         "label-only": "malaprop.attacks.goals.goal:LabelOnly",
     },
 )

@@ -30,8 +30,11 @@ class Goal(Protocol):
 
 def _ahead(answers: Floats, label: int) -> Floats:
     """By how much this label is ahead of the best other one."""
-    rest = np.delete(answers, label, axis=1)
-    return np.asarray(answers[:, label] - (rest.max(1) if rest.shape[1] else -np.inf))
+    if answers.shape[1] == 2:
+        return np.asarray(answers[:, label] - answers[:, 1 - label])
+    rest = answers.copy()
+    rest[:, label] = -np.inf
+    return np.asarray(answers[:, label] - rest.max(1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

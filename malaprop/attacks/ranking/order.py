@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
-from malaprop.core.score import Floats, best, ranked, winner, winners
+from malaprop.core.score import Floats, Scored, best, ranked, winner, winners
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
@@ -20,14 +20,23 @@ class Ranking(Protocol):
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]: ...
 
 
+def _unknown(trial: Trial) -> int:
+    return trial.origin.table.id(trial.unknown)
+
+
 def _sorted(space: Space, weights: Floats) -> Space:
     order = ranked(weights)
-    return Space(space.slots[order], [space.words[i] for i in order.tolist()])
+    likely = None if space.likely is None else [space.likely[i] for i in order.tolist()]
+    return Space(space.slots[order], [space.words[i] for i in order.tolist()], likely)
 
 
-def _probe(trial: Trial, start: Held, slots: Ints, word: int) -> Steps[tuple[Floats, Floats]]:
-    """Values and answers with one word in each slot in turn; what the budget no longer covers counts as no change."""
-    (scored,) = yield from trial.score([Variants(start.text, slots, np.full(len(slots), word, np.int64))], probe=True)
+def _probes(start: Held, slots: Ints, word: int) -> Variants:
+    """One word in each slot in turn."""
+    return Variants(start.text, slots, np.full(len(slots), word, np.int64))
+
+
+def _read(scored: Scored, start: Held, slots: Ints) -> tuple[Floats, Floats]:
+    """Values and answers of probes; what the budget no longer covered counts as no change."""
     done = len(scored.values)
     values = np.full(len(slots), start.value, np.float32)
     answers = np.repeat(start.answer[None], len(slots), 0)
@@ -43,7 +52,8 @@ class LeaveOneOut:
     shift: bool = False
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
-        values, answers = yield from _probe(trial, start, space.slots, 0)
+        (scored,) = yield from trial.score([_probes(start, space.slots, 0)], probes=1)
+        values, answers = _read(scored, start, space.slots)
         if self.shift:
             new = winners(answers)
             rows = np.arange(len(new))
@@ -56,8 +66,8 @@ class UnknownWord:
     """By what an unknown word in its place gains."""
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
-        values, _ = yield from _probe(trial, start, space.slots, trial.origin.table.id(trial.unknown))
-        return _sorted(space, values)
+        (scored,) = yield from trial.score([_probes(start, space.slots, _unknown(trial))], probes=1)
+        return _sorted(space, _read(scored, start, space.slots)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +82,13 @@ class Saliency:
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         if not self.peer:
             space = space.able()
-        saliency, _ = yield from _probe(trial, start, space.slots, trial.origin.table.id(trial.unknown))
         swaps = Variants.each(start.text, space.slots, space.words)
-        (scored,) = yield from trial.score([swaps])
+        probed, scored = yield from trial.score([_probes(start, space.slots, _unknown(trial)), swaps], probes=1)
+        saliency, _ = _read(probed, start, space.slots)
         weight = np.exp(saliency - saliency.max())
         weight /= weight.sum()
         gain = np.zeros(len(space.slots), np.float32)
-        words = list(space.words)
+        words, likely = list(space.words), [0] * len(space.words)
         place = np.searchsorted(scored.variants.slots, space.slots) if np.all(np.diff(space.slots) > 0) else None
         assert place is not None, "slots of a fresh space are in order"
         ends = np.searchsorted(scored.variants.slots, space.slots, side="right")
@@ -88,9 +98,10 @@ class Saliency:
                 continue
             top = a + best(scored.values[a:b])
             gain[i] = scored.values[top] - (0 if self.peer else start.value)
+            likely[i] = int(scored.variants.words[top])
             if not self.peer:
                 words[i] = scored.variants.words[top : top + 1]
-        return _sorted(Space(space.slots, words), (weight * gain).astype(np.float32))
+        return _sorted(Space(space.slots, words, likely), (weight * gain).astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

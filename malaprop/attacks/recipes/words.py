@@ -18,12 +18,13 @@ from malaprop.attacks.search.greedy import FirstFound, Greedy
 from malaprop.attacks.search.sampling import Random
 
 
-def pwws(*, peer: bool = False) -> Attack:
+def pwws(*, ahead: int = 0, peer: bool = False) -> Attack:
     """Ren et al. 2019, "Generating natural language adversarial examples through probability weighted word saliency".
 
     WordNet synonyms of the same part of speech; each word's best one is fixed first, then words fall in the order of
     softmax(saliency) x gain, whether a step gains or not. Differs: stop words stay, and named entities are left alone
-    where the paper swaps them for other entities.
+    where the paper swaps them for other entities. `ahead` steps are scored along with one (see search.greedy): faster
+    for few texts at a time, at the same outcomes.
     `peer`: as TextAttack has it, for comparison: synonyms of any part of speech, words weighed by the value reached
     instead of gained, all synonyms asked again at every step, and a step must gain.
     """
@@ -31,7 +32,7 @@ def pwws(*, peer: bool = False) -> Attack:
         name="pwws",
         candidates=WordNetSynonyms(part="any" if peer else "same"),
         constraints=(KeepStopWords(),),
-        search=Greedy(rank=Saliency(peer=peer), always=not peer),
+        search=Greedy(rank=Saliency(peer=peer), always=not peer, ahead=ahead),
     )
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.score import SLACK, ranked
+from malaprop.core.score import SLACK, Scored, ranked
 from malaprop.core.text import Ints
-from malaprop.core.variants import Variants
+from malaprop.core.variants import Variants, runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Genetic:
         people = _People(self, trial, start, space.able())
         yield from people.move(np.arange(self.size))
         for _ in range(self.rounds):
-            if people.best().reached:
+            if people.reached.any():
                 break
             yield from people.breed()
             yield from people.move(np.arange(1, self.size))
@@ -47,31 +47,39 @@ class Genetic:
 
 
 class _People:
-    """The population as arrays, with each member's text, value and the weights of its slots."""
+    """The population as arrays: each member's words, value and answer, and the weights of its slots."""
 
     def __init__(self, search: Genetic, trial: Trial, start: Held, space: Space) -> None:
         self.search, self.trial, self.space = search, trial, space
-        self.members: list[Held] = [start] * search.size
+        self.rows: Ints = np.tile(start.text.words, (search.size, 1))  # [member, slot]
+        self.values: NDArray[np.float32] = np.full(search.size, start.value, np.float32)
+        self.reached: NDArray[np.bool_] = np.full(search.size, start.reached)
+        self.answers: NDArray[np.float32] = np.tile(start.answer, (search.size, 1))
         self.weights = np.tile(space.sizes.astype(np.float64), (search.size, 1))  # [member, open slot]
+        self.words = np.concatenate(space.words)  # of all open slots, flat
+        self.starts = np.cumsum(space.sizes) - space.sizes
         share = search.share * trial.origin.slots
         self.most = max(1, int(np.ceil(share) if search.peer else np.floor(share + 1e-9)))
 
-    @property
-    def values(self) -> NDArray[np.float64]:
-        return np.asarray([m.value for m in self.members])
-
-    def order(self) -> list[int]:
+    def order(self) -> Ints:
         """Members from fittest to weakest."""
-        values = np.asarray([m.value for m in self.members], np.float32)
-        return [int(i) for i in ranked(values, np.asarray([m.reached for m in self.members]))]
+        return ranked(self.values, self.reached)
 
     def best(self) -> Held:
-        return self.members[self.order()[0]]
+        top = int(self.order()[0])
+        value, reached = float(self.values[top]), bool(self.reached[top])
+        return Held(self.trial.origin.refilled(self.rows[top]), value, reached, self.answers[top])
+
+    def _live(self, who: Ints, scored: Scored, chosen: Ints) -> None:
+        """These members become the chosen variants."""
+        self.values[who], self.reached[who] = scored.values[chosen], scored.reached[chosen]
+        self.answers[who] = scored.answers[chosen]
+        self.trial.hold_best(scored, chosen)
 
     def move(self, who: Ints) -> Steps[None]:
         """Each of these members changes one slot; a peer's member tries on until it gains or has no slot left."""
-        origin, slots = self.trial.origin.words, self.space.slots
-        differs = np.stack([self.members[m].text.words for m in who.tolist()]) != origin
+        slots = self.space.slots
+        differs = self.rows[who] != self.trial.origin.words
         full = differs.sum(1) >= self.most
         left = np.where(differs[:, slots] | full[:, None], 0.0, self.weights[who])
         while True:
@@ -82,48 +90,64 @@ class _People:
             drawn = self.trial.rng.random(len(going)) * reach[going, -1]
             places = (reach[going] <= drawn[:, None]).sum(1)
             left[going, places] = 0
-            tries = [
-                Variants.at(self.members[m].text, int(slots[p]), self.space.words[p])
-                for m, p in zip(who[going].tolist(), places.tolist(), strict=True)
-            ]
-            scored = yield from self.trial.score(tries)
-            floors = [self.members[m].value if self.search.peer else None for m in who[going].tolist()]
-            found = yield from self.trial.choose(scored, floors)
-            for i, m, p, held in zip(going.tolist(), who[going].tolist(), places.tolist(), found, strict=True):
-                if held is not None:
-                    self.members[m] = held
-                    self.weights[m, p] = 0
-                    left[i] = 0
+            tries, words, mover = self._tries(who[going], differs[going], places)
+            fine = self.trial.allows(tries)
+            (scored,) = yield from self.trial.score([tries.keep(fine)])
+            words, mover = (a[fine][: len(scored.values)] for a in (words, mover))
+            floors = self.values[who[going]] if self.search.peer else np.full(len(going), -np.inf, np.float32)
+            chosen = yield from self.trial.choose_each(scored, mover, floors)
+            found = np.flatnonzero(chosen >= 0)
+            chosen, moved = chosen[found], who[going[found]]
+            self.rows[moved, slots[places[found]]] = words[chosen]
+            self.weights[moved, places[found]] = 0
+            self._live(moved, scored, chosen)
+            left[going[found]] = 0
             if not self.search.peer:
                 return
+
+    def _tries(self, who: Ints, differs: NDArray[np.bool_], places: Ints) -> tuple[Variants, Ints, Ints]:
+        """Every replacement of one open slot of each member, as edits of the original; the new words, and whose."""
+        sizes = self.space.sizes[places]
+        words = self.words[runs(self.starts[places], sizes)]
+        mover = np.repeat(np.arange(len(who)), sizes)
+        variant = np.arange(len(mover))
+        member, slot = np.nonzero(differs)
+        many = differs.sum(1)
+        old = runs((np.cumsum(many) - many)[mover], many[mover])  # what a member had changed before, for each try
+        edits = (
+            np.concatenate([np.repeat(self.space.slots[places], sizes), slot[old]]),
+            np.concatenate([words, self.rows[who[member], slot][old]]),
+            np.concatenate([variant, np.repeat(variant, many[mover])]),
+        )
+        return Variants(self.trial.origin, *edits, len(mover)), words, mover
 
     def breed(self) -> Steps[None]:
         """The fittest stays; the rest are children of drawn parents."""
         order = self.order()
-        self.members = [self.members[i] for i in order]
-        self.weights = self.weights[order]
+        self.rows, self.values, self.reached = self.rows[order], self.values[order], self.reached[order]
+        self.answers, self.weights = self.answers[order], self.weights[order]
         rng, count = self.trial.rng, self.search.size - 1
         sign = -1 if self.search.peer else 1
-        heated = sign * np.round(self.values / SLACK) * SLACK / self.search.heat
+        heated = sign * np.round(self.values.astype(np.float64) / SLACK) * SLACK / self.search.heat
         chance = np.exp(heated - heated.max())  # scores may be logits of any size
         chance /= chance.sum()
         mothers, fathers = (rng.choice(self.search.size, count, p=chance) for _ in range(2))
-        rows = np.stack([m.text.words for m in self.members])
-        mask = rng.random((count, rows.shape[1])) < 0.5
-        mixed = np.where(mask, rows[fathers], rows[mothers])
+        mask = rng.random((count, self.rows.shape[1])) < 0.5
+        mixed = np.where(mask, self.rows[fathers], self.rows[mothers])
         if not self.search.peer:
             mixed = self._trim(mixed)
         row, slot = np.nonzero(mixed != self.trial.origin.words)
         children = Variants(self.trial.origin, slot, mixed[row, slot], row, count)
         allowed = np.flatnonzero(self.trial.allows(children))
         (scored,) = yield from self.trial.score([children])
-        fine = yield from self.trial.admit([scored.variants.pick(i) for i in range(len(scored.values))])
-        born = allowed[: len(fine)][fine]
-        parents = self.members
-        self.members = [parents[0], *(parents[m] for m in mothers.tolist())]
-        for child, i in zip(born.tolist(), np.flatnonzero(fine).tolist(), strict=True):
-            self.members[child + 1] = self.trial.take(scored, i)
-        taken = np.zeros_like(mask)  # a child that breaks a constraint never lives: its mother stays
+        fine = yield from self.trial.admit_all(scored)
+        chosen = np.flatnonzero(fine)
+        born = allowed[chosen]
+        for held in (self.rows, self.values, self.reached, self.answers):  # a child that breaks a constraint never
+            held[1:] = held[mothers]  # lives: its mother stays
+        self.rows[born + 1] = mixed[born]
+        self._live(born + 1, scored, chosen)
+        taken = np.zeros_like(mask)
         taken[born] = mask[born]
         self.weights[1:] = np.where(taken[:, self.space.slots], self.weights[fathers], self.weights[mothers])
 

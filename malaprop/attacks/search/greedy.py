@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
 from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Ask, Steps
+from malaprop.core.errors import SettingError
 from malaprop.core.score import Scored, best
+from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 
 
@@ -18,29 +21,54 @@ class Greedy:
     """Takes the best replacement of each slot if it gains, until the goal is reached.
 
     `always` takes it also where it does not gain (Ren et al. 2019). `nearest` ends with the most similar of the texts
-    that reach the goal in the last slot, not with the surest (Jin et al. 2019).
+    that reach the goal in the last slot, not with the surest (Jin et al. 2019). Where the ranking knows what was best
+    in each slot alone, `ahead` steps are scored along with one as if each took that: batches of few texts fill, and
+    what a wrong guess or an early end makes needless is forwarded, yet not asked.
     """
 
     rank: Ranking = field(default_factory=LeaveOneOut)
     always: bool = False
     nearest: bool = False
+    ahead: int = 0
+
+    def __post_init__(self) -> None:
+        if self.ahead < 0:
+            raise SettingError(f"Greedy.ahead must be at least 0, got {self.ahead}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now = start
         plan = yield from self.rank.order(trial, start, space)
-        for slot, words in zip(plan.slots.tolist(), plan.words, strict=True):
-            if not len(words):
-                continue
-            (scored,) = yield from trial.score([Variants.at(now.text, slot, words)])
+        some = [i for i, words in enumerate(plan.words) if len(words)]
+        slots = plan.slots.tolist()
+        covered = 0  # the step up to which guesses hold
+        for step, i in enumerate(some):
+            slot, words = slots[i], plan.words[i]
+            guesses: list[Variants] = []
+            if plan.likely is not None and step >= covered:
+                guesses = _onward(plan, now.text, some[step : step + self.ahead + 1])
+                covered = step + max(1, self.ahead)
+            (scored,) = yield from trial.score([Variants.at(now.text, slot, words)], ahead=guesses)
             if self.nearest and scored.reached.any():
                 found = yield from _nearest(trial, scored)
             else:
                 (found,) = yield from trial.choose([scored], [None if self.always else now.value])
+            if plan.likely is not None and (found is None or found.text.words[slot] != plan.likely[i]):
+                covered = step
             if found is not None:
                 now = found
                 if now.reached:
                     break
         return now
+
+
+def _onward(plan: Space, text: Text, places: list[int]) -> list[Variants]:
+    """The steps after the first of these places, each from where the likely words lead."""
+    assert plan.likely is not None
+    out = []
+    for here, there in pairwise(places):
+        text = text.put(int(plan.slots[here]), plan.likely[here])
+        out.append(Variants.at(text, int(plan.slots[there]), plan.words[there]))
+    return out
 
 
 def _nearest(trial: Trial, scored: Scored) -> Steps[Held | None]:

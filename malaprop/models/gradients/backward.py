@@ -38,3 +38,8 @@ def log_odds(logits: Float[Tensor, "batch label"], labels: Int[Tensor, " batch"]
     own = logits.gather(1, labels[:, None])[:, 0]
     others = logits.masked_fill(nn.functional.one_hot(labels, logits.shape[1]).bool(), -torch.inf)
     return others.logsumexp(1) - own
+
+
+def below_mean(logits: Float[Tensor, "batch label"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """Twice what a label's logit is below the mean of all: how far it is behind the other one, where there are two."""
+    return 2 * (logits.mean(1) - logits.gather(1, labels[:, None])[:, 0])

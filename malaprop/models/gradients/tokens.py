@@ -18,7 +18,7 @@ from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints
 from malaprop.models.batches import Bounds, batches, bounds_for
-from malaprop.models.gradients.backward import differentiable, log_odds
+from malaprop.models.gradients.backward import below_mean, differentiable, log_odds
 from malaprop.models.gradients.layout import Laid, Layout
 from malaprop.models.pieces import runs
 from malaprop.models.scorers.plain import Forward
@@ -75,14 +75,15 @@ class TokenGradients:
     ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch label"]]:
         """The gradient of each text's loss by the vectors of its tokens, and the logits."""
         labels, signs, odds = aimed(aims, self.device)
+        spread = torch.tensor([aim.spread for aim in aims], device=self.device)
         with differentiable(self.module), _caught(self.embedding) as caught:
             logits = self.forward(ids, lengths)
             if not caught:
                 raise VictimError(f"the embedding of {type(self.module).__name__} is not read in its forward pass")
-            behind = log_odds(logits.float(), labels)
+            behind = torch.where(spread, below_mean(logits.float(), labels), log_odds(logits.float(), labels))
             (slope,) = torch.autograd.grad(behind.sum(), caught[-1:])
         with torch.no_grad():
-            weight = signs * torch.where(odds, 1, behind.detach().sigmoid())
+            weight = signs * torch.where(odds | spread, 1, behind.detach().sigmoid())
             return slope.float()[:, : ids.shape[1]] * weight[:, None, None], logits.detach()
 
     @torch.no_grad()

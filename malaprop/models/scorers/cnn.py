@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 import torch
@@ -27,10 +27,17 @@ _NONE = -torch.inf
 class _Bases:
     """Windows of some bases, before the relu; -inf where no window is."""
 
-    ids: Int[Tensor, "base token"]
     windows: list[Float[Tensor, "base place filter"]]  # per width w: the window from token t on is at t + w - 1
     before: Float[Tensor, "base token_1 filters"]  # the largest that end before a token, filters of all widths
     after: Float[Tensor, "base token_1 filters"]  # the largest that begin at a token or later
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spots:
+    """Places where one token is put for another: what all variants at one place have in common."""
+
+    rest: Float[Tensor, "spot column filter"]  # the windows over the place, less the token that stood there
+    edge: Float[Tensor, "spot filters"]  # the largest of all other windows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +50,7 @@ class CnnEdits:
     """
 
     model: WordCNN
-    rows: int = 512  # variants at a time
+    rows: int = 256  # variants at a time
     tokens: int = 2048  # of bases at a time: what is kept of them should stay in the cache
 
     def __post_init__(self) -> None:
@@ -51,16 +58,22 @@ class CnnEdits:
             raise SettingError("CnnEdits reads a CNN of one layer; use Plain for this one")
 
     @property
-    def tables(self) -> list[Float[Tensor, "vocab width filter"]]:
-        return [table.rows() for table in self._tables]
+    def table(self) -> Float[Tensor, "vocab column filter"]:
+        """Each word times the columns of all kernels, one kernel after another."""
+        return self._table.rows()
 
     @cached_property
-    def _tables(self) -> list[WordTable]:
-        return [WordTable(self.model.embedding, partial(_columns, conv)) for conv in self._convs]
+    def _table(self) -> WordTable:
+        return WordTable(self.model.embedding, partial(_columns, self._convs))
 
     @cached_property
     def widths(self) -> list[int]:
         return [conv.kernel_size[0] for conv in self._convs]
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Where each kernel's columns lie."""
+        return list(pairwise([0, *accumulate(self.widths)]))
 
     @property
     def _convs(self) -> list[nn.Conv1d]:
@@ -74,15 +87,20 @@ class CnnEdits:
         near &= swap | (edits.new + 2 * (least - 1) < work.length)
         out = torch.empty(work.count, self.model.head.out_features, device=work.device)
         more = 1 if work.device.type == "cpu" else 32
-        rows, tokens = self.rows * more, self.tokens * more
+        rows, tokens, table = self.rows * more, self.tokens * more, self.table
         for bases, mine in blocks(work, np.flatnonzero(near), tokens):
-            kept = self._read(work, bases)
             place = np.zeros(len(work.lengths), np.int64)
             place[bases] = np.arange(len(bases))
-            for part in _chunks(mine[swap[mine]], rows):
-                (index,) = work.ship(part)
-                out[index] = self._swapped(work, edits, part, place[work.base[part]], kept)
-            for part in _chunks(mine[~swap[mine]], rows):
+            swaps, others = mine[swap[mine]], mine[~swap[mine]]
+            spots, which = _spots(place[work.base[swaps]], edits.at[swaps])
+            kept = self._read(work, bases, table) if len(others) or len(spots[0]) > 2 * len(bases) else None
+            if len(swaps):
+                common = self._alone(work, bases, spots, table) if kept is None else self._cut(work, bases, spots, kept)
+                for part in _chunks(np.arange(len(swaps)), rows):
+                    index, spot, source = work.ship(swaps[part], which[part], work.source[swaps[part]])
+                    out[index] = self._swapped(table.index_select(0, work.tokens[source]), spot, common)
+            for part in _chunks(others, rows):
+                assert kept is not None
                 (index,) = work.ship(part)
                 out[index] = self._around(work, edits, part, place[work.base[part]], kept)
         rest = np.flatnonzero(~near)
@@ -98,59 +116,79 @@ class CnnEdits:
 
     def _windows(
         self,
-        table: Float[Tensor, "vocab width filter"],
+        table: Float[Tensor, "vocab column filter"],
+        number: int,
         ids: Int[Tensor, "batch token"],
         lengths: Int[Tensor, " batch"],
     ) -> Float[Tensor, "batch window filter"]:
         """All windows of one width, -inf where they leave the text."""
-        width = table.shape[1]
-        index = ids.unfold(1, width, 1) * width + torch.arange(width, device=ids.device)
+        first, end = self._spans[number]
+        width = end - first
+        index = ids.unfold(1, width, 1) * table.shape[1] + torch.arange(first, end, device=ids.device)
         sums = F.embedding_bag(index.flatten(0, 1), table.flatten(0, 1), mode="sum").view(*index.shape[:2], -1)
-        beyond = torch.arange(index.shape[1], device=ids.device)[None] > (lengths - width)[:, None]
-        return sums.masked_fill_(beyond[..., None], _NONE)
+        sure = 0 if ids.is_cuda else max(0, int(lengths.min()) - width + 1)  # windows that no text of these ends before
+        beyond = torch.arange(sure, index.shape[1], device=ids.device)[None] > (lengths - width)[:, None]
+        sums[:, sure:].masked_fill_(beyond[..., None], _NONE)
+        return sums
 
     def _largest(
         self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch filters"]:
-        ids = F.pad(ids, (0, max(0, max(self.widths) - ids.shape[1])))
-        return torch.cat([self._windows(table, ids, lengths).amax(1) for table in self.tables], 1)
+        ids, table = F.pad(ids, (0, max(0, max(self.widths) - ids.shape[1]))), self.table
+        return torch.cat([self._windows(table, i, ids, lengths).amax(1) for i in range(len(self.widths))], 1)
 
-    def _read(self, work: Splice, bases: Ints) -> _Bases:
-        size = np.minimum(work.lengths[bases], work.limit)
-        first, many = (a[:, None] for a in work.ship(work.offset[bases], size))
-        column = torch.arange(int(size.max()), device=work.device)[None]
-        ids = work.tokens[torch.where(column < many, first + column, len(work.tokens) - 1)]
-        count, filters = ids.shape[1], [table.shape[2] for table in self.tables]
-        before, after = (torch.full((len(bases), count + 1, sum(filters)), _NONE, device=work.device) for _ in range(2))
+    def _read(self, work: Splice, bases: Ints, table: Float[Tensor, "vocab column filter"]) -> _Bases:
+        ids, sizes = _tokens(work, bases)
+        count, filters = ids.shape[1], table.shape[2]
+        shape = (len(bases), count + 1, filters * len(self.widths))
+        before, after = (torch.full(shape, _NONE, device=work.device) for _ in range(2))
         windows = []
-        for table, width, (left, right) in zip(
-            self.tables, self.widths, pairwise(np.cumsum([0, *filters]).tolist()), strict=True
-        ):
-            here = self._windows(table, ids, many[:, 0])
-            before[:, width:, left:right] = here
-            after[:, : count - width + 1, left:right] = here
+        for number, width in enumerate(self.widths):
+            here = self._windows(table, number, ids, sizes)
+            mine = slice(number * filters, (number + 1) * filters)
+            before[:, width:, mine] = here
+            after[:, : count - width + 1, mine] = here
             windows.append(F.pad(here, (0, 0, width - 1, width - 1), value=_NONE))
-        return _Bases(ids, windows, _running(before), _running(after.flip(1)).flip(1))
+        return _Bases(windows, _running(before), _running(after, back=True))
+
+    def _cut(self, work: Splice, bases: Ints, spots: tuple[Ints, Ints], kept: _Bases) -> _Spots:
+        """What the spots' variants have in common, from running maxima over their bases."""
+        base, at, place = work.ship(*spots, work.offset[bases[spots[0]]] + spots[1])
+        rest = self.table.index_select(0, work.tokens[place]).neg_()
+        for (first, end), windows in zip(self._spans, kept.windows, strict=True):
+            back = torch.arange(end - first - 1, -1, -1, device=work.device)  # the k-th token of the window k before it
+            rest[:, first:end] += windows[base[:, None], at[:, None] + back]
+        return _Spots(rest, torch.maximum(kept.before[base, at], kept.after[base, at + 1]))
+
+    def _alone(
+        self, work: Splice, bases: Ints, spots: tuple[Ints, Ints], table: Float[Tensor, "vocab column filter"]
+    ) -> _Spots:
+        """The same where a base has few spots: its other windows are gone through once for each."""
+        (at,) = work.ship(spots[1])
+        ids, sizes = _tokens(work, bases[spots[0]])
+        row = torch.arange(len(at), device=work.device)[:, None]
+        rest = table.index_select(0, ids[row[:, 0], at]).neg_()
+        edge = []
+        for number, (first, end) in enumerate(self._spans):
+            here = self._windows(table, number, ids, sizes)
+            touched = at[:, None] - torch.arange(end - first, device=work.device)
+            inside = touched.clamp(0, here.shape[1] - 1)  # beyond an end it is that end's window, which is touched too
+            mine = here[row, inside]
+            rest[:, first:end] += mine.masked_fill_((inside != touched)[..., None], _NONE)
+            here[row, inside] = _NONE
+            edge.append(here.amax(1))
+        return _Spots(rest, torch.cat(edge, 1))
 
     def _swapped(
-        self, work: Splice, edits: Edits, part: Ints, place: Ints, kept: _Bases
+        self, fresh: Float[Tensor, "variant column filter"], spot: Int[Tensor, " variant"], common: _Spots
     ) -> Float[Tensor, "variant label"]:
-        """One token for one. What all variants at one place have in common is worked out once."""
-        span = kept.before.shape[1]
-        spots, which = np.unique(place * span + edits.at[part], return_inverse=True)
-        base, at = work.ship(spots // span, spots % span)
-        spot, source = work.ship(which, work.source[part])
-        old, new = kept.ids[base, at], work.tokens[source]
-        tops = []
-        for table, windows in zip(self.tables, kept.windows, strict=True):
-            width = table.shape[1]
-            back = torch.arange(
-                width - 1, -1, -1, device=work.device
-            )  # the token is the k-th of the window k before it
-            rest = windows[base[:, None], at[:, None] + back] - table[old]
-            tops.append((table[new] + rest[spot]).amax(1))
-        edge = torch.maximum(kept.before[base, at], kept.after[base, at + 1])
-        return self._scores(torch.maximum(torch.cat(tops, 1), edge[spot]))
+        """One token for one, given the new ones' rows of the table, which are used up."""
+        fresh += common.rest.index_select(0, spot)
+        tops = common.edge.index_select(0, spot)
+        for mine, (first, end) in zip(tops.chunk(len(self.widths), 1), self._spans, strict=True):
+            for column in fresh[:, first:end].unbind(1):
+                torch.maximum(mine, column, out=mine)
+        return self._scores(tops)
 
     def _around(
         self, work: Splice, edits: Edits, part: Ints, place: Ints, kept: _Bases
@@ -166,21 +204,39 @@ class CnnEdits:
         return self._scores(torch.maximum(tops, edge))
 
 
-def _columns(conv: nn.Conv1d, words: Float[Tensor, "word dim"]) -> Float[Tensor, "word width filter"]:
-    table = torch.einsum("vd,fdk->vkf", words, conv.weight).contiguous()
-    if conv.bias is not None:
-        table[:, 0] += conv.bias
+def _columns(convs: list[nn.Conv1d], words: Float[Tensor, "word dim"]) -> Float[Tensor, "word column filter"]:
+    table = torch.cat([torch.einsum("vd,fdk->vkf", words, conv.weight) for conv in convs], 1)
+    first = 0
+    for conv in convs:
+        if conv.bias is not None:
+            table[:, first] += conv.bias
+        first += conv.kernel_size[0]
     return table
+
+
+def _tokens(work: Splice, bases: Ints) -> tuple[Int[Tensor, "base token"], Int[Tensor, " base"]]:
+    size = np.minimum(work.lengths[bases], work.limit)
+    first, many = work.ship(work.offset[bases], size)
+    column = torch.arange(int(size.max()), device=work.device)[None]
+    return work.tokens[torch.where(column < many[:, None], first[:, None] + column, len(work.tokens) - 1)], many
+
+
+def _spots(base: Ints, at: Ints) -> tuple[tuple[Ints, Ints], Ints]:
+    """The distinct pairs, and which of them each is."""
+    span = int(at.max(initial=0)) + 1
+    found, which = np.unique(base * span + at, return_inverse=True)
+    return (found // span, found % span), which
 
 
 def _chunks(index: Ints, rows: int) -> list[Ints]:
     return [index[begin : begin + rows] for begin in range(0, len(index), rows)]
 
 
-def _running(values: Float[Tensor, "base place filter"]) -> Float[Tensor, "base place filter"]:
-    """The largest so far, place by place."""
+def _running(values: Float[Tensor, "base place filter"], *, back: bool = False) -> Float[Tensor, "base place filter"]:
+    """The largest so far, place by place, from the first on or back from the last."""
     if values.is_cuda:
-        return values.cummax(1).values
-    for now, last in zip(values.unbind(1)[1:], values.unbind(1), strict=False):
+        return values.flip(1).cummax(1).values.flip(1) if back else values.cummax(1).values
+    places = values.unbind(1)[:: -1 if back else 1]
+    for now, last in zip(places[1:], places, strict=False):
         torch.maximum(now, last, out=now)  # a place at a time is ten times faster here than cummax, which wants indices
     return values

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
 from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.edits import Edits, blocks, shared
+from malaprop.models.scorers.lstmstrips import LstmStrips, Ways
 from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.splice import Splice
 from malaprop.models.vocab import UNK
@@ -60,6 +61,7 @@ class LstmEdits:
     unknown: int = UNK
     rows: int = 512  # variants at a time
     tokens: int = 1 << 14  # of bases at a time; three vectors are kept for each
+    _last: dict[bool, tuple[dict[bytes, int], _States]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.model.above) or self.model.lstm.num_layers != 1 or self.model.lstm.proj_size:
@@ -87,6 +89,8 @@ class LstmEdits:
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
         edits = Edits.of(work)
         near = shared(work, edits.fits)
+        if work.device.type == "cuda" and isinstance(self.model.embedding, nn.Embedding):
+            return self._scores(self._strips.tops(work, edits, near))
         dim = self.model.lstm.hidden_size
         ways = self.ways
         tops = torch.empty(work.count, dim * len(ways), device=work.device)
@@ -95,21 +99,46 @@ class LstmEdits:
                 edits.new + edits.old == 0, edits.size, edits.size - edits.at - edits.old if way.back else edits.at
             )
             out = tops[:, number * dim : (number + 1) * dim]
-            for bases, mine in blocks(work, np.flatnonzero(near), self.tokens):
-                states = self._read(way, work, bases)
+            for bases, mine in blocks(work, np.flatnonzero(near), self.tokens * _more(work)):
                 place = np.zeros(len(work.lengths), np.int64)
-                place[bases] = np.arange(len(bases))
+                states, place[bases] = self._known(way, work, bases)
                 self._run(out, way, work, mine, keep[mine], place[work.base[mine]], states)
             rest = np.flatnonzero(~near)
             none = np.zeros_like(rest)
             self._run(out, way, work, rest, none, none, self._blank(1, 1, work))
+        return self._scores(tops)
+
+    def _scores(self, tops: Float[Tensor, "variant dims"]) -> Float[Tensor, "variant label"]:
         logits: Tensor = self.model.head(tops)
         return logits
+
+    @cached_property
+    def _strips(self) -> LstmStrips:
+        """What a GPU does instead, whose steps are bound by the number of their kernels."""
+        ways = Ways.of([way.table for way in self.ways], [way.weight for way in self.ways])
+        return LstmStrips(ways, unknown=self.unknown)
 
     def _blank(self, read: int, bases: int, work: Splice) -> _States:
         h, c, top = torch.zeros(3, read, bases, self.model.lstm.hidden_size, device=work.device)
         top[0] = -torch.inf
         return _States(h, c, top)
+
+    def _known(self, way: _Way, work: Splice, bases: Ints) -> tuple[_States, Ints]:
+        """States of the bases and where each has its own.
+
+        Those of the last call serve again where they hold all of these bases: a population's texts are edits of one
+        original, round after round.
+        """
+        if not isinstance(self.model.embedding, nn.Embedding):  # whose numbers may come to stand for other words
+            return self._read(way, work, bases), np.arange(len(bases))
+        tokens, first = work.tokens.numpy(), work.offset[bases]
+        ends = first + np.minimum(work.lengths[bases], work.limit)
+        keys = [tokens[a:b].tobytes() for a, b in zip(first.tolist(), ends.tolist(), strict=True)]
+        held = self._last.get(way.back)
+        if held is None or any(key not in held[0] for key in keys):
+            states = self._read(way, work, bases)
+            held = self._last[way.back] = ({key: i for i, key in enumerate(keys)}, states)
+        return held[1], np.fromiter(map(held[0].__getitem__, keys), np.int64, len(keys))
 
     def _read(self, way: _Way, work: Splice, bases: Ints) -> _States:
         """The states of bases that stand longest first."""
@@ -138,8 +167,9 @@ class LstmEdits:
         """Reads the chosen variants on from the state of base `place` after `keep` tokens; the maxima go to `out`."""
         steps = np.maximum(work.length[chosen], 1) - keep
         order = np.argsort(-steps, kind="stable")
-        for begin in range(0, len(order), self.rows):
-            part = order[begin : begin + self.rows]
+        rows = self.rows * _more(work)
+        for begin in range(0, len(order), rows):
+            part = order[begin : begin + rows]
             index, read, base = work.ship(chosen[part], keep[part], place[part])
             h, c, top = (state[read, base] for state in (states.h, states.c, states.top))
             ids = self._ahead(way, work, chosen[part], keep[part])
@@ -156,6 +186,11 @@ class LstmEdits:
             (empty,) = work.ship(np.asarray(length == 0, np.int64))
             ids = torch.where(empty[:, None] > 0, self.unknown, ids)
         return ids.T.contiguous()
+
+
+def _more(work: Splice) -> int:
+    """A GPU has no cache to leave, and its steps are bound by their number."""
+    return 1 if work.device.type == "cpu" else 64
 
 
 def _active(steps: Ints) -> list[int]:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from malaprop.core.text import Ints
 from malaprop.models.batches import Bounds, batches, bounds_for
@@ -25,13 +26,24 @@ class Plain:
 
     forward: Forward
     masks: bool = True
+    pad: int = 0
     bounds: Bounds | None = None
 
     @torch.inference_mode()
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
         bounds = self.bounds or bounds_for(work.device)
         parts = list(batches(work.length, bounds, even=not self.masks))
+        if work.device.type == "cuda" and self.masks:
+            return in_order(work, parts, [self._in_bucket(work, part) for part in parts])
         return in_order(work, parts, [self.forward(*work.rows(part)) for part in parts])
+
+    def _in_bucket(self, work: Splice, part: Ints) -> Float[Tensor, "batch label"]:
+        """Of a shape that comes again: a GPU's library looks for the best kernel at each new one, for milliseconds."""
+        rows = max(16, 1 << (len(part) - 1).bit_length())
+        ids, lengths = work.rows(np.pad(part, (0, rows - len(part)), mode="edge"))
+        width = min(-(-ids.shape[1] // 16) * 16, max(work.limit, ids.shape[1]))
+        ids = F.pad(ids, (0, width - ids.shape[1]), value=self.pad)
+        return self.forward(ids, lengths)[: len(part)]
 
 
 def in_order(work: Splice, parts: list[Ints], answers: list[Tensor]) -> Float[Tensor, "variant label"]:

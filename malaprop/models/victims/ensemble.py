@@ -77,6 +77,7 @@ class Ensemble:
             if Capability.SCORES not in member.offers:
                 raise VictimError(f"an ensemble needs scores of every member, and {member.name} gives labels alone")
         self._same_labels([member.labels for member in self.members])
+        self._same_order()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (self.members, self.how)
@@ -104,6 +105,18 @@ class Ensemble:
         """The first member's."""
         return self.members[0].unknown
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The members' names of the labels, where they agree."""
+        known = self._known_names()
+        agreed = len({tuple(map(str.casefold, names)) for names in known.values()}) == 1
+        return next(iter(known.values())) if agreed else ()
+
+    @property
+    def rounding(self) -> float:
+        """The largest of the members': a mean is no further off than the worst of them."""
+        return max(float(getattr(member, "rounding", 0.0)) for member in self.members)
+
     def classes(self, table: Words) -> Ints | None:
         found = [member.classes(table) for member in self.members]
         columns = [column for column in found if column is not None]
@@ -127,6 +140,22 @@ class Ensemble:
             raise VictimError(
                 f"the members of an ensemble must have the same labels, got {each}; leave out the odd one"
             )
+
+    def _known_names(self) -> dict[str, tuple[str, ...]]:
+        found = {member.name: tuple(getattr(member, "label_names", ())) for member in self.members}
+        return {name: names for name, names in found.items() if names}
+
+    def _same_order(self) -> None:
+        """The same names in another order would be averaged crosswise."""
+        orders: dict[frozenset[str], tuple[str, tuple[str, ...]]] = {}
+        for name, given in self._known_names().items():
+            names = tuple(map(str.casefold, given))
+            first, order = orders.setdefault(frozenset(names), (name, names))
+            if order != names:
+                raise VictimError(
+                    f"the members of an ensemble must order their labels alike: {first} has {', '.join(order)}, "
+                    f"{name} has {', '.join(names)}; leave one out"
+                )
 
     def _mean(self, answers: Sequence[Floats]) -> Floats:
         if not len(answers[0]):

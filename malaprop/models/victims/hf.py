@@ -9,21 +9,26 @@ from typing import Any
 import torch
 
 from malaprop.assets.folders import offline
+from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError
 from malaprop.models import checkpoint
+from malaprop.models.attention import WordAttention, from_transformers
+from malaprop.models.gradients.layout import ByOffsets, Frame
+from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.pieces import at_breaks
+from malaprop.models.precision import ROUNDING, dtype_for
 from malaprop.models.quiet import quietly
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.plain import attended
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.victims.tokens import ANSWERS, TokenVictim
 from malaprop.models.wordpieces import WordPieces
 
 MOST = 4_096  # tokens, for models that state no limit
 
 
 def load_transformers(
-    source: str | Path, *, device: str = "cpu", name: str | None = None
+    source: str | Path, *, device: str = "cpu", precision: str = "fp32", name: str | None = None
 ) -> TokenVictim | StringVictim:
     """A sequence classifier from a local folder or a hub name; no code that comes with it is run."""
     local = isinstance(source, Path)
@@ -51,6 +56,7 @@ def load_transformers(
         model,
         tokenizer,
         device=device,
+        precision=precision,
         name=name or folder.name,
         limit=checkpoint.read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
         fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
@@ -62,11 +68,13 @@ def wrap_transformers(
     tokenizer: Any,
     *,
     device: str | None = None,
+    precision: str = "fp32",
     name: str | None = None,
     limit: int | None = None,
     fingerprint: str = "",
 ) -> TokenVictim | StringVictim:
-    """A loaded classifier. BERT goes the fast road; any other reads whole rows, padded and masked."""
+    """A loaded classifier. BERT goes the fast road, in the precision asked for; any other reads whole rows, padded and
+    masked, in its own."""
     labels = int(getattr(model.config, "num_labels", 0))
     if labels < 2:
         raise VictimError(f"{name or type(model).__name__} scores {labels} label; expected a classifier of two or more")
@@ -79,20 +87,53 @@ def wrap_transformers(
     pieces = WordPieces.of(tokenizer.backend_tokenizer)
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(model.config, "pad_token_id", None)
     separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
+    scorer = (
+        BertScorer(model=model, separator=separator, dtype=dtype_for(precision, where)) if readable(model) else None
+    )
+    half = scorer is not None and scorer.half
+    gradients = _gradients(model, pieces, tokenizer, most, pad, separator, where)
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
         forward=attended(model, separator=separator),
-        scorer=BertScorer(model=model, separator=separator) if readable(model) else None,
+        scorer=scorer,
+        rounding=ROUNDING if half else 0.0,
+        lanes=2 if where.type == "cuda" else 1,
         labels=labels,
         limit=most,
         head=pieces.head,
         tail=pieces.tail,
         pad=pad or 0,
         masks=pad is not None,
-        fingerprint=fingerprint,
+        fingerprint=f"{fingerprint}-bf16" if fingerprint and half else fingerprint,
         label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
+        gradients=gradients,
+        attention=WordAttention(
+            layout=gradients.layout, weigh=from_transformers(model, separator=separator), device=where
+        ),
+        offers=ANSWERS | gradients.offers | {Capability.ATTENTION},
+        device=where,
+    )
+
+
+def _gradients(
+    model: Any,
+    pieces: WordPieces,
+    tokenizer: Any,
+    limit: int,
+    pad: int | None,
+    separator: int | None,
+    where: torch.device,
+) -> TokenGradients:
+    return TokenGradients(
+        module=model,
+        forward=attended(model, separator=separator),
+        embedding=model.get_input_embeddings(),
+        layout=ByOffsets(tokenizer=pieces, frame=Frame(limit=limit, head=pieces.head, tail=pieces.tail)),
+        pad=pad or 0,
+        masks=pad is not None,
+        unknown=tokenizer.unk_token_id,
         device=where,
     )
 

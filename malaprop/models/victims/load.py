@@ -16,6 +16,7 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.core.victim import Victim
 from malaprop.models import zoo
+from malaprop.models.precision import check as check_precision
 from malaprop.models.splits import Read
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -29,6 +30,7 @@ def load(
     spec: str | os.PathLike[str],
     *,
     device: str = "cpu",
+    precision: str = "fp32",
     data: str = "mr",
     read: Read | None = None,
     seed: int = 0,
@@ -37,26 +39,27 @@ def load(
     """A victim by folder, zoo name, `module:attribute`, `.skops` file, Hugging Face folder or hub name, http(s)
     address, or `ensemble:A+B` of any of them.
 
-    A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`).
+    A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
+    for transformers (see `malaprop.models.precision`); other models reckon in fp32.
     """
     name = os.fspath(spec)
     if _ADDRESS.match(name):
         return _at_address(name, quiet=quiet)
     if name.startswith("ensemble:"):
-        return _ensemble(name, device=device, data=data, read=read, seed=seed, quiet=quiet)
+        return _ensemble(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
     path = Path(name).expanduser()
     if path.is_dir():
-        return _folder(path, device)
+        return _folder(path, device, precision)
     if path.is_file() or path.suffix.lower() == ".skops":
         return _file(path)
     if zoo.is_name(name):
-        return _zoo(name, device=device, data=data, read=read, seed=seed, quiet=quiet)
+        return _zoo(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
     if _REFERENCE.fullmatch(name) and not name.startswith("hub:"):
-        return wrap(resolve(name), name=name, device=device)
+        return wrap(resolve(name), name=name, device=device, precision=precision)
     if name.startswith("hub:") or (_HUB.fullmatch(name) and not name.startswith(".")):
         from malaprop.models.victims.hf import load_transformers
 
-        return load_transformers(name.removeprefix("hub:"), device=device)
+        return load_transformers(name.removeprefix("hub:"), device=device, precision=precision)
     if os.sep in name or name.startswith((".", "~")):
         raise VictimError(
             f"no such folder or file: {name}; expected a folder written by malaprop train or by transformers"
@@ -81,7 +84,7 @@ def _ensemble(spec: str, **options: Any) -> Victim:
     return Ensemble(members=tuple(load(member, **options) for member in member_specs(spec)))
 
 
-def _folder(path: Path, device: str) -> Victim:
+def _folder(path: Path, device: str, precision: str) -> Victim:
     from malaprop.models import checkpoint
 
     if checkpoint.is_checkpoint(path):
@@ -92,11 +95,11 @@ def _folder(path: Path, device: str) -> Victim:
             return zoo_victim(path, device=device)
         from malaprop.models.victims.hf import load_transformers
 
-        return load_transformers(path, device=device, name=card.name)
+        return load_transformers(path, device=device, precision=precision, name=card.name)
     if (path / "config.json").is_file():
         from malaprop.models.victims.hf import load_transformers
 
-        return load_transformers(path, device=device)
+        return load_transformers(path, device=device, precision=precision)
     raise VictimError(
         f"{path} is no model: it holds neither model.json (malaprop train) nor config.json (transformers)"
     )
@@ -119,12 +122,12 @@ def _file(path: Path) -> Victim:
     )
 
 
-def _zoo(name: str, *, device: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
+def _zoo(name: str, *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
     from malaprop.models.trained import trained
 
     if read is None:
         raise SettingError(f"{name} may have to be trained first; pass read=malaprop.data.load")
-    return _folder(trained(name, data, read=read, seed=seed, device=device, quiet=quiet), device)
+    return _folder(trained(name, data, read=read, seed=seed, device=device, quiet=quiet), device, precision)
 
 
 def resolve(reference: str) -> Any:
@@ -160,6 +163,7 @@ def wrap(
     *,
     name: str | None = None,
     device: str | None = None,
+    precision: str = "fp32",
     read: Read | None = None,
     say: Callable[[str], None] | None = None,
     **options: Any,
@@ -170,21 +174,24 @@ def wrap(
     victim that is made: `batch`, `pairs` and `labels` for a function, `masks`, `limit` and `pad` for a torch module,
     those of `HttpVictim` for an address, `how` for a list. A model stays where it is, unless a device is given.
     """
+    check_precision(precision)
     if isinstance(thing, str) and _ADDRESS.match(thing):
         return _at_address(thing, say=say, **options)
     if isinstance(thing, (list, tuple)):
         from malaprop.models.victims.ensemble import Ensemble
 
-        return Ensemble(members=tuple(wrap(one, device=device, read=read, say=say) for one in thing), **options)
+        return Ensemble(
+            members=tuple(wrap(one, device=device, precision=precision, read=read, say=say) for one in thing), **options
+        )
     if isinstance(thing, (str, os.PathLike)):
-        return load(thing, device=device or "cpu", read=read, **options)
+        return load(thing, device=device or "cpu", precision=precision, read=read, **options)
     if inspect.isclass(thing):
         raise VictimError(f"{name or thing.__name__} is a class; give an instance of it, or a function")
     if all(hasattr(thing, method) for method in _METHODS):
         victim: Victim = thing
         return victim
     if _from_transformers(thing):
-        return _transformers(thing, tokenizer, name=name, device=device, **options)
+        return _transformers(thing, tokenizer, name=name, device=device, precision=precision, **options)
     if _is_module(thing):
         return _module(thing, tokenizer, name=name, device=device, **options)
     if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
@@ -11,10 +12,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError, plain
+from malaprop.models.gradients.layout import ByParts, Frame
+from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.pieces import Cut, at_breaks
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.victims.tokens import ANSWERS, TokenVictim
 
 Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
 _SAMPLE = "A good film, well made: don't miss it!"
@@ -49,11 +52,20 @@ def wrap_module(
     module.to(where)
     cut = at_breaks(_cutter(tokenize, called), separator)
     forward = _forward(module, masks)
+    sample = [*head, *cut([_SAMPLE])[0], *tail][:limit]
+    with _watched(module, sample) as tables:
+        labels = _labels(called, sample, forward, where)
+    gradients = None
+    if len(tables) == 1:
+        layout = ByParts(cut=cut, frame=Frame(limit=limit, head=(*head,), tail=(*tail,)), whole=True)
+        gradients = TokenGradients(
+            module=module, forward=forward, embedding=tables[0], layout=layout, pad=pad, masks=masks, device=where
+        )
     victim = TokenVictim(
         name=called,
         cut=cut,
         forward=forward,
-        labels=_labels(called, [*head, *cut([_SAMPLE])[0], *tail][:limit], forward, where),
+        labels=labels,
         limit=limit,
         head=(*head,),
         tail=(*tail,),
@@ -61,6 +73,8 @@ def wrap_module(
         masks=masks,
         unknown=unknown,
         fingerprint=_fingerprint(module, cut) if fingerprint is None else fingerprint,
+        gradients=gradients,
+        offers=ANSWERS | (gradients.offers if gradients else frozenset()),
         device=where,
     )
     return victim if not any(cut([" ", "\n"])) else _by_strings(victim)
@@ -126,6 +140,24 @@ def _labels(name: str, row: list[int], forward: Forward, device: torch.device) -
     if len(shape) != 2 or shape[0] != 1 or shape[1] < 2:
         raise VictimError(f"{name} answered one text with shape {shape}; expected (1, labels), two labels or more")
     return int(shape[1])
+
+
+@contextmanager
+def _watched(module: nn.Module, row: list[int]) -> Iterator[list[nn.Embedding]]:
+    """The tables of vectors that a reading of this row looks its tokens up in."""
+    seen: list[nn.Embedding] = []
+
+    def watch(table: nn.Module, given: tuple[Any, ...]) -> None:
+        assert isinstance(table, nn.Embedding)
+        if len(given) == 1 and isinstance(given[0], Tensor) and given[0].ndim == 2:  # padding behind it may follow
+            seen.extend([table] * (given[0][:, : len(row)].tolist() == [row]))
+
+    hooks = [part.register_forward_pre_hook(watch) for part in module.modules() if isinstance(part, nn.Embedding)]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _fingerprint(module: nn.Module, cut: Cut) -> str:

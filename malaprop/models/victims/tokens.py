@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,15 +13,19 @@ from torch import Tensor
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.gradient import Gradients
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Words
 from malaprop.core.victim import Fields
+from malaprop.models.attention import WordAttention
 from malaprop.models.pieces import Cut, Pieces
+from malaprop.models.precision import full_precision
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.plain import Forward, Plain
 from malaprop.models.splice import Splice, ship, splice
 
+ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what every model here offers
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
 
 
@@ -68,8 +73,12 @@ class TokenVictim:
     fingerprint: str = ""
     label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
-    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
+    offers: frozenset[Capability] = ANSWERS
+    attention: WordAttention | None = None  # where it looks, of which `offers` speaks too
+    gradients: Gradients | None = None  # what it shows to white-box attacks, of which `offers` speaks
     device: torch.device | str = "cpu"
+    rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
+    lanes: int = 1  # 2: its device has so much to do that half of the attacks are best advanced meanwhile
     _seen: list[_Seen] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,10 +100,11 @@ class TokenVictim:
         good = self._may_splice(seen, pool, wanted)
         fast, slow = np.flatnonzero(good), np.flatnonzero(~good)
         answers = []
-        if len(fast):
-            answers.append(self._spliced(seen.pieces, pool, wanted[fast]))
-        if len(slow):
-            answers.append(self._whole([text.values() for text in pool.texts(wanted[slow])]))
+        with full_precision(self.device):
+            if len(fast):
+                answers.append(self._spliced(seen.pieces, pool, wanted[fast]))
+            if len(slow):
+                answers.append(self._whole([text.values() for text in pool.texts(wanted[slow])]))
         if len(answers) == 1:
             return _sent(answers[0])
         (back,) = ship(torch.device(self.device), np.argsort(np.concatenate([fast, slow])))
@@ -109,7 +119,18 @@ class TokenVictim:
     def predict(self, texts: Sequence[Fields]) -> Floats:
         if not texts:
             return np.empty((0, self.labels), np.float32)
-        return self._checked(self._whole(texts).cpu().numpy())
+        with full_precision(self.device), self._aside():
+            return self._checked(self._whole(texts).cpu().numpy())
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """On a GPU not behind the rounds in flight, where plain and fast road share nothing that changes."""
+        where = torch.device(self.device)
+        if where.type != "cuda" or not self.rounding:
+            yield
+            return
+        with torch.cuda.stream(torch.cuda.Stream(where, priority=-1)):  # type: ignore[no-untyped-call]
+            yield
 
     def _of(self, table: Words) -> _Seen:
         for seen in self._seen:
@@ -161,7 +182,7 @@ class TokenVictim:
         return self._plain().logits(work).float().softmax(-1)
 
     def _plain(self) -> Plain:
-        return Plain(forward=self.forward, masks=self.masks)
+        return Plain(forward=self.forward, masks=self.masks, pad=self.pad)
 
     def _checked(self, scores: Floats) -> Floats:
         if scores.shape[1] != self.labels:

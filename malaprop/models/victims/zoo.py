@@ -6,37 +6,76 @@ from pathlib import Path
 
 import torch
 
+from malaprop.core.capability import Capability
+from malaprop.core.gradient import Gradients
 from malaprop.models import checkpoint
+from malaprop.models.attention import WordAttention
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.blocks.classifier import Classifier
 from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.kim import Windows, folded
+from malaprop.models.blocks.kim import Channels, Windows, folded
 from malaprop.models.blocks.lstm import WordLSTM
+from malaprop.models.blocks.pairs import Average
+from malaprop.models.gradients.layout import ByParts, Frame
+from malaprop.models.gradients.looks import CharGradients
+from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.openvocab import OpenVocab
 from malaprop.models.scorers import Scorer
+from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
-from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.vocab import UNKNOWN
+from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.vocab import PAD, UNK, UNKNOWN, Vocab
 
 
 def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) -> TokenVictim:
     """One layer is scored by what an edit changes, more layers by whole forward passes."""
     card, model, vocab = checkpoint.load(folder)
     model.to(device).requires_grad_(False)
+    scorer = _scorer(model)
+    gradients = gradients_of(model, vocab, card.limit, device)
+    looks = _attention(model, vocab, card.limit, device)
     return TokenVictim(
         name=name or card.name,
         cut=vocab.cut,
         encode_whole=vocab.encode,
         forward=model,
-        scorer=_scorer(model),
+        scorer=scorer,
+        lanes=2 if torch.device(device).type == "cuda" and not isinstance(scorer, CnnEdits | AverageEdits) else 1,
         labels=len(card.labels),
         limit=card.limit,
         context_free=True,
         unknown=UNKNOWN,
         fingerprint=checkpoint.fingerprint(folder),
         label_names=tuple(card.labels),
+        gradients=gradients,
+        attention=looks,
+        offers=ANSWERS
+        | (gradients.offers if gradients else frozenset())
+        | (frozenset({Capability.ATTENTION}) if looks else frozenset()),
         device=device,
     )
+
+
+def gradients_of(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device: str) -> Gradients | None:
+    """None for networks whose word vectors depend on the words around them (ELMo)."""
+    embedding = model.get_submodule("embedding")
+    if not isinstance(embedding, torch.nn.Embedding | Channels | CharWords):
+        return None
+    layout = ByParts(cut=vocab.cut, frame=Frame(limit=limit))
+    words = TokenGradients(
+        module=model, forward=model, embedding=embedding, layout=layout, pad=PAD, unknown=UNK, device=device
+    )
+    if not isinstance(vocab, OpenVocab) or not isinstance(embedding, CharWords):
+        return words
+    return CharGradients(model=model, vocab=vocab, layout=layout, by_word=words, device=device)
+
+
+def _attention(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device: str) -> WordAttention | None:
+    if not (isinstance(model, Classifier) and model.attends):
+        return None
+    layout = ByParts(cut=vocab.cut, frame=Frame(limit=limit))
+    return WordAttention(layout=layout, weigh=model.attention, device=device)
 
 
 def _scorer(model: torch.nn.Module) -> Scorer | None:
@@ -44,6 +83,8 @@ def _scorer(model: torch.nn.Module) -> Scorer | None:
         return CnnEdits(model=folded(model))
     if not isinstance(model.get_submodule("embedding"), torch.nn.Embedding | CharWords):
         return None
+    if isinstance(model, Classifier) and isinstance(model.encoder, Average):
+        return AverageEdits(model=model)
     if isinstance(model, WordCNN) and not len(model.below):
         return CnnEdits(model=model)
     if isinstance(model, WordLSTM) and not len(model.above):

@@ -1,0 +1,164 @@
+"""FlipBeam: HotFlip's search over character edits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from malaprop.attacks.gradient.look import aim, allowed, judged, look
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.gradient import OPERATIONS, CharLook, CharSeen
+from malaprop.core.score import Floats, ranked
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+
+_ROUNDING = 1e-5  # of the largest score: what a batch may move, and must not decide
+_SPARE = 54  # edits asked for beyond the beam's width: some make known words, some the same text twice
+
+
+class Member(NamedTuple):
+    text: Text
+    score: float  # of the path that leads here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlipBeam:
+    """Ebrahimi et al. 2018, section 3.3: at each step the `width` best paths are kept, by the sum of their steps'
+    derivatives, until one reaches the goal or `share` of the characters are changed.
+
+    `operations` are some of flip, insert, delete. With `new_words` an edited word must not be in the victim's
+    vocabulary. With `once` a word is edited once: estimates soon send a character there and back again, which spends
+    the budget on nothing. `odds`: derivatives of log((1 - p) / p), not of the log loss. `anchored`: what counts is the
+    loss of the text itself plus the next derivative, not the path's sum. `exact`: no derivative decides; every edit of
+    every member is asked, which is what the gradient saves.
+    """
+
+    width: int = 10
+    share: float = 0.1
+    operations: tuple[str, ...] = OPERATIONS
+    new_words: bool = True
+    once: bool = True
+    odds: bool = False
+    anchored: bool = False
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or not 0 < self.share <= 1:
+            raise SettingError(f"FlipBeam wants width >= 1 and a share in (0, 1], got {self.width} and {self.share}")
+        if not self.operations or any(o not in OPERATIONS for o in self.operations):
+            raise SettingError(f"FlipBeam.operations takes some of {', '.join(OPERATIONS)}, got {self.operations}")
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        beam = [Member(start.text, 0.0)]
+        for left in range(budget(trial, self.share), -1, -1):
+            looks = [self._look(trial, member.text, space) for member in beam]
+            seen = yield from look(trial, looks)
+            ends = [held for _, held in seen if held.reached]
+            if ends or not left:
+                break
+            beam = yield from self._next(trial, beam[: len(seen)], seen)
+            if not beam:
+                break
+        return trial.held or start
+
+    def _look(self, trial: Trial, text: Text, space: Space) -> CharLook:
+        return CharLook(
+            text=text,
+            aim=aim(trial, odds=self.odds),
+            slots=self._open(trial, text, space),
+            most=None if self.exact else self.width + _SPARE,
+            operations=self.operations,
+            new_words=self.new_words,
+        )
+
+    def _open(self, trial: Trial, text: Text, space: Space) -> Ints:
+        if not self.once:
+            return space.slots
+        untouched: Ints = space.slots[text.words[space.slots] == trial.origin.words[space.slots]]
+        return untouched
+
+    def _next(self, trial: Trial, beam: list[Member], seen: list[tuple[CharSeen, Held]]) -> Steps[list[Member]]:
+        if self.exact:
+            return (yield from self._asked(trial, beam, [edits for edits, _ in seen]))
+        bases = [self._base(trial, member, held) for member, (_, held) in zip(beam, seen, strict=True)]
+        scores = np.concatenate([base + edits.gains for base, (edits, _) in zip(bases, seen, strict=True)])
+        which = np.repeat(np.arange(len(beam)), [len(edits) for edits, _ in seen])
+        first = np.cumsum([0, *(len(edits) for edits, _ in seen)])
+        if not len(scores):
+            return []
+        made: dict[bytes, Member] = {}
+        order = ranked(scores.astype(np.float32), slack=_ROUNDING * float(np.abs(scores).max())).tolist()
+        while order and len(made) < self.width:
+            fresh: list[Member] = []
+            while order and len(made) + len(fresh) < self.width:
+                at = order.pop(0)
+                edits, edit = seen[which[at]][0], at - int(first[which[at]])
+                if word := edits.word(edit):
+                    fresh.append(Member(beam[which[at]].text.put(int(edits.slots[edit]), word), float(scores[at])))
+            fine = yield from allowed(trial, [member.text for member in fresh])
+            kept = {id(text) for text in fine}
+            for member in fresh:
+                if id(member.text) in kept:
+                    made.setdefault(member.text.parts.tobytes(), member)
+        return list(made.values())
+
+    def _base(self, trial: Trial, member: Member, held: Held) -> float:
+        """What the next derivative is added to."""
+        if not self.anchored:
+            return member.score
+        here = odds(trial, held.answer)
+        if self.odds:
+            return here
+        sign = 1 if aim(trial, odds=False).away else -1
+        return sign * float(np.logaddexp(0, sign * here))  # the log loss, or its opposite for a target
+
+    def _asked(self, trial: Trial, beam: list[Member], seen: Sequence[CharSeen]) -> Steps[list[Member]]:
+        """Every edit of every member by its exact loss."""
+        groups = []
+        for member, edits in zip(beam, seen, strict=True):
+            table = member.text.table
+            pairs = dict.fromkeys(
+                (slot, table.id(word)) for e, slot in enumerate(edits.slots.tolist()) if (word := edits.word(e))
+            )
+            both = np.asarray(list(pairs), np.int64).reshape(-1, 2)
+            groups.append(Variants(member.text, both[:, 0], both[:, 1]))
+        scored = [one for one in (yield from trial.score(groups)) if len(one.values)]
+        if not scored:
+            return []
+        values = np.concatenate([[odds(trial, row) for row in one.answers] for one in scored]).astype(np.float32)
+        which = np.repeat(np.arange(len(scored)), [len(one.values) for one in scored])
+        first = np.cumsum([0, *(len(one.values) for one in scored)])
+        made: dict[bytes, Member] = {}
+        for at in ranked(values).tolist():
+            one = scored[which[at]]
+            text = one.variants.pick(at - int(first[which[at]]))
+            if text.parts.tobytes() not in made and (yield from allowed(trial, [text])):
+                made[text.parts.tobytes()] = Member(text, float(values[at]))
+                judged(trial, text, one.answers[at - int(first[which[at]])])
+            if len(made) == self.width:
+                break
+        return list(made.values())
+
+
+def odds(trial: Trial, answer: Floats) -> float:
+    """How far the victim has come, without a bound: log((1 - p) / p) of the true label, or of the target the other way.
+
+    Taken from the scores of the other labels, which tell small numbers apart where 1 - p would not.
+    """
+    target = aim(trial, odds=True)
+    own = float(answer[target.label])
+    rest = float(np.delete(answer, target.label).sum())
+    value = float(np.log(max(rest, 1e-38)) - np.log(max(own, 1e-38)))
+    return value if target.away else -value
+
+
+def budget(trial: Trial, share: float) -> int:
+    """How many edits a share of the characters is: white space is not counted, and one edit is always allowed."""
+    fields = trial.origin.fields
+    count = sum(not char.isspace() for name in trial.example.open for char in fields.get(name, ""))
+    return max(1, int(share * count + 1e-9))

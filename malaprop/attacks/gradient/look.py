@@ -1,0 +1,58 @@
+"""Looks, as a search asks for them: counted, within the budget, and held where they are better than what is held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from malaprop.attacks.goals.goal import Targeted
+from malaprop.attacks.trial import Held, Spent, Trial
+from malaprop.core.ask import Ask, Steps
+from malaprop.core.gradient import Aim, CharLook, WordLook
+from malaprop.core.score import Floats, Scored
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+
+
+def aim(trial: Trial, *, odds: bool) -> Aim:
+    """Away from the true label, or towards the target."""
+    goal = trial.attack.goal
+    if isinstance(goal, Targeted):
+        return Aim(label=goal.target, away=False, odds=odds)
+    return Aim(label=trial.example.label, odds=odds)
+
+
+def look(trial: Trial, looks: Sequence[CharLook | WordLook]) -> Steps[list[tuple[Any, Held]]]:
+    """Answers with what each look's own text came to; a look counts as one query.
+
+    Looks that the budget no longer covers are left out. Of the others each text is held if it is better than what is
+    held, unless a constraint on texts forbids it.
+    """
+    if trial.attack.budget is not None:
+        left = trial.attack.budget - trial.asked
+        if left < 1:
+            raise Spent
+        looks = looks[:left]
+    trial.asked += len(looks)
+    seen = yield Ask("gradient", looks)
+    found = [judged(trial, one.text, answer.answer) for one, answer in zip(looks, seen, strict=True)]
+    return list(zip(seen, found, strict=True))
+
+
+def judged(trial: Trial, text: Text, answer: Floats) -> Held:
+    """A text in the light of the goal, held where it is better."""
+    goal, label = trial.attack.goal, trial.example.label
+    answers = np.asarray(answer, np.float32)[None]
+    return trial.take(
+        Scored(Variants.itself(text), answers, goal.values(answers, label), goal.reached(answers, label)), 0
+    )
+
+
+def allowed(trial: Trial, texts: Sequence[Text]) -> Steps[list[Text]]:
+    """The texts that keep the constraints on edits and on whole texts."""
+    flags = trial.allows(Variants.between(trial.origin, texts))
+    fine = [text for text, flag in zip(texts, flags.tolist(), strict=True) if flag]
+    admitted = (yield from trial.admit(fine)) if fine else np.empty(0, np.bool_)
+    return [text for text, flag in zip(fine, admitted.tolist(), strict=True) if flag]

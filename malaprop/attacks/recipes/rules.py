@@ -1,0 +1,40 @@
+"""Replacement by rules that were mined beforehand."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates.rules import BySalience, RuleWords
+from malaprop.attacks.constraints.edits import MaxShare
+from malaprop.attacks.search.blind import Blind
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.records.rules import Rules, parse_rules, read_rules
+
+PACKAGED = "reviews-rules.csv"
+
+
+@cache
+def packaged_rules() -> Rules:
+    """Rules for the labels negative and positive, mined from the packaged film reviews."""
+    text = files("malaprop.attacks.recipes").joinpath(PACKAGED).read_text(encoding="utf-8")
+    return parse_rules(text, PACKAGED)
+
+
+def rules(*, file: str | None = None, share: float = 0.3, once: bool = False) -> Attack:
+    """Universal word replacement rules: "Generating universal language adversarial examples by understanding and
+    enhancing the transferability across neural models" (2021), section 4.2.
+
+    The strongest rule for the true label first, then the next, up to 30% of the words. `file` holds rules that
+    `malaprop rules mine` or `rules pmi` wrote, or your own; without it, packaged ones for film reviews. The victim does
+    not choose any word: it is asked after each replacement whether the label has fallen, which is how the paper counts
+    (on average far fewer words change than may). With `once` it is asked about the finished text alone.
+    """
+    rank = BySalience()
+    return Attack(
+        name="rules",
+        candidates=RuleWords(rules=packaged_rules() if file is None else read_rules(file)),
+        constraints=(MaxShare(share=share),),
+        search=Blind(rank=rank) if once else Greedy(rank=rank, always=True, ahead=8),
+    )

@@ -1,0 +1,169 @@
+"""Bout: all cells of one victim, each side run right after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from malaprop.bench import own
+from malaprop.bench.cell import Cell, Duel
+from malaprop.bench.floor import Floor, floor, in_threads
+from malaprop.bench.lowered import lowered
+from malaprop.bench.measured import Measured, Row
+from malaprop.bench.peer import Peer
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.core.victim import Victim
+
+STOCK = " (stock wrapper)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What all sides of every cell share, and the precisions that ours is measured in where a victim has them."""
+
+    n: int = 100
+    threads: int = 1
+    seconds: float = 30.0
+    data: str = "mr"
+    seed: int = 0
+    width: int = 256
+    repeats: int = 1
+    precisions: tuple[str, ...] = ("fp32",)
+
+    def __post_init__(self) -> None:
+        if min(self.n, self.threads, self.repeats) < 1 or self.seconds <= 0:
+            raise SettingError(
+                f"bench wants n, threads and repeats of at least 1 and seconds above 0, "
+                f"got {self.n}, {self.threads}, {self.repeats} and {self.seconds:g}"
+            )
+        for precision in self.precisions:
+            if precision not in ("fp32", "bf16"):
+                raise unknown("precision", precision, ("fp32", "bf16"))
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of every side: each peer's by its name, ours by precision and by how many rows a peer had finished."""
+
+    theirs: dict[str, Measured]
+    ours: dict[str, dict[int, Measured]]
+    reasons: dict[str, list[str]]  # by precision
+
+    def pair(self, precision: str, tool: str) -> tuple[Measured, Measured]:
+        theirs = self.theirs[tool]
+        return self.ours[precision][len(theirs.outcomes)], theirs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bout:
+    """`spec` names the victim to every process, `rows` are texts that it gets right."""
+
+    name: str
+    spec: str
+    victim: Victim
+    rows: tuple[Row, ...]
+    peers: Sequence[Peer]
+    folder: Path
+    terms: Terms
+
+    @classmethod
+    def of(cls, name: str, peers: Sequence[Peer], folder: Path, terms: Terms) -> Bout:
+        spec = own.folder(name, terms.data)
+        victim = own.victim(spec)
+        rows = correct_rows(victim, terms.data, terms.n)
+        called = Path(name).name
+        return cls(name=called, spec=spec, victim=victim, rows=rows, peers=peers, folder=folder, terms=terms)
+
+    def cells(self, recipe: str) -> Iterator[Cell]:
+        """One for each precision; the peers are run once for all of them."""
+        if recipe.endswith(STOCK) and not own.has_stock(self.spec):
+            return
+        if not self.rows:
+            yield Cell(recipe=recipe, victim=self.name, rows=(), reasons=("the victim gets no text right",))
+            return
+        rounds = [self._round(recipe) for _ in range(self.terms.repeats)]
+        for precision in self._precisions(recipe):
+            yield self._cell(recipe, precision, rounds)
+
+    def _cell(self, recipe: str, precision: str, rounds: Sequence[Round]) -> Cell:
+        reasons = tuple(dict.fromkeys(reason for r in rounds for reason in r.reasons[precision]))
+        cell = Cell(recipe=recipe, victim=self.name, rows=self.rows, precision=precision, reasons=reasons)
+        whole = [r for r in rounds if precision in r.ours]
+        if not whole:
+            return cell
+        tools = dict.fromkeys(tool for r in whole for tool in r.theirs)
+        duels = tuple((t, Duel.of([r.pair(precision, t) for r in whole if t in r.theirs])) for t in tools)
+        ours = duels[0][1].ours if duels else next(iter(whole[0].ours[precision].values()))
+        whose, texts = (duels[0][0], duels[0][1].theirs.texts) if duels else ("ours", ours.texts)
+        done = self.rows[: len(ours.outcomes)]
+        least = self._floor(texts, precision)
+        return replace(cell, rows=done, ours=ours, duels=duels, floor=least, floor_of=whose)
+
+    def _precisions(self, recipe: str) -> Sequence[str]:
+        low = own.lower_precision(self.spec) and not recipe.endswith(STOCK)
+        return [p for p in self.terms.precisions if p == "fp32" or low]
+
+    def _round(self, recipe: str) -> Round:
+        """The peers, then ours on as many rows as each of them finished."""
+        theirs, missing = self._peers(recipe)
+        counts = dict.fromkeys(len(held.outcomes) for held in theirs.values()) or {len(self.rows): None}
+        ours: dict[str, dict[int, Measured]] = {}
+        reasons = {}
+        for precision in self._precisions(recipe):
+            reasons[precision] = list(missing)
+            try:
+                ours[precision] = {n: self._ours(recipe, self.rows[:n], precision) for n in counts}
+            except MalapropError as error:
+                reasons[precision].append(plain(error))
+        return Round(theirs, ours, reasons)
+
+    def _peers(self, recipe: str) -> tuple[dict[str, Measured], list[str]]:
+        """Every peer's run, the later ones on no more rows than the one before finished; and who is missing why."""
+        runs: dict[str, Measured] = {}
+        reasons = []
+        rows = self.rows
+        for other in self.peers:
+            if not other.tool.has(recipe.removesuffix(STOCK), stock=recipe.endswith(STOCK)):
+                continue
+            try:
+                held = runs[other.tool.name] = self._theirs(other, recipe, rows)
+                rows = rows[: len(held.outcomes)]
+            except MalapropError as error:
+                reasons.append(plain(error))
+        return runs, reasons
+
+    def _theirs(self, other: Peer, recipe: str, rows: Sequence[Row]) -> Measured:
+        t, stock = self.terms, recipe.endswith(STOCK)
+        name = recipe.removesuffix(STOCK)
+        return other.run(self.spec, rows, name, threads=t.threads, seconds=t.seconds, seed=t.seed, stock=stock)
+
+    def _ours(self, recipe: str, rows: Sequence[Row], precision: str) -> Measured:
+        t, name = self.terms, recipe.removesuffix(STOCK)
+        same = {"threads": t.threads, "seed": t.seed, "width": t.width}
+        return own.run(self.spec, rows, name, self.folder, **same, precision=precision)
+
+    def _floor(self, texts: Sequence[str], precision: str) -> Floor:
+        """In the precision of ours."""
+        restore = in_threads(self.terms.threads)
+        try:
+            victim = self.victim if precision == "fp32" else own.victim(self.spec, precision)
+            return floor(victim, texts, seconds=1.0, forward=lowered(victim))
+        finally:
+            restore()
+
+
+def correct_rows(victim: Victim, data: str, n: int) -> tuple[Row, ...]:
+    """The first `n` texts of the test split, in the order of a sample, that the victim gets right."""
+    from malaprop.data import load
+
+    def found() -> Iterator[Row]:
+        examples = load(data).sample(None).examples
+        for at in range(0, len(examples), 64):
+            part = examples[at : at + 64]
+            labels = victim.predict([tuple(e.fields.values()) for e in part]).argmax(1).tolist()
+            yield from ((e.fields["text"], e.label) for e, label in zip(part, labels, strict=True) if e.label == label)
+
+    return tuple(islice(found(), n))

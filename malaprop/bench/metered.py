@@ -1,0 +1,128 @@
+"""What every peer's script shares: our victim behind a meter, the loop over the rows, and how its line is written.
+
+The scripts run in the peer's own Python, which has no malaprop but the folder on PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+WARM = "a warm , moving film with a good cast ."  # opens corpora and taggers before the clock starts
+
+
+class Predictor(Protocol):
+    """What an attack calls: a list of texts to scores [text, label]. `model` is the victim itself."""
+
+    model: Any
+
+    def __call__(self, texts: Sequence[str]) -> Any: ...
+
+
+class Plain:
+    """A victim of ours by its plain road of finished strings, padded to the longest text of the batch."""
+
+    def __init__(self, spec: str) -> None:
+        from malaprop.models.victims.load import load
+
+        self.model = load(spec)
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        import torch
+
+        return torch.as_tensor(self.model.predict([(text,) for text in texts]))
+
+
+class Meter:
+    """Passes texts on to the model; keeps each distinct one, how many were sent, and the seconds the model took."""
+
+    def __init__(self, inner: Predictor) -> None:
+        self.inner, self.model = inner, inner.model
+        self.reset()
+
+    def reset(self) -> None:
+        self.texts: dict[str, None] = {}
+        self.sent, self.seconds = 0, 0.0
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        began = time.perf_counter()
+        answer = self.inner(texts)
+        self.seconds += time.perf_counter() - began
+        self.sent += len(texts)
+        self.texts.update(dict.fromkeys(texts))
+        return answer
+
+
+Attacked = Callable[[str, int], dict[str, Any]]  # one text and its label to a row of `measured.Ended`
+
+
+def attack_all(attack: Attacked, meter: Meter, rows: Sequence[tuple[str, int]], seconds: float) -> dict[str, Any]:
+    """Attacks the rows in order until the time is over; at least one."""
+    attack(WARM, int(meter([WARM])[0].argmax()))
+    meter.reset()
+    outcomes: list[dict[str, Any]] = []
+    began = time.perf_counter()
+    for text, label in rows:
+        try:
+            outcomes.append(attack(text, label))
+        except Exception as error:  # noqa: BLE001 - one text that breaks the peer must not cost the others
+            print(f"{type(error).__name__}: {error} on {text!r}", file=sys.stderr)
+            outcomes.append({"status": "error", "text": text, "queries": 0})
+        if time.perf_counter() - began > seconds:
+            break
+    wall = time.perf_counter() - began
+    return {
+        "wall_s": wall,
+        "model_s": meter.seconds,
+        "forwarded": meter.sent,
+        "outcomes": outcomes,
+        "texts": list(meter.texts),
+    }
+
+
+def arguments(given: Sequence[str] | None, about: str | None, recipes: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("victim", help="a folder written by `malaprop train`, or any name that --victim takes")
+    parser.add_argument("rows", type=Path, help="JSONL with text and label, read in order")
+    parser.add_argument("recipe", choices=recipes)
+    parser.add_argument("out", type=Path, help="where the JSON line goes")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120, help="no new example is begun after this time")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stop-words", type=Path, help="a file, one word a line, in place of the peer's list")
+    parser.add_argument("--vectors", type=Path, help="a folder of word vectors, as export_vectors writes it")
+    parser.add_argument("--stock", action="store_true", help="the peer's own Hugging Face wrapper")
+    return parser.parse_args(given)
+
+
+def settle(threads: int, seed: int) -> None:
+    """Threads and every global stream of random numbers; peers draw from them."""
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(threads)
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def read_rows(path: Path) -> list[tuple[str, int]]:
+    with path.open(encoding="utf-8") as lines:
+        return [(row["text"], int(row["label"])) for row in map(json.loads, lines)]
+
+
+def read_words(path: Path | None) -> list[str] | None:
+    return None if path is None else path.read_text(encoding="utf-8").split()
+
+
+def write(out: Path, tool: str, result: Mapping[str, Any]) -> None:
+    import torch
+
+    line = {"tool": tool, "threads": torch.get_num_threads(), **result}
+    out.write_text(json.dumps(line) + "\n", encoding="utf-8")

@@ -1,0 +1,81 @@
+"""Pages whose tables come from measurements on disk: nothing between the marks is typed by hand.
+
+A mark names a JSON or JSONL file, relative to the page, and a table of it:
+
+    <!-- table: measured/bench.json times -->
+    ...
+    <!-- end of table -->
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from malaprop.bench import savings, table, throughput
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import DataError
+
+_MARK = re.compile(
+    r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
+)
+Records = Sequence[Mapping[str, Any]]
+
+
+def _bench(lines: Callable[[Mapping[str, Any]], list[str]]) -> Callable[[Records], list[str]]:
+    return lambda records: [line for record in records for line in lines(record)]
+
+
+TABLES: Mapping[str, Callable[[Records], list[str]]] = {
+    "times": _bench(table.times),
+    "results": _bench(table.results),
+    "about": _bench(lambda held: [table.about(held)]),
+    "throughput": lambda records: table.lines(throughput.HEAD, [throughput.row(held) for held in records]),
+    "scorers": _bench(lambda held: table.lines(savings.HEAD, savings.rows(held))),
+}
+
+
+def fill(page: Path) -> int:
+    """Writes every table of the page anew; gives how many there are."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{page} cannot be read: {error.strerror}; name a Markdown page") from None
+    made, count = filled(text, page.parent)
+    page.write_text(made, encoding="utf-8")
+    return count
+
+
+def filled(text: str, folder: Path) -> tuple[str, int]:
+    """The page's text with its tables made anew, and how many there are."""
+
+    def one(found: re.Match[str]) -> str:
+        if (kind := found["kind"]) not in TABLES:
+            raise unknown("table", kind, TABLES)
+        lines = TABLES[kind](read(folder / found["file"]))
+        return "".join([found["head"], "\n", *(f"{line}\n" for line in lines), "\n", found["tail"]])
+
+    return _MARK.subn(one, text)
+
+
+def read(path: Path) -> Records:
+    """The record of a .json file, or those of a .jsonl file, in order."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return (
+            [json.loads(line) for line in text.splitlines() if line] if path.suffix == ".jsonl" else [json.loads(text)]
+        )
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as measurements: {error}") from None
+
+
+def append(folder: Path, name: str, record: Mapping[str, Any]) -> Path:
+    """One more line of folder/NAME.jsonl."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.jsonl"
+    with path.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(record) + "\n")
+    return path

@@ -1,0 +1,178 @@
+"""What each incremental scorer saves: arithmetic and time beside whole forward passes over the same variants."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from malaprop.bench import shapes
+from malaprop.bench.floor import in_threads
+from malaprop.bench.machine import describe
+from malaprop.bench.table import number
+from malaprop.core.example import Example
+from malaprop.core.pool import Pool
+from malaprop.core.seeds import generator
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+
+if TYPE_CHECKING:
+    from malaprop.models.scorers import Scorer
+    from malaprop.models.splice import Splice
+    from malaprop.models.splits import Splits
+    from malaprop.models.victims.tokens import TokenVictim
+
+# The victims whose scorers are told apart, by how a row calls them.
+MODELS: Mapping[str, str] = {
+    "word CNN": "CNN-W-Random-1",
+    "LSTM": "LSTM-W-Random-1",
+    "BiLSTM": "BiLSTM-W-Random-1",
+    "average": "Pair-Average",
+    "character CNN": "CNN-C-Random-1",
+    "character LSTM": "LSTM-C-Random-1",
+    "BERT (MiniLM's shape)": "shape:minilm",
+}
+HEAD = (
+    "model",
+    "scorer",
+    "variants",
+    "multiply-adds a variant, plain",
+    "incremental",
+    "arithmetic saved",
+    "ms a thousand, plain",
+    "incremental",
+    "time saved",
+    "largest difference",
+)
+_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """How many texts are varied, in how many slots each, and by how many words a slot: a round of PWWS has about so."""
+
+    texts: int = 24
+    dear: int = 4  # texts for a transformer
+    slots: int = 8
+    words: int = 8
+
+
+def measure(
+    *, threads: int = 1, seed: int = 0, rounds: Rounds | None = None, models: Mapping[str, str] = MODELS
+) -> dict[str, Any]:
+    """One row a model: fresh weights, texts of the packaged reviews, words drawn from other texts."""
+    from malaprop.data.base import load
+    from malaprop.models.splits import splits
+
+    data = splits(load, "mr")
+    restore = in_threads(threads)
+    try:
+        found = [
+            row
+            for name, spec in models.items()
+            if (row := _row(name, spec, data, seed, rounds or Rounds())) is not None
+        ]
+    finally:
+        restore()
+    return {**describe("cpu"), "threads": threads, "rows": found}
+
+
+def rows(held: Mapping[str, Any]) -> list[list[str]]:
+    """The table under HEAD."""
+    return [_line(row) for row in held["rows"]]
+
+
+def _line(row: Mapping[str, Any]) -> list[str]:
+    plain, less = row["plain"], row["incremental"]
+    return [
+        row["model"],
+        row["scorer"],
+        f"{row['variants']:,}",
+        f"{plain['multiply_adds']:,}",
+        f"{less['multiply_adds']:,}",
+        f"{1 - less['multiply_adds'] / plain['multiply_adds']:.1%}",
+        number(plain["ms"]),
+        number(less["ms"]),
+        f"{1 - less['ms'] / plain['ms']:.0%}",
+        f"{row['difference']:.1e}",
+    ]
+
+
+def _row(name: str, spec: str, data: Splits, seed: int, rounds: Rounds) -> dict[str, Any] | None:
+    """None where the model has no scorer of its own."""
+    from malaprop.models.scorers.plain import Plain
+
+    with tempfile.TemporaryDirectory(prefix="malaprop-scorer-") as folder:
+        victim = _fresh(spec, data, Path(folder) / "victim", seed)
+    if victim.scorer is None:
+        return None
+    many = rounds.dear if shapes.is_shape(spec) else rounds.texts
+    work = variants(victim, data.test[:many], rounds, seed)
+    plain = Plain(forward=victim.forward, masks=victim.masks)
+    return {
+        "model": name,
+        "spec": spec,
+        "scorer": type(victim.scorer).__name__,
+        "variants": work.count,
+        "plain": _cost(plain, work),
+        "incremental": _cost(victim.scorer, work),
+        "difference": float((plain.logits(work) - victim.scorer.logits(work)).abs().max()),
+    }
+
+
+def _cost(scorer: Scorer, work: Splice) -> dict[str, float]:
+    """Of one variant, tables of products made beforehand: they are made once a victim."""
+    from malaprop.bench.arithmetic import count
+
+    one_round = partial(scorer.logits, work)
+    one_round()
+    took = []
+    for _ in range(_REPEATS):
+        began = process_time()
+        one_round()
+        took.append(process_time() - began)
+    return {"multiply_adds": round(count(one_round) / work.count), "ms": round(1e6 * min(took) / work.count, 4)}
+
+
+def _fresh(spec: str, data: Splits, folder: Path, seed: int) -> TokenVictim:
+    from malaprop.models.victims.load import load
+    from malaprop.models.victims.tokens import TokenVictim
+
+    made = (
+        shapes.make(spec, data, folder, seed=seed) if shapes.is_shape(spec) else shapes.draw(spec, data, folder, seed)
+    )
+    victim = load(made)
+    assert isinstance(victim, TokenVictim)
+    return victim
+
+
+def variants(victim: TokenVictim, examples: Sequence[Example], rounds: Rounds, seed: int) -> Splice:
+    """Spliced tokens of variants with one word changed each."""
+    from malaprop.models.pieces import Pieces
+    from malaprop.models.splice import splice
+
+    table, rng = Words(), generator(seed, "savings")
+    texts = [Text.of(e.fields["text"], table, owner) for owner, e in enumerate(examples)]
+    known = np.unique(np.concatenate([text.words for text in texts]))
+    groups = []
+    for text in texts:
+        slots = np.sort(rng.permutation(text.slots)[: rounds.slots])
+        if len(slots):
+            groups.append(Variants.each(text, slots, [rng.choice(known, rounds.words) for _ in slots]))
+    pool = Pool(groups)
+    return splice(
+        pool,
+        np.arange(pool.size),
+        Pieces(victim.cut, table),
+        limit=victim.limit,
+        head=victim.head,
+        tail=victim.tail,
+        pad=victim.pad,
+        device=victim.device,
+    )

@@ -1,0 +1,205 @@
+"""Victims of a given shape, made on the spot: weights as drawn, or trained for some seconds on the data at hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import VictimError
+from malaprop.core.example import Example
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from torch import nn
+
+    from malaprop.models.splits import Splits
+
+PREFIX = "shape:"
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}  # in the order of ids
+_READ = 20_000  # texts that a tokenizer learns from
+_BATCH = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """`zoo` names the model of the zoo whose network it is, with `settings` of its own; "": a BERT of these settings.
+
+    `limit` is how many tokens it reads, `rate` the learning rate of its short training.
+    """
+
+    zoo: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    limit: int = 128
+    rate: float = 1e-3
+
+
+def _bert(layers: int, dim: int, rate: float) -> Shape:
+    inner = {"num_hidden_layers": layers, "hidden_size": dim, "num_attention_heads": 12, "intermediate_size": 4 * dim}
+    return Shape(settings=inner, rate=rate)
+
+
+SHAPES: Mapping[str, Shape] = {
+    "cnn": Shape(zoo="CNN-W-Random-1", settings={"dim": 300}),
+    "lstm": Shape(zoo="LSTM-W-Random-1", settings={"dim": 300, "hidden": 150}),
+    "bilstm": Shape(zoo="BiLSTM-W-Random-1", settings={"dim": 300, "hidden": 150}),
+    "minilm": _bert(6, 384, 1e-4),
+    "bert-base": _bert(12, 768, 5e-5),
+}
+
+
+def is_shape(spec: str) -> bool:
+    return spec.startswith(PREFIX)
+
+
+def make(spec: str, data: Splits, folder: Path, *, seconds: float = 0.0, device: str = "cpu", seed: int = 0) -> Path:
+    """A folder that `--victim` takes, with a model of this shape; `seconds` of training, 0 for weights as drawn."""
+    name = spec.removeprefix(PREFIX).lower()
+    if name not in SHAPES:
+        raise unknown("shape", name, SHAPES)
+    shape = SHAPES[name]
+    write = _words if shape.zoo else _pieces
+    write(shape, data, folder, seconds, device, seed)
+    return folder
+
+
+def draw(name: str, data: Splits, folder: Path, seed: int = 0) -> Path:
+    """A folder with a word model of the zoo, in the zoo's own shape, with weights as drawn."""
+    _words(Shape(zoo=name, limit=512), data, folder, 0.0, "cpu", seed)
+    return folder
+
+
+Rows = Sequence[Sequence[int]]
+
+
+def _words(shape: Shape, data: Splits, folder: Path, seconds: float, device: str, seed: int) -> None:
+    from malaprop.models import checkpoint, zoo
+    from malaprop.models.checkpoint import Card
+    from malaprop.models.training import seeded
+    from malaprop.models.vocab import Vocab
+
+    spec = zoo.ZooSpec.of(shape.zoo)
+    vocab = Vocab.build(_texts(data.train), least=2, most=30_000)
+    settings = {**zoo.shape(spec, zoo.RANDOM_DIM), **shape.settings}
+    with seeded(seed):
+        model = zoo.network(spec, len(vocab), len(data.labels), settings).to(device)
+    rows = [row[: shape.limit] for row in vocab.encode([tuple(e.fields.values()) for e in data.train])]
+    took = _train(model, rows, data.train, 0, shape.rate, seconds, seed)
+    card = Card(
+        spec=spec.plain(),
+        shape=settings,
+        labels=data.labels,
+        limit=shape.limit,
+        data=data.name,
+        data_fingerprint=data.fingerprint,
+        seed=seed,
+        figures={"seconds": round(took, 1)},
+    )
+    checkpoint.save(folder, card, model.cpu(), vocab)
+
+
+def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: str, seed: int) -> None:
+    try:
+        from transformers import BertConfig, BertForSequenceClassification
+    except ImportError:
+        raise VictimError("a BERT shape needs the transformers library; install malaprop[hf]") from None
+    from malaprop.models.blocks.transformer import Attending
+    from malaprop.models.quiet import quietly
+    from malaprop.models.training import seeded
+    from malaprop.models.wordpieces import WordPieces
+
+    tokenizer = word_pieces(_texts(data.train[:_READ]))
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        max_position_embeddings=shape.limit,
+        num_labels=len(data.labels),
+        **shape.settings,
+    )
+    with seeded(seed):
+        model = BertForSequenceClassification(config).to(device)
+    rows = WordPieces.of(tokenizer).rows([tuple(e.fields.values()) for e in data.train], shape.limit)
+    _train(Attending(model, None), rows, data.train, 0, shape.rate, seconds, seed)
+    with quietly():
+        model.cpu().save_pretrained(folder)
+    _save_tokenizer(tokenizer, folder, shape.limit)
+
+
+def word_pieces(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
+    """A lower-casing WordPiece tokenizer learned from the texts, laid out as BERT's."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk"]))
+    made.normalizer = normalizers.BertNormalizer(lowercase=True)
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=vocab, special_tokens=list(SPECIAL.values()), show_progress=False)
+    made.train_from_iterator(texts, trainer)
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, made.token_to_id(name)) for name in (SPECIAL["cls"], SPECIAL["sep"])],
+    )
+    return made
+
+
+def _save_tokenizer(tokenizer: Tokenizer, folder: Path, limit: int) -> None:
+    tokenizer.save(str(folder / "tokenizer.json"))
+    about = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit}
+    roles = {f"{role}_token": token for role, token in SPECIAL.items()}
+    inputs = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+    text = json.dumps({**about, **roles, **inputs}, indent=1)
+    (folder / "tokenizer_config.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _texts(examples: Sequence[Example]) -> Iterator[str]:
+    return (value for example in examples for value in example.fields.values())
+
+
+def _train(
+    model: nn.Module, rows: Rows, examples: Sequence[Example], pad: int, rate: float, seconds: float, seed: int
+) -> float:
+    """Trains until the time is over, with the rate falling to nothing by then; gives the seconds it took."""
+    import torch
+    from torch.nn import functional
+
+    step = _steps(model, rows, [e.label for e in examples], pad, seed)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate)
+    cuda = next(model.parameters()).is_cuda
+    model.train()
+    began = perf_counter()
+    while (past := perf_counter() - began) < seconds:
+        for group in optimiser.param_groups:
+            group["lr"] = rate * min(1.0, 10 * past / seconds, (1 - past / seconds) / 0.5)
+        ids, lengths, labels = step()
+        with torch.autocast("cuda", torch.bfloat16, enabled=cuda):
+            loss = functional.cross_entropy(model(ids, lengths).float(), labels)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        if cuda:
+            torch.cuda.synchronize()
+    model.eval()
+    return perf_counter() - began
+
+
+def _steps(model: nn.Module, rows: Rows, labels: Sequence[int], pad: int, seed: int) -> Callable[[], Any]:
+    """Gives a random batch of rows, lengths and labels at each call."""
+    import torch
+
+    from malaprop.core.seeds import generator
+    from malaprop.models.ragged import Placed, Ragged
+
+    device = next(model.parameters()).device
+    ragged = Ragged.of(rows)
+    placed = Placed.of(ragged, labels, pad, device)
+    rng = generator(seed, "shape")
+
+    def batch() -> Any:
+        chosen = rng.integers(len(ragged), size=min(_BATCH, len(ragged)))
+        return placed.gather(torch.from_numpy(chosen).to(device), max(1, int(ragged.size[chosen].max())))
+
+    return batch

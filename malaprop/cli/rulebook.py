@@ -1,0 +1,287 @@
+"""The work of malaprop rules: data and victims are put together, files are written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.cli.options import say, slug
+from malaprop.cli.progress import outcomes_bar
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import DataError, SettingError
+from malaprop.data.base import SPLITS, Dataset, load, need_two_labels
+from malaprop.records.rules import Rule, write_rules, write_whole
+from malaprop.records.store import check_writable, read_outcomes
+from malaprop.runs.folder import ENGINES
+
+if TYPE_CHECKING:
+    from malaprop.core.victim import Victim
+    from malaprop.records.outcome import Outcome
+    from malaprop.rules.mine import Method, Mined, Miner
+
+ABOUT = "mined.json"
+MEASURED = "measured.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """Which texts: a dataset, one of its splits or `all`, and how many, drawn by the seed (0: all of them)."""
+
+    data: str
+    split: str
+    columns: Mapping[str, str | None]
+    n: int = 0
+    seed: int = 0
+    quiet: bool = False
+    two: bool = True  # whether at least two labels are wanted
+
+    def dataset(self, *, whole_files: bool = False) -> Dataset:
+        """A file has no splits of its own: it is cut as `train` cuts it, or with `whole_files` taken whole."""
+        if self.split not in (*SPLITS, "all"):
+            raise unknown("split", self.split, (*SPLITS, "all"))
+        found = self._read(whole_files)
+        for note in found.notes:
+            say(note, self.quiet)
+        found = need_two_labels(found) if self.two else found
+        return found.sample(self.n or None, self.seed)
+
+    def _read(self, whole_files: bool) -> Dataset:
+        from malaprop.data.files import looks_like_file
+        from malaprop.models.splits import splits
+
+        read = partial(load, text=self.columns["text"], label=self.columns["label"])
+        is_file = looks_like_file(self.data)
+        if is_file and (whole_files or self.split == "all"):
+            return read(self.data)
+        if not is_file and self.split != "all":
+            return read(self.data, split=self.split)
+        if not is_file:
+            parts = [read(self.data, split=split) for split in SPLITS]
+            return replace(parts[0], name=self.data, examples=tuple(e for part in parts for e in part))
+        whole = read(self.data)
+        try:
+            cut = splits(read, self.data)
+        except DataError as error:
+            raise DataError(f"{error}; or take all of it with --split all") from None
+        part = {"train": cut.train, "validation": cut.held_out, "test": cut.test}[self.split]
+        return replace(whole, name=f"{whole.name}:{self.split}", examples=tuple(part))
+
+
+@contextmanager
+def texts_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Gives a function to call with how many texts more are done; a bar on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda texts: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda texts: bar.update(task, advance=texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mining:
+    """The settings of `rules mine`."""
+
+    victims: Sequence[str]
+    method: str
+    shrink: float | None  # None: fitted
+    every: bool
+    check: int
+    width: int
+    device: str
+    precision: str
+    engine: str = "local"
+    address: str | None = None
+    workers: int | None = None
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        from malaprop.rules.mine import METHODS
+
+        if not self.victims:
+            raise SettingError("--victims names no victim")
+        if self.method not in METHODS:
+            raise unknown("method of mining", self.method, METHODS)
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+        if self.engine == "local" and (self.address is not None or self.workers is not None):
+            raise SettingError("--address and --workers are for --engine ray")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"quiet": self.quiet, "precision": self.precision}
+
+    def open(self) -> tuple[Victim, ...]:
+        from malaprop.runs.victims import victim
+
+        return tuple(victim(spec, device=self.device, **self.options) for spec in self.victims)
+
+    def run(self, texts: Texts, path: Path) -> dict[str, Any]:
+        """Writes the rules, and beside them what they were mined from and with."""
+        from malaprop.rules.mine import Miner
+        from malaprop.rules.shelf import Shelf
+        from malaprop.rules.tally import Shrinkage
+
+        check_writable(path.parent)
+        data = texts.dataset()  # first: what is wrong with a file should not wait for a model
+        opened = self.open()
+        data = in_terms_of(data, opened)
+        method: Method = "exact" if self.method == "exact" else "gradient"
+        miner = Miner(victims=opened, method=method, width=self.width)
+        agreed = self._compared(miner, data) if self.check else None
+        marks = [victim.fingerprint or victim.name for victim in opened]
+        whole = "\x1f".join([method, data.fingerprint, str(len(data)), *map(str, (texts.seed, *marks))])
+        shelf = Shelf.at(path.parent, blake2b(whole.encode(), digest_size=8).hexdigest())
+        with texts_bar(f"weighing the words of {data.name}", len(data), self.quiet) as seen:
+            mined = self._mined(miner, data, seen, shelf)
+        shrinkage = Shrinkage.fitted(mined.sums) if self.shrink is None else Shrinkage(self.shrink)
+        rules = mined.rules(data.labels, shrinkage.strength, every=self.every)
+        if not rules:
+            raise DataError(f"no replacement in {data.name} lowers its label; give more texts, or other victims")
+        write_rules(rules, path)
+        for reason, count in Counter(mined.faults).most_common(3):
+            say(f"{count} of {mined.texts} texts were left out: {reason}", self.quiet)
+        about = {
+            "method": method,
+            "victims": [victim.name for victim in opened],
+            "data": data.name,
+            "labels": list(data.labels),
+            "seed": texts.seed,
+            "texts": mined.texts,
+            "left_out": sum(mined.faults.values()),
+            "replacements": mined.swaps,
+            "weighed": len(mined.sums.keys),
+            "rules": len(rules),
+            "by_label": by_label(rules),
+            "shrinkage": {"strength": shrinkage.strength, "within": shrinkage.within, "between": shrinkage.between},
+            "seconds": {"finding": round(mined.finding, 2), "asking": round(mined.asking, 2)},
+            "processor_seconds": round(mined.processor, 2),
+            "agreement": agreed,
+        }
+        write_whole(path.with_name(ABOUT), json.dumps(about, ensure_ascii=False, indent=1) + "\n")
+        shelf.clear()
+        return {"out": str(path), **about}
+
+    def _mined(self, miner: Miner, data: Dataset, seen: Callable[[int], None], shelf: Any) -> Mined:
+        from malaprop.rules.mine import mine
+
+        if self.engine == "local":
+            return mine(miner, data, seen, shelf)
+        from malaprop.rules.onray import mine_on
+        from malaprop.runs.cluster import join
+
+        with join(self.address, workers=self.workers) as session:
+            return mine_on(
+                session,
+                self.victims,
+                data,
+                method=miner.method,
+                width=self.width,
+                workers=self.workers,
+                device=self.device,
+                options=self.options,
+                seen=seen,
+                keeps=shelf,
+            )
+
+    def _compared(self, miner: Miner, data: Dataset) -> dict[str, Any]:
+        """Both ways on the same texts."""
+        from malaprop.rules.agree import agreement
+        from malaprop.rules.mine import mine
+
+        some = data.first(self.check)
+        warm = some.first(min(32, len(some)))
+        found = {}
+        for method in ("exact", "gradient"):
+            made = replace(miner, method=method)
+            mine(made, warm)  # tables and kernels are made before anything is timed
+            found[method] = mine(made, some)
+        agreed = agreement(found["exact"], found["gradient"])
+        say(
+            f"exact and gradient on {agreed.texts} texts: rank correlation {agreed.rank:.3f} "
+            f"({agreed.low:.3f} to {agreed.high:.3f}, {agreed.rules:,} rules), {agreed.often_rank:.3f} over the "
+            f"{agreed.often_rules:,} rules weighed {agreed.often} times or more; {agreed.shared} of the {agreed.top} "
+            f"strongest are the same; the gradient takes 1/{agreed.speedup:.1f} of the time in the victims "
+            f"(1/{agreed.processor_speedup:.1f} of the processor's)",
+            self.quiet,
+        )
+        return agreed.to_dict()
+
+
+def in_terms_of(data: Dataset, victims: Sequence[Victim]) -> Dataset:
+    """The data with labels numbered as the victims have them."""
+    from malaprop.rules.mine import same_labels
+
+    found = data.in_terms_of(same_labels(victims))
+    most = max(found.present)
+    for victim in victims:
+        if victim.labels is not None and most >= victim.labels:
+            raise DataError(
+                f"{data.name} has the labels {', '.join(data.labels)}, {victim.name} scores {victim.labels}; use data "
+                "with the labels it knows"
+            )
+    return found
+
+
+def by_label(rules: Sequence[Rule]) -> dict[str, int]:
+    return dict(Counter(rule.label for rule in rules))
+
+
+def measure(
+    files: Sequence[Path], specs: Sequence[str], texts: Texts, folder: Path, *, share: float, width: int, device: str,
+    precision: str, resume: bool,
+) -> dict[str, Any]:  # fmt: skip
+    """Every file of rules on every victim, each in a run folder of its own; what they add up to goes beside them."""
+    from malaprop.attacks.recipes.rules import rules as recipe
+    from malaprop.rules.measure import measured
+    from malaprop.runs.folder import write_run
+    from malaprop.runs.local import Local
+    from malaprop.runs.victims import victim
+
+    if not files or not specs:
+        raise SettingError("rules measure wants at least one file of rules and one victim")
+    check_writable(folder)
+    data = texts.dataset()
+    attacks = dict(zip(_names(files), (recipe(file=str(path), share=share) for path in files), strict=True))
+    for attack in attacks.values():
+        attack.for_labels(data.labels)
+    runs: dict[tuple[str, str], list[Outcome]] = {}
+    for spec in specs:
+        opened = victim(spec, device=device, quiet=texts.quiet, precision=precision)
+        turned = data.in_terms_of(getattr(opened, "label_names", ()))
+        for name, attack in attacks.items():
+            place = folder / slug(spec) / slug(name)
+            with outcomes_bar(f"{name} on {opened.name}", len(data), texts.quiet) as seen:
+                write_run(
+                    replace(attack, name=f"rules {name}"), Local(victim=opened), turned, place,
+                    seed=texts.seed, width=width, resume=resume, seen=seen,
+                )  # fmt: skip
+            called = opened.name if (name, opened.name) not in runs else spec
+            runs[name, called] = read_outcomes(place)
+    found = measured(runs)
+    out = {"data": data.name, "n": len(data), "share": share, "files": [str(f) for f in files], **found.to_dict()}
+    write_whole(folder / MEASURED, json.dumps(out, ensure_ascii=False, indent=1) + "\n")
+    return out
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """A short name for each file: its own, or its folder's where it is called rules."""
+    stems = [path.parent.name if path.is_file() and path.stem == "rules" else path.stem for path in files]
+    stems = [stem or "rules" for stem in stems]
+    seen: Counter[str] = Counter()
+    out = []
+    for stem in stems:
+        seen[stem] += 1
+        out.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
+    return out

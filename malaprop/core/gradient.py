@@ -1,0 +1,96 @@
+"""What white-box attacks ask of a victim that can be differentiated, and what it answers.
+
+A look is one forward and one backward pass over a text. The forward pass gives the victim's scores of the text; the
+backward pass gives first-order estimates of what edits would do to the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from malaprop.core.capability import Capability
+from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+
+OPERATIONS = ("flip", "insert", "delete")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Aim:
+    """The loss: that of `label`, to be raised, or to be lowered where the label is a target (away=False).
+
+    It is the log loss, or with `odds` log((1 - p) / p), whose slope does not fall to nothing where the victim is sure,
+    or with `spread` twice what the mean of all logits is above the label's: with two labels that is `odds`, with more
+    it is linear in the logits, so that the mean over several victims is that of their mean logits.
+    """
+
+    label: int
+    away: bool = True
+    odds: bool = False
+    spread: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CharLook:
+    """Which character edits of these slots gain most: the best `most` of them, or all of them (None)."""
+
+    text: Text
+    aim: Aim
+    slots: Ints
+    most: int | None = 64
+    operations: tuple[str, ...] = OPERATIONS
+    new_words: bool = True  # the edited word must not be in the victim's vocabulary
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CharSeen:
+    """Edits in an order that no rounding decides; `word(e)` is what slot `slots[e]` holds after edit e, or nothing
+    where that edit turns out to be barred."""
+
+    answer: Floats  # [label]
+    slots: Ints
+    gains: Floats
+    word: Callable[[int], str]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class WordLook:
+    """What each of these variants, one edit each, would do to the loss; `known` bars words that the victim lacks."""
+
+    variants: Variants
+    aim: Aim
+    known: bool = False
+
+    @property
+    def text(self) -> Text:
+        return self.variants.base
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class WordSeen:
+    answer: Floats  # [label]
+    gains: Floats  # [variant], -inf where it is barred or the victim does not read that far
+
+
+class Gradients(Protocol):
+    """How a victim answers looks. One that does not read characters says so in what it `offers`."""
+
+    @property
+    def offers(self) -> frozenset[Capability]: ...
+
+    def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]: ...
+
+    def words(self, looks: Sequence[WordLook]) -> list[WordSeen]: ...
+
+
+class WhiteBox(Protocol):
+    """A victim that offers gradients."""
+
+    @property
+    def gradients(self) -> Gradients | None: ...

@@ -1,0 +1,182 @@
+"""Rows of CSV, TSV, JSONL, JSON and Parquet files, plain or gzipped, read as they are wanted."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from malaprop.core.errors import DataError
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+EXPECTED = "text,label or premise,hypothesis,label or source,target"
+_WHOLE_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_LONGEST = 2**31 - 1  # characters of a cell
+
+
+class Row(NamedTuple):
+    place: str  # "line 7", for errors
+    cells: dict[str, Any]
+
+
+def looks_like_file(name: str) -> bool:
+    return Path(name).exists() or "/" in name or kind(Path(name)) in SUFFIXES
+
+
+def kind(path: Path) -> str:
+    """The suffix that says how to read it, `.gz` aside."""
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes = suffixes[:-1]
+    return suffixes[-1] if suffixes else ""
+
+
+def rows(path: Path) -> Iterator[Row]:
+    """The rows one by one; only `.json`, which is one value, is read whole. What is wrong raises when it is reached."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; expected a file ending in {', '.join(SUFFIXES)}")
+    if not path.exists():
+        raise DataError(f"no such file: {path}")
+    if (suffix := kind(path)) not in SUFFIXES:
+        raise DataError(
+            f"{path} ends in {suffix or 'nothing known'}; expected one of {', '.join(SUFFIXES)}, plain or .gz"
+        )
+    if suffix == ".parquet":
+        return _parquet(path)
+    if suffix == ".json":
+        return _objects(path)
+    if suffix == ".jsonl":
+        return _lines(path)
+    return _table(path, "\t" if suffix == ".tsv" else ",")
+
+
+@contextmanager
+def _opened(path: Path, newline: str) -> Iterator[IO[str]]:
+    """The file as text; what cannot be read or decoded is said in one line."""
+    try:
+        with io.TextIOWrapper(_raw(path), encoding="utf-8-sig", newline=newline) as file:
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path} is not a whole gzip file: {error}") from None
+    except UnicodeDecodeError:
+        raise _not_utf8(path) from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _raw(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _not_utf8(path: Path) -> DataError:
+    """Where the first byte stands that is no UTF-8."""
+    with _raw(path) as raw:
+        for at, line in enumerate(raw, 1):
+            try:
+                line.decode("utf-8-sig" if at == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                wrong = line[error.start]
+                return DataError(f"{path} is not UTF-8: byte 0x{wrong:02X} in line {at}; save the file as UTF-8")
+    return DataError(f"{path} is not UTF-8; save the file as UTF-8")
+
+
+def _lines(path: Path) -> Iterator[Row]:
+    with _opened(path, "\n") as file:
+        for at, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                cells = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(f"{path}, line {at} is not JSON: {error.msg} at character {error.colno}") from None
+            except RecursionError:
+                raise DataError(f"{path}, line {at} is no row: its JSON is nested too deeply") from None
+            if not isinstance(cells, dict):
+                raise DataError(f"{path}, line {at} is a JSON {type(cells).__name__}; expected an object of {EXPECTED}")
+            yield Row(f"line {at}", cells)
+
+
+def _objects(path: Path) -> Iterator[Row]:
+    with _opened(path, "\n") as file:
+        string = file.read()
+    try:
+        whole = json.loads(string or "[]")
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path} is not JSON: {error}") from None
+    except RecursionError:
+        raise DataError(f"{path} is not a list of rows: its JSON is nested too deeply") from None
+    if not isinstance(whole, list) or not all(isinstance(cells, dict) for cells in whole):
+        raise DataError(f"{path} is not a list of objects; expected [{{...}}, ...] of {EXPECTED}")
+    yield from (Row(f"row {at}", cells) for at, cells in enumerate(whole, 1))
+
+
+def _table(path: Path, mark: str) -> Iterator[Row]:
+    quoted = mark == "," or _is_quoted(path, mark)
+    header: list[str] = []
+    for line, cells in _parsed(path, mark, quoted=quoted):
+        if not header:
+            header = [name.strip() for name in cells]
+        elif len(cells) != len(header):
+            raise DataError(
+                f"{path}, line {line} has {len(cells)} columns, the header has {len(header)} ({', '.join(header)}); "
+                "put texts that hold the separator in double quotes"
+            )
+        else:
+            yield Row(f"line {line}", dict(zip(header, cells, strict=True)))
+
+
+def _is_quoted(path: Path, mark: str) -> bool:
+    """Tab-separated files come without quoting as a rule (a quote mark is text), but data frames write them with it."""
+    width, opened = -1, False
+    whole = True
+    for _, cells in _parsed(path, mark, quoted=False):
+        if width not in (-1, len(cells)):
+            return True
+        width = len(cells)
+        for cell in cells:
+            if cell.startswith('"'):
+                opened, whole = True, whole and _WHOLE_QUOTED.fullmatch(cell) is not None
+    return opened and whole
+
+
+def _parsed(path: Path, mark: str, *, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not empty, with the line where each ends."""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        with _opened(path, "") as file:
+            reader = (
+                csv.reader(file, delimiter=mark, strict=True)
+                if quoted
+                else csv.reader(file, delimiter=mark, quoting=csv.QUOTE_NONE)
+            )
+            try:
+                yield from ((reader.line_num, cells) for cells in reader if cells)
+            except csv.Error as error:
+                raise DataError(
+                    f"{path}, line {reader.line_num}: {error}; put texts in double quotes and double those inside"
+                ) from None
+    finally:
+        csv.field_size_limit(before)
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise DataError(f"{path} needs pyarrow; install malaprop[parquet], or save the rows as CSV or JSONL") from None
+    at = 0
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=4096):
+                for cells in batch.to_pylist():
+                    at += 1
+                    yield Row(f"row {at}", cells)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is not a Parquet file: {' '.join(str(error).split())}") from None

@@ -1,0 +1,162 @@
+"""Stream: the examples of a file too large to hold, read again whenever they are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from malaprop.core.errors import DataError, SettingError
+from malaprop.core.example import Example, content_id
+from malaprop.data.base import Dataset, draw, editable, turn
+from malaprop.data.files import Layout, no_rows
+from malaprop.data.labels import cell_of, read_labels
+from malaprop.data.rows import Row, kind, rows
+from malaprop.records.ids import Ids
+
+LARGE = 2 << 20  # bytes of a plain file from which on it is not held: held examples take twenty times as much
+HELD = 50_000  # a sample up to this size is held all the same
+_FEW = 100_000  # values of a label column; what has more of them is no label
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Has what a run wants of a `Dataset`, in the order of the file; ids and labels are those that `load` would give.
+
+    `numbers` gives each label as it is written its number; `within` is the seed of a sample and the last place in that
+    seed's order that belongs to it. Nothing of the file is kept but eight bytes a row while it is read.
+    """
+
+    path: Path
+    layout: Layout
+    count: int
+    numbers: Mapping[str, int]
+    labels: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    turned: tuple[int, ...] | None = field(default=None)  # the label of a model for each of ours
+    within: tuple[int, bytes] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return self.layout.names
+
+    @property
+    def present(self) -> frozenset[int]:
+        return frozenset(map(self._label, self.numbers.values()))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Example]:
+        contents, own = _Names(), _Names()
+        open_ = editable(self.fields)
+        for row in rows(self.path):
+            fields, number = self.layout.fields(row), self._number(row)
+            id = contents.of(content_id(fields, number))
+            if self.layout.id is not None:
+                id = own.of(self.layout.own_id(row) or id)
+            if self.within is None or draw(self.within[0], id)[0] <= self.within[1]:
+                yield Example(id, fields, self._label(number), open_)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of what the examples say, whatever their order; other ones than of a held dataset."""
+        total = 0
+        for e in self:
+            row = "\x1e".join([e.id, str(e.label), *(f"{name}\x1f{value}" for name, value in e.fields.items())])
+            total += int.from_bytes(sha256(row.encode("utf-8", "surrogatepass")).digest(), "big")
+        return sha256("\x1d".join([*self.labels, str(total % 2**256)]).encode()).hexdigest()[:16]
+
+    def sample(self, count: int | None, seed: int = 0) -> Stream | Dataset:
+        """The examples that `Dataset.sample` would choose."""
+        if count is not None and count < 1:
+            raise SettingError(f"a sample needs at least 1 example, got {count}")
+        if count is None or count >= self.count:
+            return self
+        places = np.fromiter((int.from_bytes(draw(seed, e.id)[0], "big") for e in self), np.uint64, self.count)
+        last = int(np.partition(places, count - 1)[count - 1])
+        part = replace(self, count=count, within=(seed, last.to_bytes(8, "big")))
+        return part if count > HELD else part.held().sample(count, seed)
+
+    def in_terms_of(self, names: Sequence[str]) -> Stream:
+        """The same examples with labels numbered as in `names`, as `Dataset` has it."""
+        turned = turn(self.name, self.labels, names)
+        return self if turned is None else replace(self, labels=tuple(names), turned=tuple(turned))
+
+    def held(self) -> Dataset:
+        """All of it in memory."""
+        return Dataset(name=self.name, examples=tuple(self), labels=self.labels, fields=self.fields, notes=self.notes)
+
+    def _number(self, row: Row) -> int:
+        if self.layout.label is None:
+            return 0
+        number = self.numbers.get(cell_of(row.cells.get(self.layout.label), row.place))
+        if number is None:
+            raise DataError(f"{self.path} changed while it was read: {row.place} has a label it did not have before")
+        return number
+
+    def _label(self, number: int) -> int:
+        return number if self.turned is None else self.turned[number]
+
+
+class _Names:
+    """A name that comes again gets -2, -3 and so on."""
+
+    def __init__(self) -> None:
+        self._seen = Ids()
+        self._again: dict[str, int] = {}
+
+    def of(self, name: str) -> str:
+        if self._seen.add(name):
+            return name
+        count = self._again[name] = self._again.get(name, 1) + 1
+        return f"{name}-{count}"
+
+
+def is_large(path: str | Path) -> bool:
+    """Whether a file should be streamed; packed ones are larger than they look, and JSON lists cannot be."""
+    path = Path(path)
+    if not path.is_file() or kind(path) == ".json":
+        return False
+    packed = path.suffix.lower() in (".gz", ".parquet")
+    return path.stat().st_size * (4 if packed else 1) >= LARGE
+
+
+def open_stream(
+    path: str | Path, *, text: str | None = None, label: str | None = None, labels: Sequence[str] | None = None
+) -> Stream:
+    """Reads the file once, to count its rows, to learn its labels and to find what is wrong with it."""
+    path = Path(path)
+    layout: Layout | None = None
+    cells: dict[str, str] = {}  # each label as it is written, with its first place
+    count = 0
+    for row in rows(path):
+        layout = layout or Layout.of(list(row.cells), str(path), text, label)
+        layout.fields(row)
+        count += 1
+        if layout.label is not None:
+            try:
+                cells.setdefault(cell_of(row.cells.get(layout.label), row.place), row.place)
+            except DataError as error:
+                raise DataError(f"{path}: {error}") from None
+            if len(cells) > _FEW:
+                raise DataError(f"{path}: the label column holds over {_FEW:,} different values; is it the label?")
+    if layout is None:
+        raise no_rows(path)
+    if layout.label is None:
+        return Stream(path=path, layout=layout, count=count, numbers={"0": 0}, labels=())
+    try:
+        read = read_labels(list(cells), labels, where=list(cells.values()))
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    notes = (f"{path}: {read.note}",) if read.note else ()
+    numbers = dict(zip(cells, read.numbers, strict=True))
+    return Stream(path=path, layout=layout, count=count, numbers=numbers, labels=read.names, notes=notes)

@@ -1,0 +1,103 @@
+"""HotFlip in training: the flips that would raise the loss most, all at once, on every text of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from malaprop.core.errors import CapabilityError, SettingError
+from malaprop.defences.spelling import Signs, Spelling, char_gradients, spelling
+from malaprop.models.blocks.charwords import CharWords
+from malaprop.models.blocks.rows import settled
+from malaprop.models.gradients.chars import Slopes, flipped, gains, plain_words, respelled, symbols, vectors
+from malaprop.models.openvocab import BETWEEN, OTHER
+from malaprop.models.splits import Splits
+from malaprop.models.train import Job
+from malaprop.models.training import Batch, Hooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlip:
+    """Ebrahimi et al. 2018, section 4.1: after one backward pass the best flips of a text are made together.
+
+    Half of the loss is on the texts as they are, half on the flipped ones. A flip leaves a word one word, as it does in
+    the attack.
+    """
+
+    r: float = 0.2  # of the characters of a text
+
+    def __post_init__(self) -> None:
+        check_share(self.r)
+
+    def __str__(self) -> str:
+        return f"half of the loss on texts with the best {self.r:.0%} of their characters flipped (HotFlip)"
+
+    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+        usable = usable_in(reads_characters(job.model))
+        return Hooks(loss=lambda model, batch: flipped_loss(model, batch, self.r, usable))
+
+
+def check_share(r: float) -> None:
+    if not 0 < r <= 1:
+        raise SettingError(f"--r is a share of the characters above 0 and up to 1, got {r}")
+
+
+def reads_characters(model: nn.Module) -> CharWords:
+    """The part of a model that reads characters."""
+    found = getattr(model, "embedding", None)
+    if not isinstance(found, CharWords):
+        raise CapabilityError(
+            "harden hotflip flips characters, and this model reads words or pieces of them; name one that reads "
+            "characters (CharCNN-LSTM, LSTM-C-Random-1 ...), or use miyato or blackbox"
+        )
+    return found
+
+
+def usable_in(words: CharWords) -> Bool[Tensor, " symbol"]:
+    """Signs that may be put in a word and leave it one word, on the device of the model."""
+    assert words.vocab is not None
+    return symbols(words.vocab).to(words.embedding.weight.device)
+
+
+def flipped_loss(model: Any, batch: Batch, r: float, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
+    """Mean of the losses on the texts and on the flipped texts.
+
+    The first is walked back here: one backward pass gives the gradients of the weights and says which flips are best.
+    """
+    words: CharWords = model.embedding
+    ids, lengths = settled(batch.ids, batch.lengths)
+    spelled = spelling(words, ids)
+    read = spelled.vectors(words)
+    read.retain_grad()
+    clean = functional.cross_entropy(model.from_vectors(read, ids, lengths).float(), batch.labels) / 2
+    clean.backward()  # type: ignore[no-untyped-call]
+    assert read.grad is not None
+    changed = best_flips(words, spelled, read.grad, r, usable.to(ids.device))
+    flips = functional.cross_entropy(respelled(model, changed, ids, lengths).float(), batch.labels) / 2
+    return clean.detach() + flips
+
+
+@torch.no_grad()
+def best_flips(
+    words: CharWords,
+    spelled: Spelling,
+    towards: Float[Tensor, "batch token dim"],
+    r: float,
+    usable: Bool[Tensor, " symbol"],
+) -> Signs:
+    """The texts with the best share `r` of their characters flipped, at least one a text where any can be."""
+    slopes = Slopes(char_gradients(words, spelled, towards), torch.empty(0), spelled.everywhere)
+    open_ = plain_words(slopes.signs, usable)
+    found = gains(slopes, vectors(words), usable, open_, ("flip",))
+    return flipped(found, counts(slopes.signs, open_, r))
+
+
+def counts(signs: Signs, open_: Bool[Tensor, "batch token"], r: float) -> Float[Tensor, " batch"]:
+    """How many characters of each text are its share `r`: those of words that may change."""
+    letters = ((signs > BETWEEN) | (signs == OTHER)) & open_[..., None]
+    return (letters.flatten(1).sum(1) * r).floor().clamp(min=1)

@@ -1,0 +1,73 @@
+"""Precision: in how many bits a victim's fast road reckons, and what plain float32 means on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError
+
+if TYPE_CHECKING:
+    import torch
+
+PRECISIONS = ("auto", "fp32", "bf16")
+ROUNDING = 0.05  # how far a transformer's bf16 probabilities were ever seen from its fp32 ones, with room to spare
+
+
+def check(asked: str) -> str:
+    """The name itself, if it is one."""
+    if asked not in PRECISIONS:
+        raise unknown("precision", asked, PRECISIONS)
+    return asked
+
+
+def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
+    """The numbers that a transformer's fast road reckons in.
+
+    `auto` is bf16 where matrix units make it several times as fast, and fp32 elsewhere: a CPU that merely knows bf16
+    gains less than two, for outcomes that other machines would not give.
+    """
+    import torch
+
+    where = torch.device(device)
+    if check(asked) == "auto":
+        return torch.bfloat16 if has_bf16_units(where) else torch.float32
+    if asked == "bf16" and where.type == "cuda" and not has_bf16_units(where):
+        raise SettingError(f"this GPU ({torch.cuda.get_device_name(where)}) has no bf16 units; use --precision fp32")
+    return torch.bfloat16 if asked == "bf16" else torch.float32
+
+
+def has_bf16_units(device: torch.device) -> bool:
+    """Ampere GPUs and later; CPUs with AMX."""
+    import torch
+
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    tiles: Any = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return device.type == "cpu" and tiles is not None and bool(tiles())
+
+
+@contextmanager
+def full_precision(device: torch.device | str) -> Iterator[None]:
+    """Float32 products in 32 bits: left alone, a GPU rounds those of convolutions and LSTMs to 10 bits (TF32)."""
+    import torch
+
+    if torch.device(device).type != "cuda":
+        yield
+        return
+    backends: Any = torch.backends
+    exact: bool | str = False
+    places, name = [backends.cudnn, backends.cuda.matmul], "allow_tf32"
+    if hasattr(backends.cudnn, "conv"):  # from torch 2.9 on
+        places, name = [backends.cudnn.conv, backends.cudnn.rnn, backends.cuda.matmul], "fp32_precision"
+        exact = "ieee"
+    before = [getattr(place, name) for place in places]
+    try:
+        for place in places:
+            setattr(place, name, exact)
+        yield
+    finally:
+        for place, was in zip(places, before, strict=True):
+            setattr(place, name, was)

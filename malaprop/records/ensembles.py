@@ -1,0 +1,93 @@
+"""The record of an ensemble study: which ensembles were chosen, and how their adversarial texts carried over."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.records.summary import Rate
+from malaprop.records.transfer import Estimate, Row, estimate, read_whole, tuples, write_whole
+
+FILE = "ensembles.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """One ensemble. `fitness` is what the choice went by; the rest was measured by attacking the ensemble itself.
+
+    `hits` of `totals` texts are wrong for each model of the study, None for members. `outside` is the mean over models
+    that are no members, `common` over those in none of the ensembles of that size, `unseen` over those that the choice
+    did not know; None where there are none, or where the ensemble broke no text.
+    """
+
+    size: int
+    how: str
+    members: tuple[str, ...]
+    fitness: float
+    counts: dict[str, int]
+    drawn: int
+    hits: Row
+    totals: Row
+    outside: Estimate | None
+    common: Estimate | None
+    unseen: Estimate | None
+
+    @property
+    def success(self) -> Rate:
+        won = self.counts.get("success", 0)
+        return Rate(won, won + self.counts.get("failed", 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """How much further the first choice carries than the second, over models outside both."""
+
+    size: int
+    first: str
+    second: str
+    difference: Estimate
+    targets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensembles:
+    """`upper` is the mean of the base rates, `lower` the mean over all pairs of models: the lines of Figure 1."""
+
+    recipe: str
+    data: str
+    texts: int
+    wanted: int
+    seed: int
+    models: tuple[str, ...]
+    unseen: tuple[str, ...]
+    upper: Estimate | None
+    lower: Estimate | None
+    chosen: tuple[Chosen, ...]
+    contrasts: tuple[Contrast, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> Path:
+        return write_whole(folder / FILE, {"format": FORMAT, **asdict(self)})
+
+    @classmethod
+    def read(cls, folder: Path) -> Ensembles | None:
+        """None where the folder holds none."""
+        path = folder / FILE
+        return read_whole(path, FORMAT, _ensembles, "malaprop ensemble") if path.is_file() else None
+
+
+def _chosen(raw: dict[str, Any]) -> Chosen:
+    for name in ("outside", "common", "unseen"):
+        raw[name] = estimate(raw[name])
+    return Chosen(**tuples(raw))
+
+
+def _ensembles(raw: dict[str, Any]) -> Ensembles:
+    raw["upper"], raw["lower"] = estimate(raw["upper"]), estimate(raw["lower"])
+    raw["chosen"] = tuple(map(_chosen, raw["chosen"]))
+    raw["contrasts"] = tuple(Contrast(**{**c, "difference": estimate(c["difference"])}) for c in raw["contrasts"])
+    for name in ("models", "unseen", "notes"):
+        raw[name] = tuple(map(str, raw[name]))
+    return Ensembles(**raw)

@@ -1,0 +1,77 @@
+"""Totals: outcomes added up one by one. What is kept grows with the distinct numbers, not with the outcomes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from math import fsum
+
+from malaprop.records.outcome import STATUSES, Outcome
+from malaprop.records.summary import Rate, Spread, Summary
+
+
+class Totals:
+    """A summary under way: `add` each outcome, then read `summary()`, at any time."""
+
+    def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
+        self.counts: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.seconds = 0.0
+        self._numbers: dict[str, Counter[float]] = {}
+        for outcome in outcomes:
+            self.add(outcome)
+
+    def add(self, outcome: Outcome) -> None:
+        self.counts[outcome.status] += 1
+        self.seconds += outcome.seconds
+        if outcome.status == "error":
+            self.reasons[outcome.reason or "no reason given"] += 1
+        if outcome.status in ("success", "failed"):
+            self._note("asked", outcome.queries.asked)
+            self._note("unique", outcome.queries.unique)
+            self._note("forwarded", outcome.queries.forwarded)
+        if outcome.status == "success":
+            self._note("to_break", outcome.queries.asked)
+            self._note("changed_share", outcome.changed_share)
+            for name, value in outcome.measures.items():
+                self._note(f"measure {name}", value)
+
+    def _note(self, name: str, value: float) -> None:
+        self._numbers.setdefault(name, Counter())[value] += 1
+
+    def summary(self) -> Summary:
+        broken, held, wrong = (self.counts[status] for status in ("success", "failed", "skipped"))
+        measures = {name.removeprefix("measure "): name for name in self._numbers if name.startswith("measure ")}
+        return Summary(
+            counts={status: self.counts[status] for status in STATUSES},
+            clean=Rate(broken + held, broken + held + wrong),
+            under_attack=Rate(held, broken + held + wrong),
+            success=Rate(broken, broken + held),
+            asked=self._spread("asked"),
+            unique=self._spread("unique"),
+            forwarded=self._spread("forwarded"),
+            to_break=self._spread("to_break"),
+            changed_share=self._spread("changed_share"),
+            seconds=round(self.seconds, 6),
+            measures={short: self._spread(name) for short, name in measures.items()},
+            reasons=dict(self.reasons.most_common()),
+        )
+
+    def _spread(self, name: str) -> Spread:
+        counts = self._numbers.get(name)
+        if not counts:
+            return Spread(None, None)
+        total = counts.total()
+        return Spread(fsum(value * many for value, many in counts.items()) / total, _median(counts, total))
+
+
+def _median(counts: Counter[float], total: int) -> float:
+    low, high = (total - 1) // 2, total // 2
+    found: list[float] = []
+    passed = 0
+    for value, many in sorted(counts.items()):
+        passed += many
+        found += [value] * ((passed > low) + (passed > high) - len(found))
+        if len(found) == 2:
+            break
+    return (found[0] + found[1]) / 2

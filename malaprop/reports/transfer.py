@@ -1,0 +1,180 @@
+"""The part of the page that shows a transfer study: heat map, base rates, factors and classes, from its record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.records.transfer import Estimate, Factor, Model, Speed, Table, Transfer
+from malaprop.reports.markup import Child, Markup, join, tag
+
+_NUMBERED = 40  # models up to which each cell of the map shows its rate
+_INK = 0.75  # of the strongest shade: numbers stay readable on it, in light and in dark
+
+
+def transfers(found: Sequence[Transfer]) -> Markup:
+    """A card for each study; nothing where there is none."""
+    return join(*(_card(record, number) for number, record in enumerate(found)))
+
+
+def _card(record: Transfer, number: int) -> Markup:
+    place = f"transfer-{number}"
+    lead = (
+        f"{record.recipe} on {record.data}: {len(record.models)} models attacked on {record.texts:,} texts each; up to "
+        f"{record.wanted} successes of each, drawn by the seed, tried on all. A rate is the share that the target gets "
+        "wrong. On the diagonal the target is the same model trained from another seed: its base rate."
+    )
+    body: list[Child] = [tag("h2", "Transfer", id=place), tag("p", lead, class_="lead"), _figure(record)]
+    body += [_lines(record), _factors(record), *map(_classes, record.tables), _models(record), _speed(record.speed)]
+    if record.notes:
+        body.append(join(tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in record.notes))))
+    return tag("section", *body, class_="card study", aria_labelledby=place)
+
+
+def table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
+    """A table whose first column names its rows."""
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
+    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
+    made = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
+    shown = tag("div", made, class_="scroll", tabindex=0, role="region", aria_label=title)
+    return join(tag("h3", title), tag("p", note) if note else None, shown)
+
+
+def _called(model: Model) -> str:
+    return f"{model.number} {model.name}" if model.number else model.name
+
+
+def heat_map(record: Transfer) -> Markup:
+    """Figure 3: sources down, targets across, in the order of the paper's numbers."""
+    many = len(record.models)
+    numbered = many <= _NUMBERED
+    cell, size = (38, 12) if numbered else (16, 9)
+    left = top = 24 + int(size * 0.62 * max(len(_called(model)) for model in record.models))
+    width, height = left + many * cell + 8, top + many * cell + 8
+    parts: list[Markup] = []
+    for at, model in enumerate(record.models):
+        middle = at * cell + cell / 2
+        parts.append(tag("text", _called(model), x=left - 6, y=top + middle, dy="0.34em", text_anchor="end"))
+        turn = f"translate({left + middle:g} {top - 6}) rotate(-90)"
+        parts.append(tag("text", _called(model), transform=turn, dy="0.34em"))
+    for s in range(many):
+        parts += [_cell(record, s, t, left, top, cell, numbered) for t in range(many)]
+    about = _about(record)
+    return tag(
+        "svg",
+        tag("title", "Transfer between models"),
+        tag("desc", about),
+        *parts,
+        role="img",
+        class_="figure heat",
+        viewBox=f"0 0 {width} {height}",
+        style=f"width:{width}px;max-width:none;font-size:{size}px",
+        aria_label=f"Transfer between models. {about}",
+    )
+
+
+def _about(record: Transfer) -> str:
+    pairs = "" if record.pairs is None else f"Mean over pairs of two models {record.pairs}. "
+    base = "" if record.base is None else f"Mean base rate {record.base}. "
+    return f"Sources down, targets across. {pairs}{base}The same figures stand in matrix.csv."
+
+
+def _cell(record: Transfer, s: int, t: int, left: int, top: int, cell: int, numbered: bool) -> Markup:
+    rate = record.rate(s, t)
+    x, y = left + t * cell, top + s * cell
+    source, target = record.models[s].name, record.models[t]
+    whom = target.name if s != t else target.second or f"{target.name}, which has no second"
+    if rate is None:
+        told = tag("title", f"{source} to {whom}: not tried")
+        return tag("rect", told, x=x, y=y, width=cell - 1, height=cell - 1, style="fill:var(--grid)")
+    shade = f"fill:var(--broken-hue);fill-opacity:{_INK * rate.value:.3f}"
+    frame = "stroke:var(--ink);stroke-width:1" if s == t else ""
+    box = tag(
+        "rect",
+        tag("title", f"{source} to {whom}: {rate}"),
+        x=x,
+        y=y,
+        width=cell - 1,
+        height=cell - 1,
+        style=";".join(filter(None, (shade, frame))),
+    )
+    if not numbered:
+        return box
+    shown = f"{rate.value:.2f}".lstrip("0") if rate.value < 1 else "1"
+    number = tag(
+        "text", shown, x=x + cell / 2, y=y + cell / 2, dy="0.34em", text_anchor="middle", class_="value",
+        pointer_events="none",
+    )  # fmt: skip
+    return join(box, number)
+
+
+def _figure(record: Transfer) -> Markup:
+    title = "Share of the source's adversarial texts that the target gets wrong: sources down, targets across"
+    box = tag("div", heat_map(record), class_="scroll", tabindex=0, role="region", aria_label="Heat map of transfer")
+    return tag("figure", tag("figcaption", title), box, class_="panel")
+
+
+def _lines(record: Transfer) -> Markup:
+    rows = []
+    if record.base is not None:
+        rows.append(("Base rate: to the same model trained from another seed", str(record.base)))
+    if record.pairs is not None:
+        rows.append(("All pairs of two models", str(record.pairs)))
+    return table("Means", ("Over", "Rate, with 95% interval by resampling models"), rows) if rows else Markup("")
+
+
+def factor_rows(factors: Sequence[Factor]) -> list[tuple[str, str, str, str, str]]:
+    return [(f.name, str(f.mean), f"{f.noise:.3f}", f"{f.pairs}", f.about) for f in factors]
+
+
+def _factors(record: Transfer) -> Markup:
+    if not record.factors:
+        return Markup("")
+    told = (
+        "" if record.order_share is None else f" In {100 * record.order_share:.1f}% of the resamples the order is the "
+    )
+    told += "" if record.order_share is None else "paper's: input form, architecture, embedding, capacity."
+    note = (
+        "Pairs of models that differ in one trait alone: mean absolute difference between the rate and the target's base "
+        "rate. Noise is what that mean would be about if nothing differed, from the counts; a factor near it shows "
+        "nothing. Intervals come from resampling models." + told
+    )
+    names = ("Factor", "Difference", "Noise", "Pairs", "Varied")
+    return table("What decides whether an attack carries over", names, factor_rows(record.factors), note)
+
+
+def _short(cell: Estimate | None) -> str:
+    return "n/a" if cell is None else str(cell)
+
+
+def _classes(found: Table) -> Markup:
+    rows = [
+        (f"{name} ({many})", *map(_short, cells), "n/a" if mean is None else f"{mean:.3f}")
+        for name, many, cells, mean in zip(found.classes, found.models, found.cells, found.sources, strict=True)
+    ]
+    means = ("n/a" if mean is None else f"{mean:.3f}" for mean in found.targets)
+    rows.append(("Average", *means, ""))
+    note = "Mean rates over pairs, sources down, targets across; base rates stand in for a model on itself."
+    return table(f"By {found.name}", ("Source", *found.classes, "Average"), rows, note)
+
+
+def _models(record: Transfer) -> Markup:
+    rows = [(_called(m), str(m.clean), str(m.success), m.drawn, m.second or "none") for m in record.models]
+    return table("Sources", ("Model", "Right without attack", "Broken", "Tried on others", "Second"), rows)
+
+
+def speed_line(speed: Speed) -> str:
+    """What the attacks cost, in one sentence; empty where all had been done before."""
+    if not speed.wall:
+        return ""
+    share = f"{speed.floor / speed.busy:.2f}" if speed.busy else "n/a"
+    return (
+        f"{speed.asked:,} queries asked and {speed.forwarded:,} forwarded in {speed.wall:.1f} s "
+        f"({speed.asked / speed.wall:,.0f} asked a second, {speed.jobs} at a time); plain forward passes over the "
+        f"forwarded ones alone would take {speed.floor:.1f} s, {share} of the attacks' {speed.busy:.1f} s; "
+        f"{speed.scored:,} answers of targets in {speed.scoring:.1f} s"
+    )
+
+
+def _speed(speed: Speed) -> Markup:
+    line = speed_line(speed)
+    return tag("p", f"{line}.", class_="quiet") if line else Markup("")

@@ -1,0 +1,112 @@
+"""How far two ways of mining agree, rule by rule."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import atanh, sqrt, tanh
+from typing import Any
+
+import numpy as np
+
+from malaprop.records.summary import Z95
+from malaprop.rules.mine import Mined
+from malaprop.rules.tally import Doubles, Shrinkage
+
+
+def ranks(values: Doubles) -> Doubles:
+    """Ranks from 1, equal values sharing the mean of theirs."""
+    _, place, many = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(many)
+    return np.asarray((ends - (many - 1) / 2)[place])
+
+
+def spearman(one: Doubles, two: Doubles) -> float:
+    """Correlation of the ranks; nan of fewer than three, or where one side does not vary."""
+    if len(one) < 3:
+        return float("nan")
+    a, b = ranks(one), ranks(two)
+    a, b = a - a.mean(), b - b.mean()
+    size = sqrt(float((a * a).sum()) * float((b * b).sum()))
+    return float((a * b).sum()) / size if size else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Rank correlations over rules, with 95% intervals by Fisher's transformation, and what the second way saves.
+
+    Rules share words and texts, so the intervals are narrower than they would be for independent pairs.
+    """
+
+    texts: int
+    rules: int
+    rank: float
+    low: float
+    high: float
+    often: int  # the least count of what is counted as seen often
+    often_rules: int
+    often_rank: float
+    top: int  # of each side's strongest so many rules,
+    shared: int  # so many are among both
+    asking_exact: float  # seconds in victims, by the clock
+    asking_gradient: float
+    processor_exact: float  # the same, as the processor counts; on a GPU it counts the host alone
+    processor_gradient: float
+    whole_exact: float  # with the finding of replacements, which both need
+    whole_gradient: float
+
+    @property
+    def speedup(self) -> float:
+        """By the clock."""
+        return self.asking_exact / self.asking_gradient if self.asking_gradient else float("nan")
+
+    @property
+    def processor_speedup(self) -> float:
+        return self.processor_exact / self.processor_gradient if self.processor_gradient else float("nan")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "speedup": self.speedup, "processor_speedup": self.processor_speedup}
+
+
+def interval(rank: float, many: int) -> tuple[float, float]:
+    """Fisher's, with the variance that Fieller, Hartley and Pearson found for ranks."""
+    if not many > 3 or rank != rank:
+        return -1.0, 1.0
+    middle, half = atanh(max(-0.999999, min(0.999999, rank))), Z95 * sqrt(1.06 / (many - 3))
+    return tanh(middle - half), tanh(middle + half)
+
+
+def agreement(exact: Mined, gradient: Mined, *, often: int = 5, top: int = 200) -> Agreement:
+    """Of the rules that both weighed on the same texts."""
+    keys = [_named(mined) for mined in (exact, gradient)]
+    both = [key for key in keys[0] if key in keys[1]]
+    one, two = (np.asarray([side[key] for key in both], np.int64) for side in keys)
+    means = exact.sums.mean[one], gradient.sums.mean[two]
+    rank = spearman(*means)
+    low, high = interval(rank, len(both))
+    many = exact.sums.count[one] >= often
+    strong = [Shrinkage.fitted(mined.sums).apply(mined.sums)[at] for mined, at in ((exact, one), (gradient, two))]
+    best = [set(np.argsort(-s, kind="stable")[:top].tolist()) for s in strong]
+    return Agreement(
+        texts=exact.texts,
+        rules=len(both),
+        rank=rank,
+        low=low,
+        high=high,
+        often=often,
+        often_rules=int(many.sum()),
+        often_rank=spearman(means[0][many], means[1][many]),
+        top=min(top, len(both)),
+        shared=len(best[0] & best[1]),
+        asking_exact=exact.asking,
+        asking_gradient=gradient.asking,
+        processor_exact=exact.processor,
+        processor_gradient=gradient.processor,
+        whole_exact=exact.asking + exact.finding,
+        whole_gradient=gradient.asking + gradient.finding,
+    )
+
+
+def _named(mined: Mined) -> dict[tuple[int, str, str], int]:
+    sums, strings = mined.sums, mined.strings
+    rows = zip(sums.labels.tolist(), sums.words.tolist(), sums.others.tolist(), strict=True)
+    return {(label, strings[w], strings[o]): at for at, (label, w, o) in enumerate(rows)}

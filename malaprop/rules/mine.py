@@ -1,0 +1,287 @@
+"""Universal adversarial word replacement rules: what each replacement does to the mean logits of several victims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from time import perf_counter, process_time
+from typing import Literal, Protocol, cast
+
+import numpy as np
+
+from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.capability import Capability, check
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import DataError, SettingError, VictimError, plain
+from malaprop.core.example import Example
+from malaprop.core.gradient import Aim, WhiteBox, WordLook
+from malaprop.core.score import Floats
+from malaprop.core.text import Words, checked
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.engine.drive import drive
+from malaprop.engine.passes import Passes
+from malaprop.engine.service import Scoring, Service
+from malaprop.models.victims.ensemble import log_probabilities
+from malaprop.records.rules import Rule
+from malaprop.rules.swaps import Swapped, Swaps, WordNetSwaps
+from malaprop.rules.tally import Doubles, Shrinkage, Sums, Tally
+
+METHODS = ("exact", "gradient")
+SHARD = 1024  # texts that share one table of words and are added up as one, wherever they are mined
+Method = Literal["exact", "gradient"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Gathered:
+    """What a shard of texts gave; `strings` are the words of the sums' keys."""
+
+    sums: Sums
+    strings: tuple[str, ...]
+    texts: int
+    swaps: int
+    faults: Mapping[str, int]  # why texts were left out, and how many
+    finding: float  # seconds spent on finding replacements
+    asking: float  # seconds spent on victims
+    processor: float  # of which this process had the processor
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Miner:
+    """Weighs every replacement of a text by Figure 2: the fall of the label's logit and the rise of the others'.
+
+    Logits are those of the mean of `victims`. A softmax takes out what is added to all logits alike, so a victim that
+    gives probabilities tells its logits up to such a number; here they are made to sum to nothing. With two labels that
+    changes no salience, with more it is the paper's but for a shift of all logits at once.
+    `exact` scores every replaced text. `gradient` scores each text once, forward and backward, and takes the slope at
+    the word times the difference of the two words' vectors.
+    """
+
+    victims: tuple[Victim, ...]
+    method: Method = "exact"
+    swaps: Swaps = field(default_factory=WordNetSwaps)
+    width: int = 128
+
+    def __post_init__(self) -> None:
+        if not self.victims:
+            raise SettingError("mining wants at least one victim, got none")
+        if self.method not in METHODS:
+            raise unknown("method of mining", self.method, METHODS)
+        needs = (Capability.SCORES,) if self.method == "exact" else (Capability.GRADIENTS,)
+        for victim in self.victims:
+            check(f"rules mine ({self.method})", needs, victim.name, victim.offers)
+        same_labels(self.victims)
+
+    def services(self) -> dict[str, Service]:
+        """One a victim: each merges what it cannot tell apart itself."""
+        made: dict[str, Service] = {}
+        for number, victim in enumerate(self.victims):
+            scoring = Scoring(victim)
+            if self.method == "exact":
+                made[str(number)] = scoring
+            else:
+                gradients = cast(WhiteBox, victim).gradients
+                assert gradients is not None, "its offers say so"
+                made[str(number)] = Passes(gradients, scoring)
+        return made
+
+    def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Gathered:
+        """The sums of one shard."""
+        known = self.services() if services is None else services
+        table, lexicon, began = Words(), Words(), perf_counter()
+        good, faults = readable(examples)
+        found = self.swaps.find(good, table, lexicon)
+        ready, busy = perf_counter(), process_time()
+        changes = dict(drive(self._jobs(found), known, width=self.width))
+        tally = Tally(lexicon)
+        for place, swapped in enumerate(found):
+            change = changes[place]
+            if isinstance(change, str):
+                faults[change] += 1
+            elif len(change):
+                tally.add(swapped.example.label, swapped.words, swapped.others, change)
+        return Gathered(
+            sums=tally.sums(),
+            strings=tuple(lexicon.strings),
+            texts=len(examples),
+            swaps=sum(s.variants.count for s in found),
+            faults=dict(faults),
+            finding=ready - began,
+            asking=perf_counter() - ready,
+            processor=process_time() - busy,
+        )
+
+    def _jobs(self, found: Sequence[Swapped]) -> Iterator[tuple[int, Steps[Doubles | str]]]:
+        weigh = _exact if self.method == "exact" else _slopes
+        for place, swapped in enumerate(found):
+            yield place, _weighed(weigh, swapped, len(self.victims))
+
+
+def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
+    """Examples that can be texts, and why the others cannot."""
+    good: list[Example] = []
+    faults: Counter[str] = Counter()
+    for example in examples:
+        try:
+            for value in example.fields.values():
+                checked(value)
+            good.append(example)
+        except DataError as error:
+            faults[plain(error)] += 1
+    return good, faults
+
+
+def _weighed(weigh: Callable[[Swapped, int], Steps[Doubles]], swapped: Swapped, many: int) -> Steps[Doubles | str]:
+    if not swapped.variants.count:
+        return np.empty(0)
+    try:
+        return (yield from weigh(swapped, many))
+    except ServiceFailed as failure:
+        return str(failure)
+
+
+def _exact(swapped: Swapped, many: int) -> Steps[Doubles]:
+    total, label = np.zeros(swapped.variants.count), swapped.example.label
+    for number in range(many):
+        before, after = yield Ask(str(number), [Variants.itself(swapped.text), swapped.variants])
+        total += 2 * (_logits(before, label) - _logits(after, label))
+    return np.asarray(total / many)
+
+
+def _slopes(swapped: Swapped, many: int) -> Steps[Doubles]:
+    total, aim = np.zeros(swapped.variants.count), Aim(label=swapped.example.label, spread=True)
+    for number in range(many):
+        (seen,) = yield Ask(str(number), [WordLook(variants=swapped.variants, aim=aim)])
+        total += np.where(
+            np.isfinite(seen.gains), seen.gains, 0
+        )  # a word that the victim does not read changes nothing
+    return np.asarray(total / many)
+
+
+def _logits(scores: Floats, label: int) -> Doubles:
+    """The label's logit where all logits of a text sum to nothing."""
+    if not 0 <= label < scores.shape[1]:
+        raise DataError(f"the data has a label {label}, the victims score {scores.shape[1]}; use data they know")
+    logs = log_probabilities(scores)
+    return np.asarray(logs[:, label] - logs.mean(1))
+
+
+def same_labels(victims: Sequence[Victim]) -> tuple[str, ...]:
+    """The names of the labels that all victims share, in one order; empty where none of them has names."""
+    counts = {v.labels for v in victims if v.labels is not None}
+    if len(counts) > 1:
+        each = ", ".join(f"{v.name} {v.labels or '?'}" for v in victims)
+        raise VictimError(f"the victims must have the same labels, got {each}; leave out the odd one")
+    named = [(v.name, tuple(getattr(v, "label_names", ()))) for v in victims]
+    found = [(name, names) for name, names in named if names]
+    for name, names in found:
+        if [n.casefold() for n in names] != [n.casefold() for n in found[0][1]]:
+            raise VictimError(
+                f"the victims must have the same labels in the same order, got {', '.join(found[0][1])} from "
+                f"{found[0][0]} and {', '.join(names)} from {name}; leave out the odd one"
+            )
+    return found[0][1] if found else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Mined:
+    """All rules that were weighed."""
+
+    sums: Sums
+    strings: Sequence[str]
+    texts: int = 0
+    swaps: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)
+    finding: float = 0.0
+    asking: float = 0.0
+    processor: float = 0.0  # of the asking, not of waiting for it
+
+    def rules(self, names: Sequence[str], shrink: float | None = None, *, every: bool = False) -> list[Rule]:
+        """Strongest first, label by label; without `every` those that lower the label. None fits the shrinkage."""
+        shrinkage = Shrinkage.fitted(self.sums) if shrink is None else Shrinkage(shrink)
+        salience, mean = shrinkage.apply(self.sums), self.sums.mean
+        order = np.lexsort((-salience, self.sums.labels))
+        if not every:
+            order = order[salience[order] > 0]
+        labels, words, others = self.sums.labels, self.sums.words, self.sums.others
+        made = [
+            Rule(
+                label=names[labels[i]] if labels[i] < len(names) else str(labels[i]),
+                number=int(labels[i]),
+                word=self.strings[words[i]],
+                to=self.strings[others[i]],
+                salience=float(salience[i]),
+                count=int(self.sums.count[i]),
+                mean=float(mean[i]),
+            )
+            for i in order.tolist()
+        ]
+        return sorted(made, key=lambda r: (r.number or 0, -r.salience, r.word, r.to))
+
+
+def shards(examples: Iterable[Example], size: int = SHARD) -> Iterator[list[Example]]:
+    rest = iter(examples)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def added_up(parts: Iterable[Gathered]) -> Mined:
+    """Shards as one, in the order given."""
+    tally = Tally()
+    faults: Counter[str] = Counter()
+    whole = Mined(sums=tally.sums(), strings=())
+    for part in parts:
+        tally.merge(part.sums, part.strings)
+        faults.update(part.faults)
+        whole = replace(
+            whole,
+            texts=whole.texts + part.texts,
+            swaps=whole.swaps + part.swaps,
+            finding=whole.finding + part.finding,
+            asking=whole.asking + part.asking,
+            processor=whole.processor + part.processor,
+        )
+    return replace(whole, sums=tally.sums(), strings=tally.lexicon.strings, faults=dict(faults))
+
+
+class Keeps(Protocol):
+    """Where finished shards are kept; `malaprop.rules.shelf` has one on disk."""
+
+    def get(self, number: int) -> Gathered | None: ...
+
+    def put(self, number: int, part: Gathered) -> None: ...
+
+
+def mine(
+    miner: Miner,
+    examples: Iterable[Example],
+    seen: Callable[[int], None] = lambda texts: None,  # noqa: ARG005
+    keeps: Keeps | None = None,
+) -> Mined:
+    """All rules of these examples; `seen` hears how many texts were done. Shards that `keeps` has are not done again."""
+    services = miner.services()
+
+    def parts() -> Iterator[Gathered]:
+        for number, shard in enumerate(shards(examples)):
+            part = None if keeps is None else keeps.get(number)
+            if part is None:
+                part = miner.gather(shard, services)
+                if keeps is not None:
+                    keeps.put(number, part)
+            seen(part.texts)
+            yield part
+
+    return need_some(added_up(parts()))
+
+
+def need_some(mined: Mined) -> Mined:
+    """What was mined, if it is anything."""
+    left_out = sum(mined.faults.values())
+    if left_out and left_out == mined.texts:
+        reason, count = Counter(mined.faults).most_common(1)[0]
+        raise VictimError(f"none of {mined.texts} texts could be weighed ({count} of them: {reason})")
+    if not len(mined.sums.keys):
+        raise DataError(f"no word of these {mined.texts} texts has a replacement; give more texts")
+    return mined

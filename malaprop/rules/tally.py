@@ -1,0 +1,128 @@
+"""Sums over replacements: how often each rule was weighed, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.text import Ints, Words
+
+Doubles = NDArray[np.float64]
+_BITS = 24  # of a word's id in a rule's key
+_MASK = (1 << _BITS) - 1
+_LARGEST = 1 << 21  # replacements held before they are added up
+
+
+class Sums(NamedTuple):
+    """One entry a rule, by rising key: its label and words, how often it was weighed, and sums of its changes."""
+
+    keys: Ints
+    count: Ints
+    total: Doubles
+    square: Doubles
+
+    @property
+    def labels(self) -> Ints:
+        return self.keys >> 2 * _BITS
+
+    @property
+    def words(self) -> Ints:
+        return (self.keys >> _BITS) & _MASK
+
+    @property
+    def others(self) -> Ints:
+        return self.keys & _MASK
+
+    @property
+    def mean(self) -> Doubles:
+        return self.total / np.maximum(self.count, 1)
+
+
+NOTHING = Sums(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, np.float64)))
+
+
+def rule_keys(labels: Ints | int, words: Ints, others: Ints) -> Ints:
+    return np.asarray((labels << 2 * _BITS) | (words << _BITS) | others, np.int64)
+
+
+def added(parts: Sequence[Sums]) -> Sums:
+    """The parts as one, rule by rule; added up in the order given, so that the same parts give the same sums."""
+    parts = [part for part in parts if len(part.keys)]
+    if not parts:
+        return NOTHING
+    keys, place = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
+    count = np.zeros(len(keys), np.int64)
+    np.add.at(count, place, np.concatenate([part.count for part in parts]))
+    total, square = (
+        np.bincount(place, np.concatenate([getattr(part, name) for part in parts]), len(keys))
+        for name in ("total", "square")
+    )
+    return Sums(keys, count, total, square)
+
+
+class Tally:
+    """Takes replacements as they are weighed; `lexicon` numbers their words."""
+
+    def __init__(self, lexicon: Words | None = None) -> None:
+        self.lexicon = Words() if lexicon is None else lexicon
+        self._parts: list[Sums] = []
+        self._held = 0
+
+    def add(self, label: int, words: Ints, others: Ints, changes: Doubles) -> None:
+        """What replacing words[i] by others[i] in a text of this label did."""
+        ones = np.ones(len(words), np.int64)
+        self._take(Sums(rule_keys(label, words, others), ones, changes, changes * changes))
+
+    def merge(self, sums: Sums, strings: Sequence[str]) -> None:
+        """Adds the sums of another tally, whose lexicon holds these strings."""
+        ids = self.lexicon.ids(strings)
+        self._take(Sums(rule_keys(sums.labels, ids[sums.words], ids[sums.others]), *sums[1:]))
+
+    def _take(self, part: Sums) -> None:
+        self._parts.append(part)
+        self._held += len(part.keys)
+        if self._held > _LARGEST and len(self._parts) > 1:
+            self._parts = [added(self._parts)]
+            self._held = len(self._parts[0].keys) // 2  # so that a tally of very many rules is not added up each time
+
+    def sums(self) -> Sums:
+        self._parts = [added(self._parts)]
+        self._held = len(self._parts[0].keys)
+        return self._parts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkage:
+    """How rules of few counts are drawn to zero: salience = mean x count / (count + strength).
+
+    Changes are taken for draws around each rule's own mean with the variance `within`, and those means for draws around
+    zero with the variance `between`; the best guess of a rule's mean is then the one above, with strength within /
+    between. Both are estimated from all rules by moments.
+    """
+
+    strength: float
+    within: float | None = None
+    between: float | None = None
+
+    @classmethod
+    def fitted(cls, sums: Sums) -> Shrinkage:
+        if not len(sums.keys):
+            return cls(0.0)
+        count = sums.count.astype(np.float64)
+        spread = float(np.maximum(sums.square - sums.total * sums.mean, 0).sum())
+        free = float((count - 1).sum())
+        if free < 1:
+            return cls(1.0)  # each rule seen once: nothing tells luck from effect, so half of each is believed
+        within = spread / free
+        between = float((count * sums.mean**2).sum() - len(count) * within) / float(count.sum())
+        if within <= 0:
+            return cls(0.0, within, max(between, 0.0))
+        floor = within / 1e6  # where rules cannot be told from luck, next to nothing is left of them
+        return cls(within / max(between, floor), within, max(between, 0.0))
+
+    def apply(self, sums: Sums) -> Doubles:
+        return np.asarray(sums.total / (sums.count + self.strength))

@@ -1,0 +1,79 @@
+"""Parcel: a victim's files on their way to machines that do not share the driver's disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from malaprop.core.errors import VictimError
+
+MOST = 8 << 30  # bytes; beyond that a model belongs on a shared disk or in the workers' image
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """`name` is the file or folder itself, as the victim may be called after it; `files` lie under it."""
+
+    name: str
+    files: Mapping[str, bytes]
+
+
+def pack(path: Path) -> Parcel:
+    """A model's file or folder, read whole."""
+    path = path.expanduser().resolve()
+    found = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    if (size := sum(p.stat().st_size for p in found)) > MOST:
+        raise VictimError(
+            f"{path} holds {size / 1e9:.0f} GB, too much to send to every machine; put it on a disk they share and "
+            "start the workers there"
+        )
+    try:
+        return Parcel(path.name, {p.relative_to(path.parent).as_posix(): p.read_bytes() for p in found})
+    except OSError as error:
+        raise VictimError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+@contextmanager
+def unpack(parcel: Parcel) -> Iterator[str]:
+    """The path of the victim in a folder that goes when the victim is loaded."""
+    with TemporaryDirectory(prefix="malaprop-") as folder:
+        for name, content in parcel.files.items():
+            place = Path(folder, PurePosixPath(name))
+            if not place.resolve().is_relative_to(Path(folder).resolve()):
+                raise VictimError(f"the parcel of {parcel.name} names a file outside itself: {name}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        yield os.path.join(folder, parcel.name)
+
+
+def portable(thing: Any, *, device: str, options: Mapping[str, Any], shared: bool) -> Any:
+    """What `mp.victim` takes, made fit for the journey.
+
+    A zoo name is trained here first where it has to be, for workers would each train their own. Files travel as a
+    parcel, unless the workers see this machine's disk.
+    """
+    from malaprop.models import zoo
+
+    if not isinstance(thing, (str, os.PathLike)):
+        return thing
+    name = os.fspath(thing)
+    path = Path(name).expanduser()
+    if not path.exists() and zoo.is_name(name):
+        path = _trained(name, device, options)
+    if not path.exists():
+        return name
+    return str(path.resolve()) if shared else pack(path)
+
+
+def _trained(name: str, device: str, options: Mapping[str, Any]) -> Path:
+    from malaprop.data.base import load
+    from malaprop.models.trained import trained
+    from malaprop.runs.victims import device_of
+
+    known = {key: options[key] for key in ("seed", "quiet") if key in options}
+    return trained(name, options.get("data", "mr"), read=load, device=device_of(device), **{"seed": 0, **known})

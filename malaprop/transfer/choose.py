@@ -1,0 +1,107 @@
+"""Which models to attack together: the genetic algorithm of section 4.1, greedy selection and exact search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb
+
+import numpy as np
+
+from malaprop.core.errors import SettingError
+from malaprop.core.seeds import generator
+from malaprop.core.text import Ints
+from malaprop.transfer.resample import Doubles
+
+EXACT = 10_000_000  # subsets that exact search goes through at most: some seconds
+_AT_ONCE = 100_000
+
+
+def fitness(rates: Doubles, ensembles: Ints) -> Doubles:
+    """Equation 1 for each row of members: the mean over targets of the best member's rate.
+
+    `rates` [source, target] has base rates on its diagonal; what was not tried counts as 0.
+    """
+    return np.asarray(np.nan_to_num(rates)[ensembles].max(1).mean(1))
+
+
+def _ordered(ensembles: Ints, values: Doubles) -> tuple[int, ...]:
+    """The best row; of equal ones the first in the order of the models."""
+    top = ensembles[values >= values.max() - 1e-12]
+    return min(tuple(sorted(row)) for row in top.tolist())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Genetic:
+    """Section 4.1: two parents, drawn by fitness, are merged and give two children of as many models, drawn from both;
+    a child exchanges at most one model for another.
+
+    The paper gives no numbers. Ours: 60 candidates, 60 generations, half of the children exchange one, parents are
+    drawn by how far they are above the weakest, and the best of each generation stays.
+    """
+
+    population: int = 60
+    generations: int = 60
+    exchanged: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.population < 2 or self.generations < 0 or not 0 <= self.exchanged <= 1:
+            raise SettingError(
+                "Genetic wants a population of 2 or more, 0 generations or more and a share exchanged from 0 to 1, "
+                f"got {self.population}, {self.generations} and {self.exchanged}"
+            )
+
+    def choose(self, rates: Doubles, size: int, *, seed: int = 0) -> tuple[int, ...]:
+        """The best ensemble of the last generation."""
+        many = _checked(rates, size)
+        rng = generator(seed, "ensemble", str(size))
+        crowd = np.stack([rng.permutation(many)[:size] for _ in range(self.population)])
+        for _ in range(self.generations):
+            values = fitness(rates, crowd)
+            odds = values - values.min() + 1e-9
+            parents = rng.choice(len(crowd), (self.population // 2, 2), p=odds / odds.sum())
+            children = [child for a, b in parents for child in self._children(rng, crowd[a], crowd[b], many)]
+            crowd = np.stack([crowd[int(values.argmax())], *children])[: max(2, self.population)]
+        return _ordered(crowd, fitness(rates, crowd))
+
+    def _children(self, rng: np.random.Generator, one: Ints, two: Ints, many: int) -> Iterator[Ints]:
+        merged = np.union1d(one, two)
+        for _ in range(2):
+            child = rng.permutation(merged)[: len(one)]
+            others = np.setdiff1d(np.arange(many), child)
+            if len(others) and rng.random() < self.exchanged:
+                child[rng.integers(len(child))] = rng.choice(others)
+            yield child
+
+
+def greedy(rates: Doubles, size: int) -> tuple[int, ...]:
+    """One model after the other, each the one that adds most; of equal ones the first."""
+    many = _checked(rates, size)
+    held: list[int] = []
+    for _ in range(size):
+        left = [i for i in range(many) if i not in held]
+        values = fitness(rates, np.asarray([[*held, i] for i in left], np.int64))
+        held.append(left[int(np.argmax(values >= values.max() - 1e-12))])
+    return tuple(sorted(held))
+
+
+def exact(rates: Doubles, size: int, *, most: int = EXACT) -> tuple[int, ...] | None:
+    """The best of all subsets; None where there are more than `most` of them."""
+    many = _checked(rates, size)
+    if comb(many, size) > most:
+        return None
+    subsets, top, found = combinations(range(many), size), -1.0, tuple(range(size))
+    while part := list(islice(subsets, _AT_ONCE)):
+        rows = np.asarray(part, np.int64)
+        values = fitness(rates, rows)
+        if values.max() > top + 1e-12:
+            top, found = float(values.max()), _ordered(rows, values)
+    return found
+
+
+def _checked(rates: Doubles, size: int) -> int:
+    many = len(rates)
+    if not 1 <= size <= many:
+        raise SettingError(f"an ensemble of {size} cannot be chosen from {many} models; give a --size up to {many}")
+    return many

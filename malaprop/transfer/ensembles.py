@@ -1,0 +1,269 @@
+"""Ensembles chosen from a transfer matrix, attacked for real, and tried on the models outside them (Figure 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from malaprop.core.errors import SettingError
+from malaprop.core.seeds import generator
+from malaprop.core.text import Ints
+from malaprop.records.ensembles import Chosen, Contrast, Ensembles
+from malaprop.records.transfer import Estimate, Transfer
+from malaprop.transfer.campaign import Answers, Campaign, Drawn, Texts, drawn, turn_of
+from malaprop.transfer.choose import EXACT, Genetic, exact, fitness, greedy
+from malaprop.transfer.expert import expert, missing
+from malaprop.transfer.matrix import Matrix
+from malaprop.transfer.resample import Doubles, Draws, interval
+from malaprop.transfer.shelf import Ref
+
+ENSEMBLES = "ensembles"
+HOW = ("genetic", "expert", "greedy", "exact")
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """How ensembles are chosen; `unseen` models are kept from all choices."""
+
+    sizes: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
+    how: tuple[str, ...] = HOW
+    unseen: int = 0
+    genetic: Genetic = field(default_factory=Genetic)
+    most: int = EXACT
+
+    def __post_init__(self) -> None:
+        if not self.sizes or min(self.sizes) < 1:
+            raise SettingError(f"ensembles have 1 member or more, got sizes {self.sizes}")
+        for how in self.how:
+            if how not in HOW:
+                raise SettingError(f"ensembles are chosen by {', '.join(HOW)}, got {how!r}")
+
+
+class Pick(NamedTuple):
+    """An ensemble on paper: members are numbers of the study's models, in its order."""
+
+    size: int
+    how: str
+    members: tuple[int, ...]
+    fitness: float
+
+
+def pick(record: Transfer, choice: Choice, *, seed: int = 0) -> tuple[list[Pick], tuple[int, ...], list[str]]:
+    """The ensembles, the models that no choice saw, and what could not be chosen."""
+    rates = Matrix.from_record(record).rates
+    names = [model.name for model in record.models]
+    usable = [i for i, model in enumerate(record.models) if model.drawn]
+    unseen = _unseen(usable, choice, seed)
+    pool = np.asarray([i for i in usable if i not in unseen], np.int64)
+    seen = rates[np.ix_(pool, pool)]
+    picks, notes = list[Pick](), list[str]()
+    for size in choice.sizes:
+        for how in choice.how:
+            members = _members(how, size, seen, pool, names, choice, seed, notes)
+            if members is not None:
+                value = fitness(rates[:, pool], np.asarray([members], np.int64))[0]
+                picks.append(Pick(size, how, members, round(float(value), 6)))
+    return picks, unseen, list(dict.fromkeys(notes))
+
+
+def _unseen(usable: Sequence[int], choice: Choice, seed: int) -> tuple[int, ...]:
+    many = len(usable) - choice.unseen
+    if many < max(choice.sizes):
+        raise SettingError(
+            f"ensembles of {max(choice.sizes)} cannot be chosen from {max(many, 0)} models with adversarial texts; "
+            "give a smaller --size or fewer --hold-out"
+        )
+    order = generator(seed, "unseen").permutation(len(usable))
+    return tuple(sorted(usable[i] for i in order[: choice.unseen].tolist()))
+
+
+def _members(
+    how: str,
+    size: int,
+    seen: Doubles,
+    pool: Ints,
+    names: Sequence[str],
+    choice: Choice,
+    seed: int,
+    notes: list[str],
+) -> tuple[int, ...] | None:
+    if how == "expert":
+        return _experts(size, names, notes)
+    if how == "genetic":
+        found: tuple[int, ...] | None = choice.genetic.choose(seen, size, seed=seed)
+    else:
+        found = greedy(seen, size) if how == "greedy" else exact(seen, size, most=choice.most)
+    if found is None:
+        notes.append(f"size {size}: too many subsets of {len(pool)} models for exact search (over {choice.most:,})")
+        return None
+    return tuple(pool[list(found)].tolist())
+
+
+def _experts(size: int, names: Sequence[str], notes: list[str]) -> tuple[int, ...] | None:
+    listed = expert(size)
+    if listed is None:
+        notes.append(f"size {size}: the expert's table has sizes 2 to 7")
+        return None
+    if away := missing(size, names):
+        notes.append(f"size {size}: the expert's ensemble needs {', '.join(away)}, which the study does not have")
+        return None
+    return tuple(sorted(names.index(name) for name in listed))
+
+
+def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, folder: Path, choice: Choice) -> Ensembles:
+    """Chooses, attacks and measures; an ensemble that two ways come to, or that was attacked before, is attacked once.
+
+    `refs` are the study's models by name.
+    """
+    picks, unseen, notes = pick(record, choice, seed=campaign.seed)
+    if not picks:
+        raise SettingError(f"no ensemble can be chosen: {'; '.join(notes)}")
+    names = [model.name for model in record.models]
+    facts = campaign.look([refs[name] for name in names])
+    teams = {_key(p.members, names): _team(p.members, names, refs) for p in picks}
+    places = {key: folder / ENSEMBLES / key for key in teams}
+    about = campaign.look(list(teams.values()))
+    campaign.strike(list(teams.values()), {**facts, **about}, {team.name: places[key] for key, team in teams.items()})
+    texts = Texts()
+    found = {
+        key: drawn(place, campaign.data, texts, wanted=record.wanted, seed=campaign.seed)
+        for key, place in places.items()
+    }
+    everything = np.arange(len(texts.fields))
+    scored = campaign.score({name: (refs[name], everything) for name in names}, texts.fields) if len(everything) else {}
+    answers = {
+        name: Answers.of(one, everything, len(texts.fields), turn_of(facts[name], campaign.data))
+        for name, one in scored.items()
+    }
+    draws = Draws(len(names), seed=campaign.seed)
+    matrix = Matrix.from_record(record)
+    grids = {key: _grid(mine, names, answers) for key, mine in found.items() if len(mine)}
+    notes += [
+        f"{'+'.join(_names(p, names))}: the attack broke no text" for p in picks if _key(p.members, names) not in grids
+    ]
+    return Ensembles(
+        recipe=record.recipe,
+        data=record.data,
+        texts=record.texts,
+        wanted=record.wanted,
+        seed=campaign.seed,
+        models=tuple(names),
+        unseen=tuple(names[i] for i in unseen),
+        upper=matrix.base_mean(draws),
+        lower=matrix.pairs_mean(draws),
+        chosen=tuple(_chosen(p, picks, unseen, names, found, grids, campaign.seed) for p in picks),
+        contrasts=tuple(_contrasts(picks, names, grids, campaign.seed)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _names(picked: Pick, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names[i] for i in picked.members)
+
+
+def _key(members: Sequence[int], names: Sequence[str]) -> str:
+    """The name of an ensemble's folder: its size and a hash of its members."""
+    whole = "+".join(sorted(names[i] for i in members))
+    return f"{len(members)}-{blake2b(whole.encode(), digest_size=5).hexdigest()}"
+
+
+def _team(members: Sequence[int], names: Sequence[str], refs: Mapping[str, Ref]) -> Ref:
+    own = tuple(refs[names[i]] for i in members)
+    return Ref(name="ensemble:" + "+".join(ref.name for ref in own), thing=own)
+
+
+class _Grid(NamedTuple):
+    """[text, model]: was it answered, was that wrong?"""
+
+    answered: Ints
+    wrong: Ints
+
+
+def _grid(mine: Drawn, names: Sequence[str], answers: Mapping[str, Answers]) -> _Grid:
+    columns = [answers[name].wrong(mine.texts, mine.labels) for name in names]
+    return _Grid(np.stack([a for a, _ in columns], 1), np.stack([w for _, w in columns], 1))
+
+
+def _resampled(grid: _Grid, targets: Sequence[int], seed: int, whose: str = "") -> tuple[float, Doubles]:
+    """The mean over targets of their rates, and that mean with texts and targets drawn again, both at once.
+
+    The same targets are drawn for all; texts by `whose` they are, for successes of two ensembles are not the same.
+    """
+    what = ",".join(map(str, targets))
+    answered, wrong = (part[:, list(targets)].astype(float) for part in grid)
+    with np.errstate(invalid="ignore"):
+        value = float(np.nanmean(wrong.sum(0) / answered.sum(0)))
+        rng, own = generator(seed, "targets", what), generator(seed, "texts", what, whose)
+        weights = rng.multinomial(len(targets), [1 / len(targets)] * len(targets), _RESAMPLES)
+        texts = own.multinomial(len(wrong), [1 / len(wrong)] * len(wrong), _RESAMPLES).astype(float)
+        rates = (texts @ wrong) / (texts @ answered)
+        kept = np.isfinite(rates)
+        means = (np.where(kept, rates, 0) * weights).sum(1) / (weights * kept).sum(1)
+    return value, means
+
+
+def _mean(grid: _Grid | None, targets: Sequence[int], seed: int) -> Estimate | None:
+    if grid is None or not targets:
+        return None
+    value, means = _resampled(grid, targets, seed)
+    return interval(value, means)
+
+
+def _chosen(
+    picked: Pick,
+    picks: Sequence[Pick],
+    unseen: Sequence[int],
+    names: Sequence[str],
+    found: Mapping[str, Drawn],
+    grids: Mapping[str, _Grid],
+    seed: int,
+) -> Chosen:
+    key = _key(picked.members, names)
+    grid, every = grids.get(key), range(len(names))
+    outside = [t for t in every if t not in picked.members]
+    taken = {i for other in picks if other.size == picked.size for i in other.members}
+    hits, totals = (
+        _row(part, picked.members, len(names)) for part in ((grid.wrong, grid.answered) if grid else (None, None))
+    )
+    return Chosen(
+        size=picked.size,
+        how=picked.how,
+        members=_names(picked, names),
+        fitness=picked.fitness,
+        counts=found[key].counts,
+        drawn=len(found[key]),
+        hits=hits,
+        totals=totals,
+        outside=_mean(grid, outside, seed),
+        common=_mean(grid, [t for t in every if t not in taken], seed),
+        unseen=_mean(grid, [t for t in unseen if t in outside], seed),
+    )
+
+
+def _row(part: Ints | None, members: Sequence[int], many: int) -> tuple[int | None, ...]:
+    if part is None:
+        return (None,) * many
+    return tuple(None if t in members else int(part[:, t].sum()) for t in range(many))
+
+
+def _contrasts(picks: Sequence[Pick], names: Sequence[str], grids: Mapping[str, _Grid], seed: int) -> list[Contrast]:
+    """The genetic ensemble against every other of its size; the same ensemble is no contrast."""
+    out = []
+    for one in (p for p in picks if p.how == "genetic"):
+        for two in (p for p in picks if p.size == one.size and p.members != one.members):
+            targets = [t for t in range(len(names)) if t not in one.members and t not in two.members]
+            first, second = grids.get(_key(one.members, names)), grids.get(_key(two.members, names))
+            if first is None or second is None or not targets:
+                continue
+            (a, x), (b, y) = _resampled(first, targets, seed, one.how), _resampled(second, targets, seed, two.how)
+            difference = interval(a - b, x - y)
+            out.append(
+                Contrast(size=one.size, first=one.how, second=two.how, difference=difference, targets=len(targets))
+            )
+    return out

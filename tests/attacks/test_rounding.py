@@ -1,0 +1,128 @@
+"""Victims whose fast road reckons in fewer bits: what it finds counts only where the plain road confirms it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from malaprop.attacks.attack import RETRIES, Attack
+from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.ranking.order import LeftToRight
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.core.capability import Capability
+from malaprop.core.example import Example
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import Fields
+from malaprop.records.outcome import Outcome
+from malaprop.runs.local import run
+
+
+def weight(text: str) -> float:
+    """How bad a text is, by its plain answer: worse words add up, and it falls from 0.5 on."""
+    return 0.2 + 0.1 * sum({"poor": 2, "bad": 1, "awful": 4}.get(word, 0) for word in text.split())
+
+
+@dataclass
+class Rough:
+    """Its fast road adds `error` to the weight of texts that hold `fooled`; its plain road does not."""
+
+    error: float
+    fooled: str
+    rounding: float = 0.05
+    name: str = "rough"
+    labels: int = 2
+    fingerprint: str = ""
+    unknown: str = "?"
+    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
+    plain: list[str] = field(default_factory=list)
+
+    def classes(self, table: Words) -> Ints | None:
+        return None
+
+    def begin(self, pool: Pool, wanted: Ints) -> list[str]:
+        return [str(text) for text in pool.texts(wanted)]
+
+    def finish(self, begun: list[str]) -> Floats:
+        return scores([weight(text) + self.error * (self.fooled in text.split()) for text in begun])
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        self.plain += [fields[0] for fields in texts]
+        return scores([weight(fields[0]) for fields in texts])
+
+
+def scores(bad: list[float]) -> Floats:
+    row = np.asarray(bad, np.float32)
+    return np.stack([1 - row, row], 1)
+
+
+def attack(**more: Any) -> Attack:
+    table = {"good": ("bad", "poor"), "fine": ("awful",), "nice": ("poor",)}
+    return Attack(name="toy", candidates=Listed(table=table), search=Greedy(rank=LeftToRight()), **more)
+
+
+def outcomes(victim: Rough, text: str, made: Attack | None = None, **how: Any) -> Outcome:
+    (found,) = run(made or attack(), victim, [Example("one", {"text": text}, 0)], **how)
+    return found
+
+
+@pytest.mark.parametrize("width", [1, 8])
+def test_the_search_goes_on_where_the_plain_answer_does_not_confirm(width: int) -> None:
+    victim = Rough(error=0.2, fooled="poor")
+    found = outcomes(victim, "good fine film", width=width)
+    assert found.status == "success"
+    assert found.adversarial is not None
+    assert found.adversarial.text == "poor awful film"
+    assert victim.plain == ["poor fine film", "poor awful film"], "the flip that was none was asked once"
+    assert found.queries.asked == 4, "the first answer, two words for good, one for fine: asked as if at one go"
+
+
+def test_what_confirms_is_counted_as_forwarded() -> None:
+    exact, rough = (outcomes(Rough(error=e, fooled="poor"), "good fine film") for e in (0.0, 0.2))
+    assert rough.queries.forwarded == exact.queries.forwarded + 1
+    assert rough.queries.asked == exact.queries.asked
+
+
+def test_no_success_is_written_where_none_is_confirmed() -> None:
+    found = outcomes(Rough(error=0.2, fooled="poor"), "good film")
+    assert found.status == "failed"
+    assert found.adversarial is not None
+    assert found.adversarial.prediction == 0
+
+
+def test_a_victim_that_claims_to_be_exact_is_held_to_it() -> None:
+    found = outcomes(Rough(error=0.2, fooled="poor", rounding=0.0), "good film")
+    assert found.status == "error"
+    assert "not deterministic" in (found.reason or "")
+
+
+def test_whether_an_original_is_right_is_settled_by_the_plain_answer() -> None:
+    victim = Rough(error=0.33, fooled="film")  # 0.53 by the fast road
+    found = outcomes(victim, "good fine film")
+    assert victim.plain[0] == "good fine film"
+    assert found.status != "skipped"
+    sure = Rough(error=0.0, fooled="film")
+    outcomes(sure, "film")
+    assert sure.plain == [], "far from the border there is nothing to settle"
+
+
+def test_a_budget_holds_over_all_searches() -> None:
+    found = outcomes(Rough(error=0.2, fooled="poor"), "good fine film", attack(budget=3))
+    assert found.status == "failed"
+    assert found.queries.asked == 3
+
+
+def test_it_ends() -> None:
+    words = tuple(f"poor{i:02}" for i in range(RETRIES + 8))
+    victim = Rough(error=0.0, fooled="")
+    victim.finish = lambda begun: scores([0.9 if "poor" in text else 0.2 for text in begun])  # type: ignore[method-assign]
+    made = Attack(name="toy", candidates=Listed(table={"good": words}), search=Greedy(rank=LeftToRight()))
+    found = outcomes(victim, "good", made)
+    assert found.status == "failed"
+    assert len(victim.plain) == RETRIES + 1
+    assert "not confirmed" in (found.reason or "")

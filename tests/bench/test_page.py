@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from malaprop.bench import page
+from malaprop.core.errors import DataError, SettingError
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "# Speed\n\n<!-- table: held/bench.json times -->\nold\n<!-- end of table -->\n\nwords\n"
+
+
+@pytest.fixture
+def held(tmp_path):
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held/bench.json").write_text(json.dumps({"machine": "m", "terms": {}, "cells": []}))
+    (tmp_path / "page.md").write_text(PAGE)
+    return tmp_path / "page.md"
+
+
+def test_what_lies_between_the_marks_is_made_anew(held):
+    assert page.fill(held) == 1
+    once = held.read_text()
+    assert "old" not in once
+    assert "| recipe | victim |" in once
+    assert once.endswith("<!-- end of table -->\n\nwords\n")
+    page.fill(held)
+    assert held.read_text() == once
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (("bench.json", "gone.json"), DataError, "gone.json cannot be read as measurements"),
+        (("times", "tmies"), SettingError, "did you mean times"),
+    ],
+)
+def test_a_mark_that_names_nothing_is_said(held, change, error, said):
+    held.write_text(PAGE.replace(*change))
+    with pytest.raises(error, match=said):
+        page.fill(held)
+    assert "old" in held.read_text()
+
+
+def test_a_page_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(DataError, match="cannot be read"):
+        page.fill(tmp_path / "none.md")
+
+
+def test_lines_are_added(tmp_path):
+    for number in (1, 2):
+        path = page.append(tmp_path / "new", "scorers", {"number": number})
+    assert page.read(path) == [{"number": 1}, {"number": 2}]
+
+
+@pytest.mark.parametrize(("name", "least"), [("performance.md", 5), ("figures.md", 2)])
+def test_tables_of_the_documentation_are_what_was_measured(name, least):
+    text = (DOCS / name).read_text(encoding="utf-8")
+    made, count = page.filled(text, DOCS)
+    assert count >= least
+    assert made == text, f"run: malaprop bench --fill docs/{name}"

@@ -1,0 +1,127 @@
+"""malaprop harden and malaprop study as a user types them, on a few made texts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from malaprop.cli.main import main
+from malaprop.models.checkpoint import read_card
+from malaprop.runs.api import attack
+from malaprop.runs.victims import victim
+
+SMALL = [
+    word
+    for pair in ("char_dim=6", "filters=16", "width=3", "hidden=12", "epochs=2", "batch=16", "rate=0.02")
+    for word in ("--set", pair)
+]
+
+
+@pytest.fixture
+def reviews(tmp_path, monkeypatch):
+    """160 rows whose label is one of two words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path / "cache"))
+    rows = [
+        f"the {('story', 'film', 'idea', 'scene')[i % 4]} {i} was {('awful', 'great')[i % 2]},{i % 2}"
+        for i in range(160)
+    ]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    return "rows.csv"
+
+
+@pytest.fixture
+def type_in(monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "said"),
+    [
+        (("hotflip", "--r", "0.3"), "hotflip", "best 30% of their characters flipped"),
+        (("miyato", "--noise", "0.4"), "miyato", "adversarial noise of 0.4"),
+        (("miyato", "--virtual"), "miyato-virtual", "virtual adversarial noise of 0.1"),
+        (("blackbox",), "blackbox", "20% of their characters changed at random"),
+    ],
+    ids=["hotflip", "miyato", "virtual", "blackbox"],
+)
+def test_a_hardened_model_is_a_victim_and_its_card_says_how_it_was_made(type_in, reviews, words, name, said):
+    code, out, err = type_in("harden", *words, "--data", reviews, "--out", "hard", "--device", "cpu", "--json", *SMALL)
+    assert code == 0, err
+    assert json.loads(out.splitlines()[-1])["name"] == f"CharCNN-LSTM+{name}"
+    assert f"{words[0]}, epoch 2: loss" in err
+    assert said in read_card(Path("hard")).about
+    (outcome,) = attack("deepwordbug", "hard", [("the story was great", 1)])
+    assert outcome.status in ("success", "failed", "skipped")
+
+
+def test_word_models_are_hardened_too(type_in, reviews):
+    for method in ("miyato", "blackbox"):
+        words = ("--model", "LSTM-W-Random-1", "--set", "epochs=1", "--set", "hidden=8", "--set", "dim=8")
+        code, _, err = type_in("harden", method, *words, "--data", reviews, "--out", method, "--device", "cpu")
+        assert code == 0, err
+        assert victim(method).name == f"LSTM-W-Random-1+{method}"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("hotflip", "--model", "CNN-W-Random-1"), "harden hotflip flips characters, and this model reads words"),
+        (("hotflop",), "no defence is called 'hotflop'; did you mean hotflip?"),
+        (("hotflip", "--r", "0"), "--r is a share of the characters above 0 and up to 1, got 0.0"),
+        (("miyato", "--r", "0.1"), "--r is no option of harden miyato"),
+        (("blackbox", "--virtual"), "--virtual is no option of harden blackbox"),
+        (("hotflip", "--model", "CharCNN"), "no model is called 'CharCNN'"),
+        (("hotflip", "--set", "filter=3"), "no setting is called 'filter'"),
+    ],
+)
+def test_wrong_input_is_answered_in_one_line(type_in, reviews, words, line):
+    code, _, err = type_in("harden", *words, "--data", reviews, "--out", "hard", "--device", "cpu")
+    assert code == 2
+    assert err.count("\n") == 1
+    assert line in err
+
+
+def test_a_study_trains_attacks_counts_and_reports_and_goes_on_with_what_is_there(type_in, reviews, tmp_path):
+    words = ("--data", reviews, "--n", 6, "--methods", "hotflip", "--confidences", "0,0.6", "--beam", 2, "--exact", 2)
+    command = ("study", "hotflip", *words, "--out", "study", "--device", "cpu", "--json", *SMALL)
+    code, out, err = type_in(*command)
+    assert code == 0, err
+    found = json.loads(out.splitlines()[-1])
+    assert set(found["models"]) == {"plain", "hotflip"}
+    page = (tmp_path / "study" / "report.html").read_text(encoding="utf-8")
+    assert "HotFlip study" in page
+    assert "Before and after training against attacks" in page
+    record = (tmp_path / "study" / "hotflip.json").read_bytes()
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "study").rglob("outcomes.jsonl")}
+    assert len(stamps) == 2 + 2 + 3 * 2
+    code, _, err = type_in(*command)
+    assert code == 0, err
+    assert "epoch" not in err
+    assert (tmp_path / "study" / "hotflip.json").read_bytes() == record
+    assert type_in("report", "study", "--quiet")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("hotflap",), "no study is called 'hotflap'"),
+        (("hotflip", "--confidences", "0,2"), "--confidences takes numbers from 0 to below 1"),
+        (("hotflip", "--methods", "hotflip-virtual"), "--methods takes hotflip, miyato, miyato-virtual and blackbox"),
+        (("hotflip", "--methods", "fact"), "no defence is called 'fact'"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_before_any_work(type_in, reviews, words, line):
+    code, _, err = type_in("study", *words, "--data", reviews, "--out", "study", "--device", "cpu", "--quiet")
+    assert code == 2
+    assert line in err
