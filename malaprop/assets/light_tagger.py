@@ -49,8 +49,9 @@ def _lists() -> tuple[dict[str, dict[str, float]], tuple[str, ...], Floats, Floa
 class LightTagger:
     """The likeliest row of tags (Viterbi) under one word's tags and the tag before, for all texts side by side.
 
-    Agrees with spaCy's en_core_web_md on 91% of the slots of 600 held-out MR texts, AUX counted as VERB (90% where
-    spaCy says noun, verb, adjective or adverb), where NLTK's tagger, which other toolkits use, agrees on 86% (87%).
+    Agrees with spaCy's en_core_web_md on 94% of the 10,969 slots of 600 texts of MR's test split, by noun (names too),
+    verb (auxiliaries too), adjective, adverb or none; NLTK's tagger on 88%. The yardstick leans our way: the word
+    counts are of spaCy's own tags of such reviews, and no text was tagged by hand.
     """
 
     def __init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,7 +71,6 @@ class Trial:
         self.rounding = rounding  # how far the victim's fast answers may be from its plain ones
         self.corrected: dict[bytes, Floats] = {}  # plain answers for texts whose fast ones were found wrong
         self.checks = 0  # plain answers asked for on the way
-        self.rng = generator(seed, example.id)
         self.asked = 0
         self.held: Held | None = None
         self._watch = WATCH.get()
@@ -78,6 +78,10 @@ class Trial:
         self._seen: list[Scored] = []  # what reached the goal, and what was scored last
         self._edit_rules = [c for c in attack.constraints if c.stage == "edit"]
         self._text_rules = [c for c in attack.constraints if c.stage == "text"]
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        return generator(self.seed, self.example.id)
 
     def generator(self, *names: str) -> np.random.Generator:
         """Randomness for one part of the work, the same whatever was drawn before."""

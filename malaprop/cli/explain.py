@@ -38,7 +38,7 @@ def explain(
     from typing import cast
 
     from malaprop.core.errors import AssetError, SettingError
-    from malaprop.reports.heat import Heat, print_heat, write_heat
+    from malaprop.reports.heat import Heat, print_heat, reach, write_heat
     from malaprop.runs.importance import importance, wordnet_substitutes
     from malaprop.runs.victims import victim as open_victim
 
@@ -61,7 +61,11 @@ def explain(
         heats.append(cast(Heat, found.to_dict()))
         if not quiet:
             print_heat(heats[-1])
+    if len({heat["label"] for heat in heats}) > 1:
+        o.say("the victims give different labels, and each is explained for its own; --label sets one for all", quiet)
     page = None if out is None else write_heat(heats, out)
     if page is not None:
         o.say(f"heat map: {page}", quiet)
-    o.finish({"command": "explain", "out": None if out is None else str(out), "victims": heats}, json)
+    spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
+    summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
+    o.finish(summary, json)

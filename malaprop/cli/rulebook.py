@@ -97,6 +97,8 @@ class Mining:
     method: str
     shrink: float | None  # None: fitted
     every: bool
+    best: bool  # of each word and label the strongest alone
+    least: int  # counts that a rule must have
     check: int
     width: int
     device: str
@@ -129,6 +131,7 @@ class Mining:
 
     def run(self, texts: Texts, path: Path) -> dict[str, Any]:
         """Writes the rules, and beside them what they were mined from and with."""
+        from malaprop.rules.diagnose import strongest
         from malaprop.rules.mine import Miner
         from malaprop.rules.shelf import Shelf
         from malaprop.rules.tally import Shrinkage
@@ -139,6 +142,10 @@ class Mining:
         data = in_terms_of(data, opened)
         method: Method = "exact" if self.method == "exact" else "gradient"
         miner = Miner(victims=opened, method=method, width=self.width)
+        if method == "gradient" and (
+            lack := [v.name for v, slope in zip(opened, miner.slopes, strict=True) if not slope]
+        ):
+            say(f"{', '.join(lack)}: no gradients, so every replaced text is scored", self.quiet)
         agreed = self._compared(miner, data) if self.check else None
         marks = [victim.fingerprint or victim.name for victim in opened]
         whole = "\x1f".join([method, data.fingerprint, str(len(data)), *map(str, (texts.seed, *marks))])
@@ -147,8 +154,14 @@ class Mining:
             mined = self._mined(miner, data, seen, shelf)
         shrinkage = Shrinkage.fitted(mined.sums) if self.shrink is None else Shrinkage(self.shrink)
         rules = mined.rules(data.labels, shrinkage.strength, every=self.every)
+        rules = [rule for rule in rules if rule.count >= self.least]
+        if self.best:
+            rules = sorted((r for lines in strongest(rules).values() for r in lines), key=lambda r: r.number or 0)
         if not rules:
-            raise DataError(f"no replacement in {data.name} lowers its label; give more texts, or other victims")
+            raise DataError(
+                f"no replacement in {data.name} lowers its label (weighed {self.least} times or more); give more "
+                "texts, a smaller --least, or other victims"
+            )
         write_rules(rules, path)
         for reason, count in Counter(mined.faults).most_common(3):
             say(f"{count} of {mined.texts} texts were left out: {reason}", self.quiet)
@@ -197,7 +210,7 @@ class Mining:
 
     def _compared(self, miner: Miner, data: Dataset) -> dict[str, Any]:
         """Both ways on the same texts."""
-        from malaprop.rules.agree import agreement
+        from malaprop.rules.agree import agreement, plain_seconds
         from malaprop.rules.mine import mine
 
         some = data.first(self.check)
@@ -207,13 +220,15 @@ class Mining:
             made = replace(miner, method=method)
             mine(made, warm)  # tables and kernels are made before anything is timed
             found[method] = mine(made, some)
-        agreed = agreement(found["exact"], found["gradient"])
+        plain = plain_seconds(miner, some) * found["exact"].swaps
+        agreed = agreement(found["exact"], found["gradient"], plain=plain)
         say(
             f"exact and gradient on {agreed.texts} texts: rank correlation {agreed.rank:.3f} "
             f"({agreed.low:.3f} to {agreed.high:.3f}, {agreed.rules:,} rules), {agreed.often_rank:.3f} over the "
             f"{agreed.often_rules:,} rules weighed {agreed.often} times or more; {agreed.shared} of the {agreed.top} "
             f"strongest are the same; the gradient takes 1/{agreed.speedup:.1f} of the time in the victims "
-            f"(1/{agreed.processor_speedup:.1f} of the processor's)",
+            f"(1/{agreed.processor_speedup:.1f} of the processor's; 1/{agreed.plain_speedup:.1f} of that of scoring "
+            "every text whole)",
             self.quiet,
         )
         return agreed.to_dict()
@@ -251,6 +266,8 @@ def measure(
 
     if not files or not specs:
         raise SettingError("rules measure wants at least one file of rules and one victim")
+    if twice := [spec for spec, count in Counter(specs).items() if count > 1]:
+        raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
     check_writable(folder)
     data = texts.dataset()
     attacks = dict(zip(_names(files), (recipe(file=str(path), share=share) for path in files), strict=True))

@@ -70,6 +70,10 @@ def mine(
         ),
     ] = "auto",
     all_: All = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="Write of each word and label the strongest rule alone.")
+    ] = False,
+    least: Annotated[int, typer.Option(help="Leave out rules that were weighed less often.", min=0)] = 1,
     seed: o.Seed = 0,
     width: Annotated[int, typer.Option(help="Texts weighed side by side; changes the speed alone.", min=1)] = 128,
     split: Split = "train",
@@ -99,8 +103,9 @@ def mine(
 
     path = _file(out, format, "mine", data)
     work = Mining(
-        victims=o.listed(victims) or (), method=method, shrink=_shrink(shrink), every=all_, check=check, width=width,
-        device=device, precision=precision, engine=engine, address=address, workers=workers, quiet=quiet,
+        victims=o.listed(victims) or (), method=method, shrink=_shrink(shrink), every=all_, best=best, least=least,
+        check=check, width=width, device=device, precision=precision, engine=engine, address=address, workers=workers,
+        quiet=quiet,
     )  # fmt: skip
     texts = Texts(data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, quiet=quiet)
     found = work.run(texts, path)

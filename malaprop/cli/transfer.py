@@ -8,7 +8,7 @@ import typer
 
 from malaprop.cli import options as o
 
-VICTIMS = "CNN-W-Random-1,CNN-W-GloVe-1,CNN-C-Random-1,CNN-W-Random-2,LSTM-W-Random-1,LSTM-C-Random-1"
+VICTIMS = "LSTM-W-Random-1,LSTM-W-GloVe-1,CNN-W-Random-1,CNN-W-GloVe-1,CNN-C-Random-1,CNN-W-Random-2"
 
 
 def transfer(

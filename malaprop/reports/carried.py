@@ -55,8 +55,13 @@ def show_transfer(record: Transfer, console: Console | None = None) -> None:
             ],
         )
     if record.factors:
-        head = ("factor", "difference to base (95%)", "noise", "pairs", "varied")
-        _print(out, "what decides whether an attack carries over", head, factor_rows(record.factors))
+        head = ("factor", "difference to base (95%)", "noise", "pairs")
+        rows = [row[: len(head)] for row in factor_rows(record.factors)]
+        _print(out, "what decides whether an attack carries over", head, rows)
+        if record.order_share is not None:
+            share = f"{100 * record.order_share:.1f}% of resamples"
+            line = f"order here: {' > '.join(record.order)}; the paper's (input form first) in {share}"
+            out.print(line, markup=False, highlight=False)
     for table in record.tables:
         cells = [["n/a" if cell is None else f"{cell.value:.3f}" for cell in row] for row in table.cells]
         _print(
@@ -83,7 +88,14 @@ def show_ensembles(record: Ensembles, console: Console | None = None) -> None:
     from rich.console import Console as Made
 
     out = console or Made()
-    _print(out, "ensembles, attacked and tried on the models outside", teams.names(record), teams.rows(record))
+    _print(
+        out,
+        "ensembles, attacked and tried on the models outside",
+        ("size, chosen by", "fitness", "broken", "tried", "rate outside (95%)"),
+        [(row[0], *row[2:6]) for row in teams.rows(record)],
+    )
+    for row in teams.rows(record):
+        out.print(f"{row[0]}: {row[1]}", markup=False, highlight=False)
     for name, mean in (("base rates", record.upper), ("all pairs of two models", record.lower)):
         if mean is not None:
             out.print(f"mean of {name}: {mean}", markup=False, highlight=False)

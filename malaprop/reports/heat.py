@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,7 +50,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _ABOUT = (
     "A word's value is how much the logarithm of the label's likelihood falls when the word gives way to the victim's "
     "unknown word; a substitute's, how much it falls when the substitute takes the word's place. Positive: the text "
-    "speaks less for the label then. Colours are scaled to each victim's largest value."
+    "speaks less for the label then. Colours are scaled to each victim's largest value. Importance that is spread over "
+    "few words hangs on them; the number is the exponential of the entropy of the words' shares, 1 where one decides."
 )
 
 
@@ -102,6 +104,16 @@ def largest(heat: Heat) -> float:
     return max(values, default=0.0) or 1.0
 
 
+def reach(heat: Heat) -> float:
+    """Over how many words the importance is spread: the exponential of the entropy of its shares, whatever the sign.
+
+    As many as there are words where all matter alike, one where a single word decides.
+    """
+    values = [abs(w["importance"]) for w in words_of(heat)]
+    total = sum(values)
+    return math.exp(-sum(v / total * math.log(v / total) for v in values if v > 0)) if total > 0 else 0.0
+
+
 def _strongest(word: WordHeat) -> str:
     if not word["substitutes"]:
         return ""
@@ -148,7 +160,8 @@ def print_heat(heat: Heat, console: Console | None = None) -> None:
 
     out = console or Made()
     chance = heat["scores"][heat["label"]]
-    out.print(Line(f"{printable(heat['victim'])}: label {heat['label']} ({chance:.3f})"), soft_wrap=True)
+    many = f"spread over {reach(heat):.1f} of {len(words_of(heat))} words"
+    out.print(Line(f"{printable(heat['victim'])}: label {heat['label']} ({chance:.3f}), {many}"), soft_wrap=True)
     out.print(colored(heat), soft_wrap=True)
     table = Table("word", "importance", "strongest substitute", box=None, padding=(0, 3, 0, 0))
     for row in strongest_rows(heat):
@@ -273,7 +286,8 @@ def _table(heat: Heat) -> Markup:
 def _section(heat: Heat) -> Markup:
     shown = ", ".join(f"{score:.3f}" for score in heat["scores"])
     fact = (
-        f"label {heat['label']}, scores {shown}, log-likelihood {heat['log_likelihood']:.3f}, {heat['asked']} queries"
+        f"label {heat['label']}, scores {shown}, log-likelihood {heat['log_likelihood']:.3f}, {heat['asked']} queries; "
+        f"importance is spread over {reach(heat):.1f} of {len(words_of(heat))} words"
     )
     return join(tag("h2", heat["victim"]), tag("p", fact, class_="soft"), _text(heat), _table(heat))
 

@@ -1,4 +1,4 @@
-"""The part of the page that shows a transfer study: heat map, base rates, factors and classes, from its record alone."""
+"""The part of the page that shows a transfer study: heat map, base rates, factors and classes."""
 
 from __future__ import annotations
 
@@ -129,15 +129,15 @@ def factor_rows(factors: Sequence[Factor]) -> list[tuple[str, str, str, str, str
 def _factors(record: Transfer) -> Markup:
     if not record.factors:
         return Markup("")
-    told = (
-        "" if record.order_share is None else f" In {100 * record.order_share:.1f}% of the resamples the order is the "
-    )
-    told += "" if record.order_share is None else "paper's: input form, architecture, embedding, capacity."
     note = (
-        "Pairs of models that differ in one trait alone: mean absolute difference between the rate and the target's base "
-        "rate. Noise is what that mean would be about if nothing differed, from the counts; a factor near it shows "
-        "nothing. Intervals come from resampling models." + told
+        "Pairs of models that differ in one trait alone: mean absolute difference between the rate and the target's "
+        "base rate. Noise is what that mean would be about if nothing differed, from the counts; a factor near it "
+        "shows nothing. Intervals come from resampling models, "
+        "widened by what the counts leave open."
     )
+    if record.order_share is not None:
+        share = f"{100 * record.order_share:.1f}%"
+        note += f" In {share} of the resamples the order is the paper's: input form, architecture, embedding, capacity."
     names = ("Factor", "Difference", "Noise", "Pairs", "Varied")
     return table("What decides whether an attack carries over", names, factor_rows(record.factors), note)
 

@@ -56,7 +56,8 @@ class Miner:
     gives probabilities tells its logits up to such a number; here they are made to sum to nothing. With two labels that
     changes no salience, with more it is the paper's but for a shift of all logits at once.
     `exact` scores every replaced text. `gradient` scores each text once, forward and backward, and takes the slope at
-    the word times the difference of the two words' vectors.
+    the word times the difference of the two words' vectors; victims that offer no gradients, as long as others do, are
+    scored exactly.
     """
 
     victims: tuple[Victim, ...]
@@ -69,22 +70,25 @@ class Miner:
             raise SettingError("mining wants at least one victim, got none")
         if self.method not in METHODS:
             raise unknown("method of mining", self.method, METHODS)
-        needs = (Capability.SCORES,) if self.method == "exact" else (Capability.GRADIENTS,)
         for victim in self.victims:
-            check(f"rules mine ({self.method})", needs, victim.name, victim.offers)
+            check("rules mine", (Capability.SCORES,), victim.name, victim.offers)
+        if self.method == "gradient" and not any(self.slopes):
+            first = self.victims[0]
+            check("rules mine (gradient)", (Capability.GRADIENTS,), first.name, first.offers)
         same_labels(self.victims)
+
+    @property
+    def slopes(self) -> tuple[bool, ...]:
+        """For each victim whether it is weighed by its gradients."""
+        return tuple(self.method == "gradient" and Capability.GRADIENTS in v.offers for v in self.victims)
 
     def services(self) -> dict[str, Service]:
         """One a victim: each merges what it cannot tell apart itself."""
         made: dict[str, Service] = {}
-        for number, victim in enumerate(self.victims):
+        for number, (victim, slope) in enumerate(zip(self.victims, self.slopes, strict=True)):
             scoring = Scoring(victim)
-            if self.method == "exact":
-                made[str(number)] = scoring
-            else:
-                gradients = cast(WhiteBox, victim).gradients
-                assert gradients is not None, "its offers say so"
-                made[str(number)] = Passes(gradients, scoring)
+            gradients = cast(WhiteBox, victim).gradients if slope else None
+            made[str(number)] = scoring if gradients is None else Passes(gradients, scoring)
         return made
 
     def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Gathered:
@@ -114,9 +118,9 @@ class Miner:
         )
 
     def _jobs(self, found: Sequence[Swapped]) -> Iterator[tuple[int, Steps[Doubles | str]]]:
-        weigh = _exact if self.method == "exact" else _slopes
+        slopes = self.slopes
         for place, swapped in enumerate(found):
-            yield place, _weighed(weigh, swapped, len(self.victims))
+            yield place, _weighed(swapped, slopes)
 
 
 def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
@@ -133,31 +137,35 @@ def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
     return good, faults
 
 
-def _weighed(weigh: Callable[[Swapped, int], Steps[Doubles]], swapped: Swapped, many: int) -> Steps[Doubles | str]:
+def _weighed(swapped: Swapped, slopes: Sequence[bool]) -> Steps[Doubles | str]:
+    """What each replacement does to the mean of the victims; a reason where one of them cannot say."""
     if not swapped.variants.count:
         return np.empty(0)
+    total, scores = np.zeros(swapped.variants.count), set()
     try:
-        return (yield from weigh(swapped, many))
+        for number, slope in enumerate(slopes):
+            many, change = yield from (_slopes if slope else _exact)(swapped, str(number))
+            total += change
+            scores.add(many)
     except ServiceFailed as failure:
         return str(failure)
+    if len(scores) > 1:
+        raise VictimError(f"the victims must have the same labels, got {min(scores)} and {max(scores)} scores a text")
+    return np.asarray(total / len(slopes))
 
 
-def _exact(swapped: Swapped, many: int) -> Steps[Doubles]:
-    total, label = np.zeros(swapped.variants.count), swapped.example.label
-    for number in range(many):
-        before, after = yield Ask(str(number), [Variants.itself(swapped.text), swapped.variants])
-        total += 2 * (_logits(before, label) - _logits(after, label))
-    return np.asarray(total / many)
+def _exact(swapped: Swapped, service: str) -> Steps[tuple[int, Doubles]]:
+    label = swapped.example.label
+    before, after = yield Ask(service, [Variants.itself(swapped.text), swapped.variants])
+    return before.shape[1], 2 * (_logits(before, label) - _logits(after, label))
 
 
-def _slopes(swapped: Swapped, many: int) -> Steps[Doubles]:
-    total, aim = np.zeros(swapped.variants.count), Aim(label=swapped.example.label, spread=True)
-    for number in range(many):
-        (seen,) = yield Ask(str(number), [WordLook(variants=swapped.variants, aim=aim)])
-        total += np.where(
-            np.isfinite(seen.gains), seen.gains, 0
-        )  # a word that the victim does not read changes nothing
-    return np.asarray(total / many)
+def _slopes(swapped: Swapped, service: str) -> Steps[tuple[int, Doubles]]:
+    """To first order; a word that the victim does not read changes nothing."""
+    (seen,) = yield Ask(
+        service, [WordLook(variants=swapped.variants, aim=Aim(label=swapped.example.label, spread=True))]
+    )
+    return len(seen.answer), np.where(np.isfinite(seen.gains), seen.gains, 0).astype(np.float64)
 
 
 def _logits(scores: Floats, label: int) -> Doubles:
@@ -213,7 +221,7 @@ class Mined:
                 word=self.strings[words[i]],
                 to=self.strings[others[i]],
                 salience=float(salience[i]),
-                count=int(self.sums.count[i]),
+                count=int(self.sums.many[i]),
                 mean=float(mean[i]),
             )
             for i in order.tolist()
@@ -260,7 +268,7 @@ def mine(
     seen: Callable[[int], None] = lambda texts: None,  # noqa: ARG005
     keeps: Keeps | None = None,
 ) -> Mined:
-    """All rules of these examples; `seen` hears how many texts were done. Shards that `keeps` has are not done again."""
+    """All rules of these examples; `seen` hears how many texts were done. What `keeps` has is not done again."""
     services = miner.services()
 
     def parts() -> Iterator[Gathered]:

@@ -11,6 +11,7 @@ from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
 from malaprop.engine.service import Service
 from malaprop.rules.mine import Gathered, Keeps, Method, Mined, Miner, added_up, need_some, shards
+from malaprop.rules.swaps import Swaps, WordNetSwaps
 from malaprop.runs.cluster.order import Failure, Order
 from malaprop.runs.cluster.parcel import portable
 from malaprop.runs.cluster.session import Session
@@ -21,8 +22,8 @@ _TRIES = 3  # a shard whose worker is lost is given out so often
 class Digger:
     """Made in a process of the cluster; holds the victims and weighs the shards it is given."""
 
-    def __init__(self, orders: Sequence[Order], method: Method, width: int) -> None:
-        self.orders, self.method, self.width = orders, method, width
+    def __init__(self, orders: Sequence[Order], method: Method, width: int, swaps: Swaps) -> None:
+        self.orders, self.method, self.width, self.swaps = orders, method, width, swaps
         self.miner: Miner | None = None
         self.services: dict[str, Service] = {}
 
@@ -48,7 +49,7 @@ class Digger:
                 raise said.error()
             assert worker.victim is not None
             victims.append(worker.victim)
-        return Miner(victims=tuple(victims), method=self.method, width=self.width)
+        return Miner(victims=tuple(victims), method=self.method, width=self.width, swaps=self.swaps)
 
 
 def mine_on(
@@ -58,6 +59,7 @@ def mine_on(
     *,
     method: Method = "exact",
     width: int = 128,
+    swaps: Swaps | None = None,
     workers: int | None = None,
     device: str = "auto",
     options: Mapping[str, Any] | None = None,
@@ -85,7 +87,7 @@ def mine_on(
     sent = ray.put(orders)
     remote = ray.remote(Digger).options(num_cpus=1, num_gpus=gpus, max_restarts=_TRIES, max_task_retries=_TRIES)
     with ExitStack() as stack:
-        crew = [remote.remote(sent, method, width) for _ in range(many)]
+        crew = [remote.remote(sent, method, width, swaps or WordNetSwaps()) for _ in range(many)]
         for actor in crew:
             stack.callback(ray.kill, actor)
         return need_some(added_up(_in_order(crew, examples, seen, keeps)))

@@ -105,7 +105,7 @@ def pmi_rules(
         raise DataError(f"no word of these {bits.texts} texts has a replacement; give more texts")
     cache: dict[str, Doubles] = {}
     made = []
-    rows = zip(*(x.tolist() for x in (sums.labels, sums.words, sums.others, sums.count)), strict=True)
+    rows = zip(*(x.tolist() for x in (sums.labels, sums.words, sums.others, sums.many)), strict=True)
     for label, w, o, count in rows:
         word, to = strings[w], strings[o]
         before, after = (cache.setdefault(x, bits.pmi(x)) if x not in cache else cache[x] for x in (word, to))

@@ -21,7 +21,7 @@ _FOLDER = "shards"
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Holds shards that were mined with the same `mark`: victims, method and data. Arrays and JSON, nothing that runs."""
+    """Holds shards that were mined with the same `mark`: victims, method and data. Arrays and JSON alone."""
 
     folder: Path
     mark: str

@@ -57,10 +57,9 @@ class WordNetSwaps:
     def find(self, examples: Sequence[Example], table: Words, lexicon: Words) -> list[Swapped]:
         from malaprop.assets.lexicon import stop_words
         from malaprop.assets.wordnet import open_wordnet
+        from malaprop.runs.services import tags as light_tags
 
-        tags = self.tags
-        if tags is None:
-            from malaprop.runs.services import tags
+        tags = self.tags or light_tags
         wordnet, kept = open_wordnet(), stop_words()
 
         def others(word: str, part: str) -> Iterable[str]:

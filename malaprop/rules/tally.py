@@ -21,7 +21,7 @@ class Sums(NamedTuple):
     """One entry a rule, by rising key: its label and words, how often it was weighed, and sums of its changes."""
 
     keys: Ints
-    count: Ints
+    many: Ints
     total: Doubles
     square: Doubles
 
@@ -39,10 +39,10 @@ class Sums(NamedTuple):
 
     @property
     def mean(self) -> Doubles:
-        return self.total / np.maximum(self.count, 1)
+        return self.total / np.maximum(self.many, 1)
 
 
-NOTHING = Sums(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, np.float64)))
+NOTHING = Sums(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
 
 
 def rule_keys(labels: Ints | int, words: Ints, others: Ints) -> Ints:
@@ -56,12 +56,9 @@ def added(parts: Sequence[Sums]) -> Sums:
         return NOTHING
     keys, place = np.unique(np.concatenate([part.keys for part in parts]), return_inverse=True)
     count = np.zeros(len(keys), np.int64)
-    np.add.at(count, place, np.concatenate([part.count for part in parts]))
-    total, square = (
-        np.bincount(place, np.concatenate([getattr(part, name) for part in parts]), len(keys))
-        for name in ("total", "square")
-    )
-    return Sums(keys, count, total, square)
+    np.add.at(count, place, np.concatenate([part.many for part in parts]))
+    total, square = (np.concatenate([part[i] for part in parts]) for i in (2, 3))
+    return Sums(keys, count, *(np.bincount(place, x, len(keys)).astype(np.float64) for x in (total, square)))
 
 
 class Tally:
@@ -112,7 +109,7 @@ class Shrinkage:
     def fitted(cls, sums: Sums) -> Shrinkage:
         if not len(sums.keys):
             return cls(0.0)
-        count = sums.count.astype(np.float64)
+        count = sums.many.astype(np.float64)
         spread = float(np.maximum(sums.square - sums.total * sums.mean, 0).sum())
         free = float((count - 1).sum())
         if free < 1:
@@ -125,4 +122,4 @@ class Shrinkage:
         return cls(within / max(between, floor), within, max(between, 0.0))
 
     def apply(self, sums: Sums) -> Doubles:
-        return np.asarray(sums.total / (sums.count + self.strength))
+        return np.asarray(sums.total / (sums.many + self.strength))

@@ -58,7 +58,8 @@ class Campaign:
         tasks = [Look(refs=group) for group in self._groups(refs)]
         found: dict[str, Facts] = {}
         heard = [0] * len(tasks)
-        for number, facts in self.hands.all(tasks):
+        text = tuple(next(iter(self.data)).fields.values())
+        for number, facts in self.hands.all(tasks, text):
             found[tasks[number].refs[heard[number]].name] = facts
             heard[number] += 1
         _same_labels(found, self.data)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, islice
-from math import comb
 
 import numpy as np
 
@@ -14,8 +12,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.transfer.resample import Doubles
 
-EXACT = 10_000_000  # subsets that exact search goes through at most: some seconds
-_AT_ONCE = 100_000
+EXACT = 500_000  # steps of exact search at most: some ten seconds
 
 
 def fitness(rates: Doubles, ensembles: Ints) -> Doubles:
@@ -87,17 +84,45 @@ def greedy(rates: Doubles, size: int) -> tuple[int, ...]:
 
 
 def exact(rates: Doubles, size: int, *, most: int = EXACT) -> tuple[int, ...] | None:
-    """The best of all subsets; None where there are more than `most` of them."""
-    many = _checked(rates, size)
-    if comb(many, size) > most:
-        return None
-    subsets, top, found = combinations(range(many), size), -1.0, tuple(range(size))
-    while part := list(islice(subsets, _AT_ONCE)):
-        rows = np.asarray(part, np.int64)
-        values = fitness(rates, rows)
-        if values.max() > top + 1e-12:
-            top, found = float(values.max()), _ordered(rows, values)
-    return found
+    """The best of all subsets, by branch and bound; None where that takes more than `most` steps.
+
+    What a model adds only shrinks as others join (the mean of maxima is submodular), so no ensemble that begins with
+    some members is better than these and the largest of what each of the rest would add to them.
+    """
+    _checked(rates, size)
+    search = _Bounded(np.nan_to_num(rates), most, greedy(rates, size))
+    return search.best if search.descend([], np.zeros(rates.shape[1]), size) else None
+
+
+class _Bounded:
+    """Branch and bound from the greedy ensemble on."""
+
+    def __init__(self, rates: Doubles, most: int, start: tuple[int, ...]) -> None:
+        self.rates, self.left = rates, most
+        self.best, self.top = start, float(rates[list(start)].max(0).mean())
+
+    def descend(self, held: list[int], reached: Doubles, free: int) -> bool:
+        """Looks at all ensembles that begin with the models held; False where the steps are spent."""
+        self.left -= 1
+        if self.left < 0:
+            return False
+        first = held[-1] + 1 if held else 0
+        values = np.maximum(reached, self.rates[first:]).mean(1)
+        now = float(reached.mean())
+        if free == 1:
+            top = int(values.argmax())
+            if values[top] > self.top + 1e-12:
+                self.top, self.best = float(values[top]), (*held, first + top)
+            return True
+        gains = values - now
+        for at in range(len(values) - free + 1):
+            after = np.partition(gains[at + 1 :], len(gains) - at - free)[-(free - 1) :]
+            if now + gains[at] + after.sum() <= self.top + 1e-12:
+                continue
+            member = first + at
+            if not self.descend([*held, member], np.maximum(reached, self.rates[member]), free - 1):
+                return False
+        return True
 
 
 def _checked(rates: Doubles, size: int) -> int:

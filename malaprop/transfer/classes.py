@@ -63,7 +63,7 @@ def _table(name: str, classes: Sequence[str], of: Sequence[str | None], matrix: 
 def _cell(matrix: Matrix, draws: Draws, sources: Ints, targets: Ints) -> Estimate | None:
     s, t = (grid.ravel() for grid in np.meshgrid(sources, targets, indexing="ij"))
     kept = np.isfinite(matrix.rates[s, t])
-    return draws.estimate(s[kept], t[kept], matrix.rates[s[kept], t[kept]]) if kept.any() else None
+    return matrix.mean(s[kept], t[kept], draws) if kept.any() else None
 
 
 def _mean(values: Doubles) -> float | None:

@@ -100,7 +100,7 @@ def _members(
     else:
         found = greedy(seen, size) if how == "greedy" else exact(seen, size, most=choice.most)
     if found is None:
-        notes.append(f"size {size}: too many subsets of {len(pool)} models for exact search (over {choice.most:,})")
+        notes.append(f"size {size}: exact search among {len(pool)} models would take more than {choice.most:,} steps")
         return None
     return tuple(pool[list(found)].tolist())
 
@@ -252,6 +252,11 @@ def _row(part: Ints | None, members: Sequence[int], many: int) -> tuple[int | No
     return tuple(None if t in members else int(part[:, t].sum()) for t in range(many))
 
 
+def _difference(value: float, resampled: Doubles) -> Estimate:
+    low, high = np.nanpercentile(resampled, [2.5, 97.5])
+    return Estimate(round(value, 6), round(float(low), 6), round(float(high), 6))
+
+
 def _contrasts(picks: Sequence[Pick], names: Sequence[str], grids: Mapping[str, _Grid], seed: int) -> list[Contrast]:
     """The genetic ensemble against every other of its size; the same ensemble is no contrast."""
     out = []
@@ -262,7 +267,7 @@ def _contrasts(picks: Sequence[Pick], names: Sequence[str], grids: Mapping[str, 
             if first is None or second is None or not targets:
                 continue
             (a, x), (b, y) = _resampled(first, targets, seed, one.how), _resampled(second, targets, seed, two.how)
-            difference = interval(a - b, x - y)
+            difference = _difference(a - b, x - y)
             out.append(
                 Contrast(size=one.size, first=one.how, second=two.how, difference=difference, targets=len(targets))
             )

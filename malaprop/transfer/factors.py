@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.records.transfer import Factor, Traits
 from malaprop.transfer.matrix import Matrix
-from malaprop.transfer.resample import Doubles, Draws
+from malaprop.transfer.resample import Doubles, Draws, standard_error
 
 Alike = Callable[[Traits, Traits], bool]
 
@@ -76,8 +77,14 @@ def differences(matrix: Matrix, sources: Ints, targets: Ints) -> Doubles:
 
 def _noise(matrix: Matrix, sources: Ints, targets: Ints) -> float:
     """The mean absolute difference of two equal rates, from their counts: sqrt(2 / pi) of its standard deviation."""
-    spread = matrix.variances[sources, targets] + matrix.variances[targets, targets]
-    return float(np.sqrt(2 / np.pi * spread).mean())
+    spread = np.hypot(matrix.deviations[sources, targets], matrix.deviations[targets, targets])
+    return float(np.sqrt(2 / np.pi) * spread.mean())
+
+
+def _error(matrix: Matrix, sources: Ints, targets: Ints) -> float:
+    """The standard error of the mean difference from the counts: those of the rates, and those of the base rates."""
+    rates = standard_error(sources, matrix.deviations[sources, targets])
+    return float(np.hypot(rates, standard_error(targets, matrix.deviations[targets, targets])))
 
 
 def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tuple[Factor, ...]:
@@ -92,7 +99,7 @@ def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tu
             Factor(
                 name=name,
                 about=about,
-                mean=draws.estimate(sources, targets, values),
+                mean=draws.estimate(sources, targets, values, _error(matrix, sources, targets)),
                 noise=round(_noise(matrix, sources, targets), 6),
                 pairs=len(sources),
             )
@@ -107,13 +114,17 @@ def order(found: Sequence[Factor]) -> tuple[str, ...]:
 
 
 def order_share(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> float | None:
-    """In how many resamples all four stand in the paper's order; None where one of them cannot be told."""
-    columns = []
+    """In how many resamples all four stand in the paper's order; None where one of them cannot be told.
+
+    Each resample has other models, and counts that are off by their standard error.
+    """
+    columns, rng = [], generator(0, "order")
     for name in ORDER:
         sources, targets = _known(matrix, *pairs(traits, FACTORS[name][0]))
         if not len(sources):
             return None
-        columns.append(draws.means(sources, targets, differences(matrix, sources, targets)))
+        means = draws.means(sources, targets, differences(matrix, sources, targets))
+        columns.append(means + rng.normal(0, _error(matrix, sources, targets), len(means)))
     rows = np.stack(columns, 1)
     rows = rows[np.isfinite(rows).all(1)]
     return float((np.diff(rows, axis=1) < 0).all(1).mean()) if len(rows) else None

@@ -88,10 +88,10 @@ class Processes:
         self.place = replace(place, threads=max(1, (os.cpu_count() or 1) // jobs))
         self._hands: list[_Hand] = []
         self._shared = 0
-        methods = multiprocessing.get_all_start_methods()
-        self._context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-        if "forkserver" in methods:
-            os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # a CUDA only looked for can be forked
+        # a process forked behind an import that has touched the GPU could not use it
+        quick = place.device == "cpu" and "forkserver" in multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("forkserver" if quick else "spawn")
+        if quick:
             self._context.set_forkserver_preload(list(_PRELOAD))
 
     def __enter__(self) -> Processes:

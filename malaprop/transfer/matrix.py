@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.core.text import Ints
 from malaprop.records.transfer import Estimate, Row, Transfer
-from malaprop.transfer.resample import Doubles, Draws, interval
+from malaprop.transfer.resample import Doubles, Draws, interval, standard_error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +44,10 @@ class Matrix:
         return np.asarray(np.diagonal(self.rates))
 
     @property
-    def variances(self) -> Doubles:
-        """Of each rate, as a share of so many texts; one hit and one miss are added, so that no rate is sure."""
-        shares = (self.hits + 1) / (self.totals + 2)
-        return np.asarray(shares * (1 - shares) / np.maximum(self.totals, 1))
+    def deviations(self) -> Doubles:
+        """Standard errors of the rates from their counts; a hit and a miss are added, so that no rate is sure."""
+        shares = np.clip((self.hits + 1) / (self.totals + 2), 0, 1)
+        return np.sqrt(shares * (1 - shares) / np.maximum(self.totals, 1))
 
     def base_mean(self, draws: Draws) -> Estimate | None:
         """The upper line of Figure 1."""
@@ -57,12 +57,18 @@ class Matrix:
         weights = draws.weights[:, known]
         with np.errstate(invalid="ignore", divide="ignore"):
             resampled = (weights @ self.base[known]) / weights.sum(1)
-        return interval(float(self.base[known].mean()), resampled)
+        error = standard_error(known, self.deviations[known, known])
+        return interval(float(self.base[known].mean()), resampled, error)
 
     def pairs_mean(self, draws: Draws) -> Estimate | None:
         """The lower line of Figure 1: over all pairs of two models."""
         sources, targets = np.nonzero(np.isfinite(self.rates) & ~np.eye(len(self), dtype=bool))
-        return draws.estimate(sources, targets, self.rates[sources, targets]) if len(sources) else None
+        return self.mean(sources, targets, draws) if len(sources) else None
+
+    def mean(self, sources: Ints, targets: Ints, draws: Draws) -> Estimate:
+        """The mean rate over these pairs."""
+        error = standard_error(sources, self.deviations[sources, targets])
+        return draws.estimate(sources, targets, self.rates[sources, targets], error)
 
 
 def _counts(rows: Sequence[Row]) -> Ints:

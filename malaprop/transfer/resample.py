@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
+from malaprop.records.summary import Z95
 from malaprop.records.transfer import Estimate
 
 RESAMPLES = 2000
@@ -27,13 +28,23 @@ class Draws:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((weights @ values) / total)
 
-    def estimate(self, sources: Ints, targets: Ints, values: Doubles) -> Estimate:
-        """The mean over the pairs with its interval."""
-        return interval(float(values.mean()), self.means(sources, targets, values))
+    def estimate(self, sources: Ints, targets: Ints, values: Doubles, error: float) -> Estimate:
+        """The mean over the pairs with its interval; `error` is the mean's standard error from the counts behind it."""
+        return interval(float(values.mean()), self.means(sources, targets, values), error)
 
 
-def interval(value: float, resampled: Doubles) -> Estimate:
-    """The value between the 2.5% and 97.5% points of its resamples; itself where nothing could be drawn."""
+def interval(value: float, resampled: Doubles, error: float = 0.0) -> Estimate:
+    """The value between the 2.5% and 97.5% points of its resamples, widened by the standard error of its counts.
+
+    Few models leave little to draw from, and two of them nothing: the counts alone then say how sure the value is.
+    """
     known = resampled[np.isfinite(resampled)]
-    low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (value, value)
-    return Estimate(round(value, 6), round(float(low), 6), round(float(high), 6))
+    ends = np.percentile(known, [2.5, 97.5]) if len(known) else (value, value)
+    low, high = (float(np.hypot(end - value, Z95 * error)) for end in ends)
+    return Estimate(round(value, 6), round(max(0.0, value - low), 6), round(min(1.0, value + high), 6))
+
+
+def standard_error(sources: Ints, deviations: Doubles) -> float:
+    """Of a mean over pairs; what one source's texts say of several targets is taken to go wrong together."""
+    sums = np.bincount(sources, deviations)
+    return float(np.sqrt((sums**2).sum()) / max(1, len(sources)))

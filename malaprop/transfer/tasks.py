@@ -50,10 +50,12 @@ class Look:
     def parts(self) -> tuple[str, ...]:
         return tuple(part for ref in self.refs for part in ref.parts)
 
-    def pieces(self, shelf: Shelf, shared: Any) -> Iterator[Facts]:
-        del shared
+    def pieces(self, shelf: Shelf, shared: Fields) -> Iterator[Facts]:
+        """`shared` is a text: a function's labels are not known before it has answered once."""
         for ref in self.refs:
-            yield facts(_loaded(shelf, ref))
+            victim = _loaded(shelf, ref)
+            found = facts(victim)
+            yield found if found.labels is not None else replace(found, labels=_counted(victim, shared))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +140,14 @@ def facts(victim: Victim) -> Facts:
         node=socket.gethostname(),
         version=__version__,
     )
+
+
+def _counted(victim: Victim, text: Fields) -> int | None:
+    """How many labels it scores; None where it cannot say, which the attack will find out."""
+    try:
+        return int(victim.predict([text]).shape[1])
+    except Exception:  # noqa: BLE001 - a victim may raise anything
+        return None
 
 
 def _loaded(shelf: Shelf, ref: Ref) -> Victim:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import numpy as np
 import pytest
+from fuzz import fuzzed
 from small_chars import BAD, GOOD, LIMIT, texts, victim
 
 from malaprop.attacks.recipes.hotflip import hotflip_char, hotflip_char_greedy, hotflip_word, key_star
@@ -15,7 +17,8 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
 from malaprop.models.gradients.looks import edited
-from malaprop.records.outcome import compare_key
+from malaprop.records.outcome import compare_key, to_json
+from malaprop.records.schema import from_json
 from malaprop.runs.local import run
 
 
@@ -119,6 +122,19 @@ def test_hard_texts_are_attacked_or_set_aside_with_a_reason(attack):
         else:
             assert outcome.status in ("success", "failed")
             assert outcome.adversarial is not None
+
+
+def test_fuzzed_strings_end_in_valid_records():
+    rng = random.Random(5)
+    strings = dict.fromkeys(
+        fuzzed(rng) + rng.choice(["", " good", " a lovely film", "\u0301", "great"]) for _ in range(60)
+    )
+    rows = list(of([(text, i % 2) for i, text in enumerate(strings)]))
+    outcomes = attacked(hotflip_char(width=2).but(budget=8), rows)
+    for outcome in outcomes:
+        assert from_json(to_json(outcome)) == outcome
+        assert outcome.status != "error" or outcome.reason == "the text holds no word that could change", outcome.reason
+    assert {"success", "skipped"} <= {o.status for o in outcomes}
 
 
 def test_words_behind_the_limit_are_left_alone():

@@ -13,7 +13,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, word_pattern
-from malaprop.models.batches import Bounds, batches
+from malaprop.models.batches import Bounds, batches, bounds_for
 from malaprop.models.gradients.backward import differentiable
 from malaprop.models.gradients.chars import Gains, flip_gains
 from malaprop.models.gradients.layout import ByParts, Laid
@@ -54,9 +54,11 @@ class CharGradients:
         return [seen for seen in out if seen is not None]
 
     def _bounds(self) -> Bounds:
-        """A token takes some 100 kB: every symbol at each of its characters, twice over, and its windows."""
-        big = torch.device(self.device).type == "cuda"
-        return self.bounds or Bounds(rows=4096 if big else 64, tokens=1 << (17 if big else 12), waste=0.3)
+        """A token takes some 100 kB: every symbol at each of its characters, several times over, and its windows."""
+        device = torch.device(self.device)
+        if self.bounds is not None or device.type != "cuda":
+            return self.bounds or Bounds(rows=64, tokens=1 << 12, waste=0.3)
+        return bounds_for(device, bytes_per_token=100_000)
 
     def _batch(self, looks: list[CharLook], laid: list[Laid]) -> list[CharSeen]:
         ids, lengths = padded([one.row for one in laid], 0, self.device)

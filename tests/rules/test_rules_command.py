@@ -1,0 +1,170 @@
+"""malaprop rules as a user types it."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import toy
+
+from malaprop.cli.main import main
+
+MODEL = """
+import numpy as np
+
+WORTH = {"good": 2.0, "great": 3.0, "bad": -2.0, "awful": -3.0, "nice": -1.0, "okay": 1.0, "poor": -1.0}
+
+def predict(texts):
+    s = np.array([sum(WORTH.get(w, 0.0) for w in t.lower().replace(",", " ").split()) for t in texts])
+    p = 1 / (1 + np.exp(-s))
+    return np.stack([1 - p, p], 1)
+
+def three(texts):
+    return np.tile([0.2, 0.3, 0.5], (len(texts), 1))
+"""
+GOOD = ["a good film", "great fun", "good and great", "a great film", "so good", "good good film"]
+BAD = ["a bad film", "awful fun", "bad and awful", "an awful film", "so bad", "bad bad film"]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, tiny_assets):
+    (tmp_path / "rulemodel.py").write_text(MODEL)
+    lines = [
+        f'"{text} {i}",{label}' for i in range(12) for texts, label in ((GOOD, "pos"), (BAD, "neg")) for text in texts
+    ]
+    (tmp_path / "reviews.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    (tmp_path / "few.csv").write_text("text,label\na good film,pos\na bad film,neg\n")
+    (tmp_path / "news.csv").write_text("text,label\na good game,sports\na bad war,world\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("malaprop.runs.services.tags", toy.tags)
+    monkeypatch.delitem(sys.modules, "rulemodel", raising=False)
+    yield tmp_path
+    sys.modules.pop("rulemodel", None)
+
+
+@pytest.fixture
+def run(place, capsys, monkeypatch):
+    def call(line: str):
+        monkeypatch.setattr(sys, "argv", ["malaprop", *line.split()])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def last(out: str):
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def test_mine_show_apply_attack_and_report(run, place):
+    code, out, err = run("rules mine --victims rulemodel:predict --data reviews.csv --out mined --json")
+    assert code == 0, err
+    about = last(out)
+    assert about["method"] == "exact"
+    assert about["left_out"] == 0
+    assert json.loads((place / "mined" / "mined.json").read_text())["rules"] == about["rules"]
+    assert not (place / "mined" / "shards").exists()
+    head, *rows = (place / "mined" / "rules.csv").read_text().splitlines()
+    assert head == "label,number,from,to,salience,count,mean"
+    assert rows[0].startswith("neg,0,bad,okay,3,")
+
+    code, out, err = run("rules show mined --data reviews.csv --top 2 --out report --json")
+    assert code == 0, err
+    assert "bad -> okay" in out
+    assert [one["label"] for one in last(out)["found"]] == ["neg", "pos"]
+
+    code, out, err = run("rules apply mined/rules.csv --data reviews.csv --share 0.5 --out changed.csv --json")
+    assert code == 0, err
+    assert last(out)["texts"] == 144
+    assert "okay" in (place / "changed.csv").read_text()
+
+    line = (
+        "attack rules --victim rulemodel:predict --data reviews.csv --n 40 --set file=mined/rules.csv --out report/run"
+    )
+    code, out, err = run(f"{line} --json")
+    assert code == 0, err
+    assert last(out)["success"]["hits"] > 0
+    assert "Rules(rules.csv" in (place / "report" / "run" / "run.toml").read_text()
+    assert run("report report")[0] == 0
+    assert "taught the model" in (place / "report" / "report.html").read_text()
+
+
+def test_pmi_and_measure(run, place):
+    assert run("rules pmi --data reviews.csv --out pmi --quiet")[0] == 0
+    line = "rules mine --victims rulemodel:predict --data reviews.csv --out uawr --best --least 2 --format json --quiet"
+    assert run(line) == (0, "", "")
+    mined = json.loads((place / "uawr" / "rules.json").read_text())["rules"]
+    assert len({(r["label"], r["from"]) for r in mined}) == len(mined)
+    code, out, err = run(
+        "rules measure pmi/rules.csv uawr/rules.json --victims rulemodel:predict --data reviews.csv --out both --json"
+    )
+    assert code == 0, err
+    found = last(out)
+    assert [w["rules"] for w in found["wholes"]] == ["pmi", "uawr"]
+    assert found["cells"][0]["success"]["total"] > 0
+    assert "mean of victims" in out
+    assert json.loads((place / "both" / "measured.json").read_text())["data"] == "reviews.csv:test"
+
+
+def test_a_victim_named_twice_is_refused(run):
+    assert run("rules pmi --data reviews.csv --out pmi --quiet")[0] == 0
+    code, _, err = run("rules measure pmi --victims rulemodel:predict,rulemodel:predict --data reviews.csv --out m")
+    assert code == 2
+    assert "named twice" in err
+
+
+def test_the_first_texts_both_ways_when_asked(run):
+    line = "rules mine --victims rulemodel:predict --data reviews.csv --check 20 --out mined"
+    code, _, err = run(line)
+    assert code == 2
+    assert "needs gradients" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("rules mine --victims rulemodel:predict,rulemodel:three --data reviews.csv", "same"),
+        ("rules mine --victims rulemodel:three --data reviews.csv --method guess", "no method of mining"),
+        ("rules mine --victims , --data reviews.csv", "names no victim"),
+        ("rules mine --victims rulemodel:predict --data few.csv", "--split all"),
+        ("rules mine --victims rulemodel:predict --data reviews.csv --shrink lots", "--shrink takes auto or a number"),
+        ("rules mine --victims rulemodel:predict --data reviews.csv --format xml", "no format is called"),
+        ("rules mine --victims rulemodel:predict --data reviews.csv --workers 2", "for --engine ray"),
+        ("rules mine --victims rulemodel:predict --data reviews.csv --split rest", "no split is called"),
+        ("rules mine --victims rulemodel:predict --data reviews.csv --least 1000", "smaller --least"),
+        ("rules show none.csv --data reviews.csv", "no such file of rules"),
+        ("rules show empty.csv --data reviews.csv", "holds no rule"),
+        ("rules show torn.csv --data reviews.csv", "line 3 has 2 columns"),
+        ("rules show own.csv --data news.csv --split all", "the data has sports, world"),
+        ("rules apply own.csv --data news.csv", "the data has sports, world"),
+        ("rules apply own.csv --data reviews.csv --out x.txt", ".csv or a .jsonl"),
+        ("rules apply own.csv --data reviews.csv --share 0", "share of words"),
+        ("rules measure own.csv --victims rulemodel:predict --data news.csv --split all", "the data has sports, world"),
+        ("attack rules --victim rulemodel:predict --data news.csv --set file=own.csv", "the data has sports, world"),
+        ("attack rules --victim rulemodel:predict --data news.csv", "the data has sports, world"),
+        ("attack rules --victim rulemodel:predict --data reviews.csv --set file=torn.csv", "line 3 has 2 columns"),
+    ],
+)
+def test_wrong_input_is_one_line(run, place, line, says):
+    (place / "own.csv").write_text("label,from,to,salience\npos,good,fine,1\nneg,bad,poor,1\n")
+    (place / "empty.csv").write_text("label,from,to,salience\n")
+    (place / "torn.csv").write_text("label,from,to,salience\npos,good,fine,1\npos,goo\n")
+    code, out, err = run(f"{line} --quiet" if "--quiet" not in line else line)
+    assert code == 2, (out, err)
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_labels_that_have_no_rule_are_told(run, place):
+    (place / "own.csv").write_text("label,from,to,salience\npos,good,fine,1\nsports,ball,globe,1\n")
+    code, _, err = run("rules apply own.csv --data reviews.csv")
+    assert code == 0
+    assert "lacks the labels sports" in err
+    assert "no rule is for neg" in err

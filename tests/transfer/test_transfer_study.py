@@ -1,0 +1,315 @@
+"""The study on victims of one line: who is wrong about whose texts, what is done again, what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import toy
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.data.base import Dataset
+from malaprop.models.victims.strings import StringVictim
+from malaprop.records.outcome import compare_key
+from malaprop.records.store import read_outcomes
+from malaprop.records.transfer import Traits, Transfer
+from malaprop.runs.local import run
+from malaprop.transfer.campaign import Campaign
+from malaprop.transfer.ensembles import Choice, ensembles
+from malaprop.transfer.entrants import Entrant
+from malaprop.transfer.hands import Here, Processes
+from malaprop.transfer.shelf import Place, Ref
+from malaprop.transfer.study import folders, transfer
+from malaprop.transfer.together import Source, attack_together
+
+ATTACK = toy.listed()
+DATA = Dataset(name="toy", examples=tuple(toy.some_examples(40)), labels=("bad", "good"))
+
+
+class Judge:
+    """The toy's weights, some of them changed."""
+
+    def __init__(self, **weights: float) -> None:
+        self.weights = {**toy.WEIGHTS, **weights}
+        self.asked = 0
+
+    def __call__(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked += len(texts)
+        out = []
+        for text in texts:
+            worth = sum(self.weights.get(word.strip(".,!?").lower(), 0.0) for word in text.split())
+            p = 1 / (1 + math.exp(-worth))
+            out.append([1 - p, p])
+        return out
+
+
+def judge(name: str, **weights: float) -> StringVictim:
+    return StringVictim(call=Judge(**weights), name=name)
+
+
+def some() -> list[StringVictim]:
+    return [judge("plain"), judge("harsh", okay=-0.5, fine=0.2), judge("mild", poor=0.1), judge("twin")]
+
+
+def entrants(victims: Sequence[Any], *, seconds: dict[str, Any] | None = None) -> list[Entrant]:
+    out = []
+    for victim in victims:
+        second = (seconds or {}).get(victim.name)
+        made = Entrant.of(victim)
+        out.append(replace(made, second=Entrant.of(second) if second is not None else None))
+    return out
+
+
+def campaign(**more: Any) -> Campaign:
+    return Campaign(**{"hands": Here(Place()), "data": DATA, "attack": ATTACK, **more})
+
+
+def study(tmp_path, victims: Sequence[Any] | None = None, *, seconds: Any = None, wanted: int = 500, **more: Any):
+    return transfer(entrants(victims or some(), seconds=seconds), campaign(**more), tmp_path, wanted=wanted)
+
+
+def by_hand(victims: Sequence[StringVictim], s: int, t: int) -> tuple[int, int, int, int]:
+    won = [o for o in run(ATTACK, victims[s], DATA.examples) if o.status == "success"]
+    said = victims[t].predict([tuple(o.adversarial.fields.values()) for o in won]).argmax(1)
+    before = victims[t].predict([tuple(o.original.fields.values()) for o in won]).argmax(1)
+    labels = np.asarray([o.label for o in won])
+    right = before == labels
+    return int((said != labels).sum()), len(won), int(right.sum()), int((right & (said != labels)).sum())
+
+
+def test_the_matrix_counts_what_targets_get_wrong(tmp_path):
+    victims = some()
+    found = study(tmp_path, victims, seconds={"plain": judge("plain#2", fine=-0.2)})
+    assert found.models[0].second == "plain#2"
+    for s in range(4):
+        for t in range(4):
+            cell = (found.hits[s][t], found.totals[s][t], found.before[s][t], found.carried[s][t])
+            if s != t:
+                assert cell == by_hand(victims, s, t)
+            elif s == 0:
+                assert cell == by_hand([victims[0], judge("other", fine=-0.2)], 0, 1)
+            else:
+                assert cell == (None,) * 4
+    twin = found.rate(0, 3)  # the same model under another name: everything carries over
+    assert (twin.hits, twin.total) == (found.models[0].drawn, found.models[0].drawn)
+    assert found.rate(0, 1).hits < found.rate(0, 1).total or found.rate(0, 2).hits < found.rate(0, 2).total
+    assert "no second model, so no base rate: harsh, mild, twin" in found.notes
+    assert found.base.value == pytest.approx(found.rate(0, 0).value, abs=1e-5)
+
+
+def test_what_is_read_is_what_was_written(tmp_path):
+    found = study(tmp_path, seconds={"plain": judge("plain#2")})
+    found = replace(found, models=(replace(found.models[0], traits=Traits(architecture="CNN", input="word",
+                    embedding="GloVe", layers=1)), *found.models[1:]))  # fmt: skip
+    found.write(tmp_path)
+    assert Transfer.read(tmp_path) == found
+    assert Transfer.read(tmp_path / "elsewhere") is None
+
+
+def test_a_finished_source_is_never_attacked_again(tmp_path):
+    first = study(tmp_path)
+    again = some()
+    second = study(tmp_path, again)
+    assert (second.hits, second.totals) == (first.hits, first.totals)
+    assert second.speed.asked == 0
+    assert second.speed.wall == 0
+    texts = sum(len({o.adversarial.text for o in read_outcomes(tmp_path / "sources" / m.name) if o.adversarial})
+                for m in second.models)  # fmt: skip
+    assert all(victim.call.asked <= texts + len(DATA) for victim in again)  # asked about finished texts alone
+
+
+def test_a_study_that_was_cut_goes_on_to_the_same_end(tmp_path):
+    whole = study(tmp_path / "whole")
+    study(tmp_path / "cut")
+    file = tmp_path / "cut" / "sources" / "harsh" / "outcomes.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:7]) + lines[7][:20])
+    resumed = study(tmp_path / "cut")
+    assert resumed.hits == whole.hits
+    assert resumed.speed.asked > 0
+    one, two = (
+        sorted(map(compare_key, read_outcomes(tmp_path / name / "sources" / "harsh"))) for name in ("whole", "cut")
+    )
+    assert one == two
+
+
+def test_other_settings_do_not_join_a_finished_study(tmp_path):
+    from malaprop.core.errors import RecordError
+
+    study(tmp_path)
+    with pytest.raises(RecordError, match="cannot resume"):
+        study(tmp_path, seed=3)
+
+
+def test_successes_are_drawn_by_the_seed(tmp_path):
+    few = study(tmp_path / "few", wanted=5)
+    assert {m.drawn for m in few.models} == {5}
+    assert {total for row in few.totals for total in row if total is not None} == {5}
+    assert study(tmp_path / "again", wanted=5, width=1).hits == few.hits
+    many = study(tmp_path / "many")
+    assert any("successes, all of them used (of 500 wanted)" in note for note in many.notes)
+
+
+@pytest.mark.parametrize("width", [1, 7, 64])
+def test_side_by_side_gives_the_same_outcomes_as_alone(width):
+    victims = some()[:3]
+    rows = list(DATA.examples)
+    found: list[list[str]] = [[], [], []]
+    for number, outcome in attack_together(ATTACK, [Source(v, rows) for v in victims], width=width):
+        found[number].append(compare_key(outcome))
+    for victim, mine in zip(victims, found, strict=True):
+        alone = sorted(compare_key(o) for o in run(ATTACK, victim, rows, width=width))
+        assert sorted(mine) == alone
+
+
+def test_sources_with_different_work_left_go_side_by_side():
+    victims, rows = some()[:3], list(DATA.examples)
+    parts = [rows[:3], [], rows[10:]]
+    sources = [Source(v, part) for v, part in zip(victims, parts, strict=True)]
+    found = [(n, o.id) for n, o in attack_together(ATTACK, sources)]
+    assert sorted(found) == sorted((n, e.id) for n, part in enumerate(parts) for e in part)
+
+
+def test_a_victim_that_fails_on_some_texts_leaves_the_others_alone(tmp_path):
+    def fails(texts: Sequence[str]) -> list[list[float]]:
+        if any("awful" in text for text in texts):
+            raise ValueError("no awful")
+        return toy.predict(texts)
+
+    found = study(tmp_path, [judge("plain"), StringVictim(call=fails, name="fails")])
+    assert found.models[1].counts["error"] > 0
+    assert found.models[0].counts["error"] == 0
+    assert found.totals[0][1] < found.models[0].drawn  # texts it could not answer are not counted
+    assert any(note.startswith("fails: ") and "ended in an error" in note for note in found.notes)
+
+
+def test_a_victim_that_gets_everything_wrong_has_an_empty_row(tmp_path):
+    def wrong(texts: Sequence[str]) -> list[list[float]]:
+        return [row[::-1] for row in toy.predict(texts)]
+
+    sure = [e for e in DATA.examples if toy.weigh(tuple(e.fields.values()))]
+    data = replace(DATA, examples=tuple(sure))
+    found = study(tmp_path, [judge("plain"), StringVictim(call=wrong, name="wrong")], data=data)
+    assert found.hits[1] == (None, None)
+    assert "wrong gives no adversarial text: it gets all" in " ".join(found.notes)
+    assert found.rate(0, 1) is not None
+    with pytest.raises(VictimError, match=r"no source gave an adversarial text.*gets all"):
+        study(tmp_path / "both", [StringVictim(call=wrong, name=name) for name in ("a", "b")], data=data)
+
+
+def test_labels_in_another_order_are_matched_by_name(tmp_path):
+    def turned(texts: Sequence[str]) -> list[list[float]]:
+        return [row[::-1] for row in toy.predict(texts)]
+
+    class Named:
+        """The toy with names of its labels."""
+
+        label_names = ("good", "bad")
+
+        def __init__(self, inner: StringVictim) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+    other = Named(StringVictim(call=turned, name="turned"))
+    found = study(tmp_path, [judge("plain"), other])
+    assert found.rate(0, 1).value == 1.0
+    assert found.rate(1, 0).value == 1.0
+
+
+def test_labels_that_differ_are_refused(tmp_path):
+    three = StringVictim(call=lambda texts: [[0.1, 0.2, 0.7]] * len(texts), name="three", labels=3)
+    two = StringVictim(call=toy.predict, name="two", labels=2)
+    with pytest.raises(VictimError, match="must score the same labels, got two 2, three 3"):
+        study(tmp_path, [two, three])
+    one = StringVictim(call=lambda texts: [[1.0]] * len(texts), name="one", labels=1)
+    with pytest.raises(VictimError, match="one scores 1 labels and toy has 2"):
+        study(tmp_path, [one, one])
+
+
+def test_names_that_would_share_a_folder_are_refused(tmp_path):
+    with pytest.raises(SettingError, match="as another victim is"):
+        folders(tmp_path, ["a/b", "a?b"])
+
+
+def test_processes_give_the_same_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judges.py").write_text(
+        "import os\n"
+        "W = {'good': 2, 'great': 3, 'fine': 1, 'nice': 1, 'okay': 0.25, 'bad': -2, 'awful': -3, 'poor': -1}\n"
+        "def scored(w, texts):\n"
+        "    s = [sum(w.get(x.strip('.,!?').lower(), 0) for x in t.split()) for t in texts]\n"
+        "    return [[1 - 1 / (1 + 2.718281828 ** -x), 1 / (1 + 2.718281828 ** -x)] for x in s]\n"
+        "def plain(texts): return scored(W, texts)\n"
+        "def harsh(texts): return scored({**W, 'okay': -0.5, 'fine': 0.2}, texts)\n"
+        "def mild(texts): return scored({**W, 'poor': 0.1}, texts)\n"
+        "def dies_once(texts):\n"
+        "    if not os.path.exists('died') and any('film' in t for t in texts):\n"
+        "        open('died', 'w').close()\n"
+        "        os._exit(3)\n"
+        "    return plain(texts)\n"
+    )
+    names = ["judges:plain", "judges:harsh", "judges:mild"]
+    here = transfer([Entrant.of(name) for name in names], campaign(), tmp_path / "here", wanted=500)
+    with Processes(2, Place()) as hands:
+        there = transfer([Entrant.of(name) for name in names], campaign(hands=hands), tmp_path / "there", wanted=500)
+        killed = transfer(
+            [Entrant.of(name) for name in (*names[1:], "judges:dies_once")],
+            campaign(hands=hands),
+            tmp_path / "killed",
+            wanted=500,
+        )
+        with pytest.raises(VictimError, match="judges:none"):
+            transfer([Entrant.of("judges:none"), Entrant.of(names[0])], campaign(hands=hands), tmp_path / "no")
+    assert (there.hits, there.totals, there.carried) == (here.hits, here.totals, here.carried)
+    assert (tmp_path / "died").exists()
+    assert killed.hits[0][2] == here.hits[1][0]
+
+
+def test_what_cannot_be_sent_to_a_process_is_said(tmp_path):
+    local = StringVictim(call=lambda texts: toy.predict(texts), name="local")
+    with Processes(1, Place()) as hands, pytest.raises(SettingError, match="cannot be sent to another process"):
+        study(tmp_path, [local, judge("plain")], hands=hands)
+
+
+def test_ensembles_are_attacked_for_real(tmp_path):
+    victims = [*some(), judge("blunt", great=0.5, good=0.5, awful=-0.5, bad=-0.5)]
+    record = study(tmp_path, victims, seconds={v.name: judge(f"{v.name}#2", okay=-0.1) for v in victims})
+    refs = {v.name: Ref(name=v.name, thing=v) for v in victims}
+    found = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(2, 3), unseen=1))
+    assert found.upper == record.base
+    assert found.lower == record.pairs
+    assert len(found.unseen) == 1
+    assert {(c.size, c.how) for c in found.chosen} == {(s, h) for s in (2, 3) for h in ("genetic", "greedy", "exact")}
+    assert sum("the expert's ensemble needs" in note for note in found.notes) == 2
+    bound = {c.size: c.fitness for c in found.chosen if c.how == "exact"}
+    for chosen in found.chosen:
+        assert len(chosen.members) == chosen.size
+        assert not set(chosen.members) & set(found.unseen)
+        assert chosen.fitness <= bound[chosen.size] + 1e-9
+        inside = [name in chosen.members for name in found.models]
+        assert [hits is None for hits in chosen.hits] == inside
+        rates = [h / t for h, t in zip(chosen.hits, chosen.totals, strict=True) if h is not None]
+        assert chosen.outside.value == pytest.approx(np.mean(rates), abs=1e-5)
+        assert chosen.outside.low <= chosen.outside.value <= chosen.outside.high
+    found.write(tmp_path)
+    from malaprop.records.ensembles import Ensembles
+
+    assert Ensembles.read(tmp_path) == found
+    again = campaign()
+    assert ensembles(record, refs, again, tmp_path, Choice(sizes=(2, 3), unseen=1)) == found
+    assert again.spent.asked == 0
+
+
+def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
+    record = study(tmp_path)
+    refs = {m.name: Ref(name=m.name, thing=None) for m in record.models}
+    with pytest.raises(SettingError, match="ensembles of 5 cannot be chosen from 4 models"):
+        ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(5,)))
+    with pytest.raises(SettingError, match="chosen by genetic, expert"):
+        Choice(how=("magic",))
