@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from malaprop.cli.options import say
+from malaprop.cli.progress import Seen, outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.data.base import Dataset, load, need_two_labels
@@ -107,7 +108,7 @@ class Settings:
         with Here(place) if self.jobs == 1 else Processes(self.jobs, place) as found:
             yield found
 
-    def campaign(self, hands: Hands, data: Dataset) -> Campaign:
+    def campaign(self, hands: Hands, data: Dataset, seen: Seen) -> Campaign:
         return Campaign(
             hands=hands,
             data=data,
@@ -115,6 +116,7 @@ class Settings:
             seed=self.seed,
             width=self.width,
             say=partial(say, quiet=self.quiet),
+            seen=seen,
         )
 
 
@@ -136,7 +138,11 @@ def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, want
         device=settings.device,
     )
     with settings.hands() as hands:
-        record = transfer(entrants, settings.campaign(hands, data), folder, wanted=wanted, said=said)
+        total = len(entrants) * len(data)
+        with outcomes_bar(f"{settings.recipe} on {len(entrants)} models", total, settings.quiet) as seen:
+            record = transfer(entrants, settings.campaign(hands, data, seen), folder, wanted=wanted, said=said)
+    if not record.speed.wall and (before := _before(folder)) is not None:
+        record = replace(record, speed=before.speed)  # all was attacked then
     path = record.write(folder)
     write_matrix(record, folder / "matrix.csv")
     report = write_report([folder], folder / "report.html")
@@ -144,6 +150,14 @@ def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, want
         show_transfer(record)
     say(f"record: {path}; report: {report}", settings.quiet)
     return {"out": str(folder), "record": str(path), "report": str(report), **summary_of(record)}
+
+
+def _before(folder: Path) -> Transfer | None:
+    """The record that is about to be replaced, where it can be read."""
+    try:
+        return Transfer.read(folder)
+    except RecordError:
+        return None
 
 
 def summary_of(record: Transfer) -> dict[str, Any]:
@@ -169,7 +183,15 @@ def summary_of(record: Transfer) -> dict[str, Any]:
 
 
 def run_ensembles(
-    folder: Path, choice: Choice, *, seed: int | None, width: int, device: str, precision: str, jobs: int, quiet: bool
+    folder: Path,
+    choice: Choice,
+    *,
+    seed: int | None = None,
+    width: int,
+    device: str,
+    precision: str,
+    jobs: int,
+    quiet: bool,
 ) -> dict[str, Any]:
     """Ensembles of a study that lies on disk."""
     from malaprop.reports.carried import show_ensembles
@@ -181,13 +203,15 @@ def run_ensembles(
     settings = Settings(
         data=record.data_spec, train_data=record.trained_on or record.data_spec, n=record.texts, split=record.split,
         columns=record.columns, recipe=record.recipe, settings=record.settings,
-        seed=record.seed if seed is None else seed, width=width, device=device, precision=precision, jobs=jobs,
+        seed=record.seed, width=width, device=device, precision=precision, jobs=jobs,
         quiet=quiet,
     )  # fmt: skip
+    choice = replace(choice, seed=record.seed if seed is None else seed)
     refs = _refs(record, settings)
     data = settings.dataset(bool(record.trained_on))
-    with settings.hands() as hands:
-        found = ensembles(record, refs, settings.campaign(hands, data), folder, choice)
+    most = len(choice.sizes) * len(choice.how) * len(data)
+    with settings.hands() as hands, outcomes_bar(f"{record.recipe} on ensembles", most, quiet) as seen:
+        found = ensembles(record, refs, settings.campaign(hands, data, seen), folder, choice)
     path = found.write(folder)
     report = write_report([folder], folder / "report.html")
     if not quiet:

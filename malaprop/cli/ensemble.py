@@ -19,7 +19,7 @@ def ensemble(
     hold_out: Annotated[int, typer.Option(help="Models, drawn by the seed, that no choice may see.", min=0)] = 0,
     population: Annotated[int, typer.Option(help="Of the genetic algorithm: ensembles in a generation.", min=2)] = 60,
     generations: Annotated[int, typer.Option(help="Of the genetic algorithm.", min=0)] = 60,
-    seed: Annotated[int | None, typer.Option(help="The study's own if not given.", min=0)] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the choice; the study's own if not given.", min=0)] = None,
     width: o.Width = 256,
     device: o.Device = "auto",
     precision: o.Precision = "auto",

@@ -126,8 +126,9 @@ class Mining:
 
     def open(self) -> tuple[Victim, ...]:
         from malaprop.runs.victims import victim
+        from malaprop.transfer.entrants import spread
 
-        return tuple(victim(spec, device=self.device, **self.options) for spec in self.victims)
+        return tuple(victim(spec, device=self.device, **self.options) for spec in spread(self.victims))
 
     def run(self, texts: Texts, path: Path) -> dict[str, Any]:
         """Writes the rules, and beside them what they were mined from and with."""
@@ -193,11 +194,12 @@ class Mining:
             return mine(miner, data, seen, shelf)
         from malaprop.rules.onray import mine_on
         from malaprop.runs.cluster import join
+        from malaprop.transfer.entrants import spread
 
         with join(self.address, workers=self.workers) as session:
             return mine_on(
                 session,
-                self.victims,
+                spread(self.victims),
                 data,
                 method=miner.method,
                 width=self.width,
@@ -263,6 +265,7 @@ def measure(
     from malaprop.runs.folder import write_run
     from malaprop.runs.local import Local
     from malaprop.runs.victims import victim
+    from malaprop.transfer.entrants import spread
 
     if not files or not specs:
         raise SettingError("rules measure wants at least one file of rules and one victim")
@@ -274,7 +277,7 @@ def measure(
     for attack in attacks.values():
         attack.for_labels(data.labels)
     runs: dict[tuple[str, str], list[Outcome]] = {}
-    for spec in specs:
+    for spec in spread(specs):
         opened = victim(spec, device=device, quiet=texts.quiet, precision=precision)
         turned = data.in_terms_of(getattr(opened, "label_names", ()))
         for name, attack in attacks.items():

@@ -50,7 +50,11 @@ def _shrink(given: str) -> float | None:
 @app.command("mine")
 def mine(
     victims: Annotated[
-        str, typer.Option(help="One or more, separated by commas, of what --victim takes; their logits are averaged.")
+        str,
+        typer.Option(
+            help="One or more, separated by commas: what --victim takes, folders of models, all63; their logits are "
+            "averaged."
+        ),
     ],
     data: o.Data = "mr",
     n: o.CountOrAll = 0,
@@ -260,7 +264,9 @@ def show(
 @app.command("measure")
 def measure(
     files: Annotated[list[Path], typer.Argument(help="Files of rules; the first is what the others are held against.")],
-    victims: Annotated[str, typer.Option(help="One or more, separated by commas, of what --victim takes.")],
+    victims: Annotated[
+        str, typer.Option(help="One or more, separated by commas: what --victim takes, folders of models, all63.")
+    ],
     data: o.Data = "mr",
     n: o.CountOrAll = 500,
     share: Share = 0.3,

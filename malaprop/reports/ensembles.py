@@ -11,6 +11,7 @@ from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.transfer import table
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 320, 46, 20, 12, 44
+_UPPER, _LOWER = 6, 7  # colours of the lines of reference
 
 
 def teams(found: Sequence[Ensembles]) -> Markup:
@@ -49,9 +50,9 @@ def _figure(record: Ensembles) -> Markup:
     names = [(how, color) for color, how in enumerate(lines)]
     key = [*names]
     if record.upper is not None:
-        key.append(("mean base rate", 6))
+        key.append(("mean base rate", _UPPER))
     if record.lower is not None:
-        key.append(("mean over all pairs", 2))
+        key.append(("mean over all pairs", _LOWER))
     return tag("figure", tag("figcaption", title), _chart(record, lines), legend(key), class_="panel")
 
 
@@ -61,7 +62,7 @@ def _chart(record: Ensembles, lines: dict[str, list[tuple[int, Estimate]]]) -> M
             for how, points in lines.items())  # fmt: skip
     about = "Rate on models outside against the size of the ensemble: " + "; ".join(said)
     drawn = [*_frame(sizes)]
-    for line, color in ((record.upper, 6), (record.lower, 2)):
+    for line, color in ((record.upper, _UPPER), (record.lower, _LOWER)):
         if line is not None:
             drawn.append(_level(line, color))
     drawn += [_curve(how, color, points, sizes) for color, (how, points) in enumerate(lines.items())]
@@ -73,6 +74,7 @@ def _chart(record: Ensembles, lines: dict[str, list[tuple[int, Estimate]]]) -> M
         role="img",
         class_="figure lines",
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        style="max-width:680px",
         aria_label=f"Transfer of ensembles. {about}",
     )
 

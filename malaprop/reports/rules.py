@@ -24,10 +24,10 @@ def diagnoses(found: Sequence[Diagnosis]) -> Markup:
 def _card(found: Diagnosis, number: int) -> Markup:
     place = f"rules-{number}"
     lead = (
-        f"Word swaps that turn models away from a label without changing what a text means ({found.rules}), and how "
-        f"often the {found.texts:,} texts of {found.data} have each word under each label. Bits say how much a word "
-        "speaks for a label; 0 bits: never seen with it. Where a swap takes bits from the label and gives them to "
-        "another, the model has learned what happens to stand in the data."
+        f"Swaps of synonyms that turn models away from a label ({found.rules}), and how often the {found.texts:,} "
+        f"texts of {found.data} have each word under each label. Bits say how much a word speaks for a label; 0 bits: "
+        "never seen with it. A swap that keeps the meaning of a text, takes bits from its label and gives them to "
+        "another shows what the model learned from the data's habits instead."
     )
     body: list[Child] = [tag("h2", TITLE, id=place), tag("p", lead, class_="lead")]
     if found.lacking:

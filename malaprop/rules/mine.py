@@ -30,7 +30,7 @@ from malaprop.rules.swaps import Swapped, Swaps, WordNetSwaps
 from malaprop.rules.tally import Doubles, Shrinkage, Sums, Tally
 
 METHODS = ("exact", "gradient")
-SHARD = 1024  # texts that share one table of words and are added up as one, wherever they are mined
+SHARD = 2048  # texts that share one table of words and are added up as one, wherever they are mined
 Method = Literal["exact", "gradient"]
 
 

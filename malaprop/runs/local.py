@@ -54,6 +54,8 @@ def run(
     """
     if width < 1:
         raise SettingError(f"width must be at least 1, got {width}")
+    if seed < 0:
+        raise SettingError(f"seed must be 0 or more, got {seed}")
     check(attack.name, attack.needs, victim.name, victim.offers)
     known = make_services(victim) if services is None else services
     rest = iter(examples)

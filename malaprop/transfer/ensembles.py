@@ -36,6 +36,7 @@ class Choice:
     unseen: int = 0
     genetic: Genetic = field(default_factory=Genetic)
     most: int = EXACT
+    seed: int = 0  # of the genetic algorithm, and of which models are unseen
 
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
@@ -54,32 +55,32 @@ class Pick(NamedTuple):
     fitness: float
 
 
-def pick(record: Transfer, choice: Choice, *, seed: int = 0) -> tuple[list[Pick], tuple[int, ...], list[str]]:
+def pick(record: Transfer, choice: Choice) -> tuple[list[Pick], tuple[int, ...], list[str]]:
     """The ensembles, the models that no choice saw, and what could not be chosen."""
     rates = Matrix.from_record(record).rates
     names = [model.name for model in record.models]
     usable = [i for i, model in enumerate(record.models) if model.drawn]
-    unseen = _unseen(usable, choice, seed)
+    unseen = _unseen(usable, choice)
     pool = np.asarray([i for i in usable if i not in unseen], np.int64)
     seen = rates[np.ix_(pool, pool)]
     picks, notes = list[Pick](), list[str]()
     for size in choice.sizes:
         for how in choice.how:
-            members = _members(how, size, seen, pool, names, choice, seed, notes)
+            members = _members(how, size, seen, pool, names, choice, notes)
             if members is not None:
                 value = fitness(rates[:, pool], np.asarray([members], np.int64))[0]
                 picks.append(Pick(size, how, members, round(float(value), 6)))
     return picks, unseen, list(dict.fromkeys(notes))
 
 
-def _unseen(usable: Sequence[int], choice: Choice, seed: int) -> tuple[int, ...]:
+def _unseen(usable: Sequence[int], choice: Choice) -> tuple[int, ...]:
     many = len(usable) - choice.unseen
     if many < max(choice.sizes):
         raise SettingError(
             f"ensembles of {max(choice.sizes)} cannot be chosen from {max(many, 0)} models with adversarial texts; "
             "give a smaller --size or fewer --hold-out"
         )
-    order = generator(seed, "unseen").permutation(len(usable))
+    order = generator(choice.seed, "unseen").permutation(len(usable))
     return tuple(sorted(usable[i] for i in order[: choice.unseen].tolist()))
 
 
@@ -90,13 +91,12 @@ def _members(
     pool: Ints,
     names: Sequence[str],
     choice: Choice,
-    seed: int,
     notes: list[str],
 ) -> tuple[int, ...] | None:
     if how == "expert":
         return _experts(size, names, notes)
     if how == "genetic":
-        found: tuple[int, ...] | None = choice.genetic.choose(seen, size, seed=seed)
+        found: tuple[int, ...] | None = choice.genetic.choose(seen, size, seed=choice.seed)
     else:
         found = greedy(seen, size) if how == "greedy" else exact(seen, size, most=choice.most)
     if found is None:
@@ -121,7 +121,7 @@ def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, fol
 
     `refs` are the study's models by name.
     """
-    picks, unseen, notes = pick(record, choice, seed=campaign.seed)
+    picks, unseen, notes = pick(record, choice)
     if not picks:
         raise SettingError(f"no ensemble can be chosen: {'; '.join(notes)}")
     names = [model.name for model in record.models]

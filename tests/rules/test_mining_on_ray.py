@@ -36,7 +36,7 @@ def cluster():
 
 
 def test_the_same_sums_from_workers(cluster, tmp_path):
-    examples = toy.some_examples(2500)
+    examples = toy.some_examples(5000)
     assert len(list(shards(examples))) == 3
     here = mine(Miner(victims=(toy.victim(),), swaps=SWAPS), examples)
     shelf = Shelf.at(tmp_path, "mark")
@@ -44,7 +44,7 @@ def test_the_same_sums_from_workers(cluster, tmp_path):
     there = mine_on(
         cluster, ["ray_victims:predict"], examples, swaps=SWAPS, workers=2, device="cpu", seen=seen.append, keeps=shelf
     )
-    assert (sum(seen), there.texts, there.swaps) == (2500, here.texts, here.swaps)
+    assert (sum(seen), there.texts, there.swaps) == (5000, here.texts, here.swaps)
     assert there.strings == here.strings
     for one, two in zip(here.sums, there.sums, strict=True):
         assert np.array_equal(one, two)

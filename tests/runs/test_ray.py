@@ -240,5 +240,7 @@ def test_shards_shrink_towards_the_end_and_narrow_down_who_is_to_blame():
 def test_an_order_says_what_a_session_lacks():
     with pytest.raises(SettingError, match="no machine of the cluster has a GPU"):
         Crew(Session(shared=True, cpus=2, gpus=0, machines=1), "x:y", device="cuda:1")
+    for workers, share in ((None, 1), (3, 1), (4, 1 / 2), (7, 1 / 3)):
+        assert Crew(Session(shared=True, cpus=2, gpus=3, machines=1), "x:y", workers=workers).gpu_share == share
     assert Crew(Session(shared=True, cpus=2, gpus=3, machines=1), "x:y").workers == 3
     assert Crew(Session(shared=True, cpus=2, gpus=3, machines=1), "x:y", device="cpu").workers == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -87,9 +88,10 @@ def test_a_study_and_its_ensembles(place, type_in):
 
     before = (place / "run" / "sources").rglob("outcomes.jsonl")
     sizes = {path: path.read_bytes() for path in before}
-    code, out, err = type_in(*study("--out", "run", "--json", "--quiet"))
+    code, out, err = type_in(*study("--out", "run", "--json"))
     assert code == 0, err
-    assert json.loads(out)["queries_a_second"] is None  # nothing was attacked again
+    assert "3 of 3 sources are finished already" in err
+    assert json.loads(out.splitlines()[-1])["queries_a_second"] == summary["queries_a_second"]
     assert all(path.read_bytes() == held for path, held in sizes.items())
 
     code, out, err = type_in("ensemble", "--from", "run", "--size", "2", "--json")
@@ -139,3 +141,27 @@ def test_a_broken_record_is_refused(place, type_in):
         code, _, err = type_in("ensemble", "--from", "run")
         assert code == 2
         assert "is no record of malaprop transfer" in err
+
+
+@pytest.mark.slow
+def test_zoo_names_are_trained_on_a_file_and_attacked_on_rows_they_did_not_see(place, type_in, own_cache):
+    words = {"pos": ("good", "great", "fine", "lovely"), "neg": ("bad", "awful", "poor", "dull")}
+    rows = [
+        (f"a {w} film with {v} actors number {i}", label)
+        for i in range(30)
+        for label, some in words.items()
+        for w, v in pairwise(some)
+    ]
+    (place / "many.csv").write_text("text,label\n" + "\n".join(f'"{text}",{label}' for text, label in rows))
+    code, out, err = type_in(
+        "transfer", "--victims", "CNN-W-Random-1,LSTM-W-Random-1", "--data", "many.csv", "--recipe", "homoglyph",
+        "--out", "run", "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    summary = json.loads(out.splitlines()[-1])
+    assert summary["texts"] < 0.2 * len(rows)
+    assert [m["name"] for m in summary["models"]] == ["LSTM-W-Random-1", "CNN-W-Random-1"]  # as in the paper's table
+    assert list(summary["factors"]) == ["architecture"]
+    record = json.loads((place / "run" / "transfer.json").read_text())
+    assert [m["second"] for m in record["models"]] == ["LSTM-W-Random-1#2", "CNN-W-Random-1#2"]
+    assert all(record["totals"][i][i] for i in range(2))

@@ -313,3 +313,13 @@ def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
         ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(5,)))
     with pytest.raises(SettingError, match="chosen by genetic, expert"):
         Choice(how=("magic",))
+
+
+def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
+    from malaprop.attacks.candidates.lookup import WordNetSynonyms
+    from malaprop.transfer.recipes import study_recipe
+
+    for name in ("pwws", "genetic"):
+        assert study_recipe(name).candidates == WordNetSynonyms(part="same")
+    assert study_recipe("genetic", size=7).search.size == 7
+    assert not isinstance(study_recipe("typos").candidates, WordNetSynonyms)

@@ -36,5 +36,5 @@ def rules(*, file: str | None = None, share: float = 0.3, once: bool = False) ->
         name="rules",
         candidates=RuleWords(rules=packaged_rules() if file is None else read_rules(file)),
         constraints=(MaxShare(share=share),),
-        search=Blind(rank=rank) if once else Greedy(rank=rank, always=True, ahead=8),
+        search=Blind(rank=rank) if once else Greedy(rank=rank, always=True),
     )

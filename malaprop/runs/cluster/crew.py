@@ -50,8 +50,9 @@ class Crew:
             raise SettingError(f"workers must be at least 1, got {workers}")
         self._session, self._thing, self._options, self._say = session, thing, dict(options or {}), say
         self._device = _device(device, session)
-        self._gpus = 1 if self._device.startswith("cuda") else 0
-        self.workers = workers or max(1, session.gpus if self._gpus else session.cpus)
+        on_gpu = self._device.startswith("cuda")
+        self.workers = workers or max(1, session.gpus if on_gpu else session.cpus)
+        self.gpu_share = 1 / max(1, -(-self.workers // session.gpus)) if on_gpu else 0.0  # several workers may share one
         self._slots: list[Slot] = []
         self._facts: Facts | None = None
         self._losses = 0  # in a row, without an outcome from anybody
@@ -135,7 +136,7 @@ class Crew:
 
         from malaprop.runs.cluster.worker import Worker
 
-        remote = ray.remote(Worker).options(num_cpus=1, num_gpus=self._gpus, max_restarts=0)
+        remote = ray.remote(Worker).options(num_cpus=1, num_gpus=self.gpu_share, max_restarts=0)
         return remote.remote(order)
 
     def _listen(self, shards: Shards, seed: int) -> Iterator[Outcome]:
@@ -252,7 +253,7 @@ class Crew:
             self._say(f"no worker yet: each wants {self._wants()}; waiting for the cluster")
 
     def _wants(self) -> str:
-        return "1 CPU and 1 GPU" if self._gpus else "1 CPU"
+        return f"1 CPU and {self.gpu_share:.3g} GPU" if self.gpu_share else "1 CPU"
 
     def _called(self) -> str:
         return str(self._thing) if isinstance(self._thing, (str, os.PathLike)) else type(self._thing).__name__

@@ -1,0 +1,125 @@
+"""The page of a study: every pair can be read, names from outside stay text, large studies fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+
+from malaprop.models.zoo import grid, number
+from malaprop.records.ensembles import Chosen, Ensembles
+from malaprop.records.transfer import Estimate, Model, Speed, Transfer
+from malaprop.reports.carried import show_ensembles, show_transfer, write_matrix
+from malaprop.reports.ensembles import teams
+from malaprop.reports.transfer import heat_map, transfers
+from malaprop.transfer.classes import tables
+from malaprop.transfer.entrants import traits
+from malaprop.transfer.factors import factors, order
+from malaprop.transfer.matrix import Matrix
+from malaprop.transfer.resample import Draws
+
+COUNTS = {"success": 8, "failed": 2, "skipped": 1, "error": 0}
+
+
+def model(name: str, **more) -> Model:
+    given = {"spec": name, "number": None, "traits": None, "second": None, "second_spec": None, "counts": COUNTS,
+             "drawn": 8, "asked": 90, "forwarded": 50}  # fmt: skip
+    return Model(name=name, **{**given, **more})
+
+
+def study(models, hits, totals, **more) -> Transfer:
+    return Transfer(
+        recipe="pwws", data="mr", data_spec="mr", trained_on="mr", texts=11, wanted=8, seed=0, split="test", columns={},
+        settings={}, labels=("a", "b"), models=tuple(models), hits=hits, totals=totals, before=totals, carried=hits,
+        **more,
+    )  # fmt: skip
+
+
+def small(**more) -> Transfer:
+    names = ("one", "<script>alert(1)</script>")
+    return study([model(name) for name in names], ((None, 3), (5, None)), ((None, 8), (8, None)), **more)
+
+
+def whole() -> Transfer:
+    specs = list(grid())
+    hits = np.random.default_rng(0).integers(50, 400, (63, 63))
+    totals = np.full_like(hits, 500)
+    known, draws = [traits(spec) for spec in specs], Draws(63)
+    made = Matrix(hits, totals)
+    found = factors(made, known, draws)
+    rows = tuple(tuple(map(int, row)) for row in hits)
+    return study(
+        [model(s.name, number=number(s.name), traits=traits(s), second=f"{s.name}#2") for s in specs],
+        rows,
+        tuple((500,) * 63 for _ in range(63)),
+        factors=found,
+        order=order(found),
+        order_share=0.5,
+        tables=tables(made, known, draws),
+        base=made.base_mean(draws),
+        pairs=made.pairs_mean(draws),
+        speed=Speed(asked=1000, forwarded=500, wall=2.0, busy=4.0, floor=1.0, scored=10, scoring=1.0),
+    )
+
+
+def test_names_from_outside_stay_text():
+    page = transfers([small(notes=("<b>note</b>",))])
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<b>note" not in page
+
+
+def test_each_cell_says_its_count_and_interval():
+    figure = ElementTree.fromstring(heat_map(small()))
+    told = [node.text for node in figure.iter("title")]
+    assert "one to <script>alert(1)</script>: 37.5% (3/8, 13.7-69.4)" in told
+    assert "one to one, which has no second: not tried" in told
+
+
+def test_all_63_fit_on_one_page_in_the_papers_order():
+    record = whole()
+    figure = ElementTree.fromstring(heat_map(record))
+    cells = list(figure.iter("rect"))
+    assert len(cells) == 63 * 63
+    labels = [node.text for node in figure.iter("text")]
+    assert labels[0] == labels[1] == "1 LSTM-W-Random-1"
+    assert labels[-1] == "63 ALBERT"
+    page = transfers([record])
+    for heading in ("What decides whether an attack carries over", "By architecture", "By input form and embedding"):
+        assert heading in page
+    assert "500 asked a second" in page
+    assert "0.25 of the attacks" in page
+
+
+def test_the_matrix_as_a_sheet(tmp_path):
+    lines = write_matrix(small(), tmp_path / "matrix.csv").read_text().splitlines()
+    assert lines[0] == "source,target,hits,total,rate,low,high,right_before,carried"
+    assert lines[1].startswith("one,<script>alert(1)</script>,3,8,0.3750,0.1368,0.6943")
+    assert len(lines) == 3
+
+
+def chosen(**more) -> Chosen:
+    given = {"size": 2, "how": "genetic", "members": ("one", "<i>"), "fitness": 0.5, "counts": COUNTS, "drawn": 8,
+             "hits": (None, None, 4), "totals": (None, None, 8), "outside": Estimate(0.5, 0.2, 0.8), "common": None,
+             "unseen": None}  # fmt: skip
+    return Chosen(**{**given, **more})
+
+
+def test_ensembles_on_the_page_and_in_the_terminal(capsys):
+    record = Ensembles(
+        recipe="pwws", data="mr", texts=11, wanted=8, seed=0, models=("one", "<i>", "three"), unseen=(),
+        upper=Estimate(0.7, 0.6, 0.8), lower=Estimate(0.4, 0.3, 0.5),
+        chosen=(chosen(), chosen(size=3, outside=Estimate(0.6, 0.3, 0.9)), chosen(size=3, how="expert", outside=None)),
+    )  # fmt: skip
+    page = teams([record])
+    assert "genetic from 0.500 (0.200-0.800) at size 2 to 0.600 (0.300-0.900) at size 3" in page
+    assert "mean base rate" in page
+    assert "<i>" not in page
+    assert "Transfer of ensembles" not in teams([replace(record, chosen=(chosen(outside=None),))])
+    show_ensembles(record)
+    show_transfer(whole())
+    out = capsys.readouterr().out
+    assert "2, genetic" in out
+    assert "mean of base rates: 0.700 (0.600-0.800)" in out
+    assert "order here" in out
