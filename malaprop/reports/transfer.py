@@ -47,7 +47,10 @@ def heat_map(record: Transfer) -> Markup:
     """Figure 3: sources down, targets across, in the order of the paper's numbers."""
     many = len(record.models)
     numbered = many <= _NUMBERED
-    cell, size = (38, 12) if numbered else (16, 9)
+    cell, size = (38, 12) if numbered else (14, 8)
+    most = (
+        max((rate.value for s in range(many) for t in range(many) if (rate := record.rate(s, t))), default=1.0) or 1.0
+    )
     left = top = 24 + int(size * 0.62 * max(len(_called(model)) for model in record.models))
     width, height = left + many * cell + 8, top + many * cell + 8
     parts: list[Markup] = []
@@ -57,7 +60,7 @@ def heat_map(record: Transfer) -> Markup:
         turn = f"translate({left + middle:g} {top - 6}) rotate(-90)"
         parts.append(tag("text", _called(model), transform=turn, dy="0.34em"))
     for s in range(many):
-        parts += [_cell(record, s, t, left, top, cell, numbered) for t in range(many)]
+        parts += [_cell(record, s, t, left, top, cell, numbered, _INK / most) for t in range(many)]
     about = _about(record)
     return tag(
         "svg",
@@ -78,7 +81,7 @@ def _about(record: Transfer) -> str:
     return f"Sources down, targets across. {pairs}{base}The same figures stand in matrix.csv."
 
 
-def _cell(record: Transfer, s: int, t: int, left: int, top: int, cell: int, numbered: bool) -> Markup:
+def _cell(record: Transfer, s: int, t: int, left: int, top: int, cell: int, numbered: bool, ink: float) -> Markup:
     rate = record.rate(s, t)
     x, y = left + t * cell, top + s * cell
     source, target = record.models[s].name, record.models[t]
@@ -86,7 +89,7 @@ def _cell(record: Transfer, s: int, t: int, left: int, top: int, cell: int, numb
     if rate is None:
         told = tag("title", f"{source} to {whom}: not tried")
         return tag("rect", told, x=x, y=y, width=cell - 1, height=cell - 1, style="fill:var(--grid)")
-    shade = f"fill:var(--broken-hue);fill-opacity:{_INK * rate.value:.3f}"
+    shade = f"fill:var(--broken-hue);fill-opacity:{ink * rate.value:.3f}"
     frame = "stroke:var(--ink);stroke-width:1" if s == t else ""
     box = tag(
         "rect",

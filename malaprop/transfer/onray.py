@@ -27,8 +27,8 @@ class OnRay:
         if wants.startswith("cuda") and not session.gpus:
             raise SettingError(f"device {wants!r}: no machine of the cluster has a GPU; use --device cpu")
         device = ("cuda" if session.gpus else "cpu") if wants == "auto" else wants.partition(":")[0]
-        self.gpus = 1 if device == "cuda" else 0
-        self.many = workers or max(1, session.gpus if self.gpus else session.cpus)
+        self.many = workers or max(1, session.gpus if device == "cuda" else session.cpus)
+        self.gpus = 1 / max(1, -(-self.many // session.gpus)) if device == "cuda" else 0.0  # several may share one
         self.place = replace(place, device=device, threads=1)
         self.shared_disk = session.shared
 

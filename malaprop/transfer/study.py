@@ -46,6 +46,9 @@ def transfer(
     said = said or Said()
     mains = [entrant.ref for entrant in entrants]
     seconds = [entrant.second.ref for entrant in entrants if entrant.second is not None]
+    names = [ref.name for ref in (*mains, *seconds)]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SettingError(f"two victims are called {twice[0]}; give each a name of its own")
     facts = campaign.look([*_heaviest_first(entrants), *seconds])
     places = folders(folder, [ref.name for ref in mains])
     campaign.strike(_heaviest_first(entrants), facts, places)

@@ -227,12 +227,14 @@ def test_labels_that_differ_are_refused(tmp_path):
     two = StringVictim(call=toy.predict, name="two", labels=2)
     with pytest.raises(VictimError, match="must score the same labels, got two 2, three 3"):
         study(tmp_path, [two, three])
-    one = StringVictim(call=lambda texts: [[1.0]] * len(texts), name="one", labels=1)
+    ones = [StringVictim(call=lambda texts: [[1.0]] * len(texts), name=name, labels=1) for name in ("one", "uno")]
     with pytest.raises(VictimError, match="one scores 1 labels and toy has 2"):
-        study(tmp_path, [one, one])
+        study(tmp_path, ones)
 
 
 def test_names_that_would_share_a_folder_are_refused(tmp_path):
+    with pytest.raises(SettingError, match="two victims are called plain"):
+        study(tmp_path, [judge("plain"), judge("plain", good=1.0)])
     with pytest.raises(SettingError, match="as another victim is"):
         folders(tmp_path, ["a/b", "a?b"])
 
@@ -323,3 +325,20 @@ def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
         assert study_recipe(name).candidates == WordNetSynonyms(part="same")
     assert study_recipe("genetic", size=7).search.size == 7
     assert not isinstance(study_recipe("typos").candidates, WordNetSynonyms)
+
+
+def test_members_that_order_their_labels_otherwise_are_refused():
+    from malaprop.models.victims.ensemble import Ensemble
+
+    class Named:
+        def __init__(self, name: str, *labels: str) -> None:
+            self.inner, self.label_names = judge(name), labels
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+    one, two, odd = Named("one", "bad", "good"), Named("two", "Bad", "Good"), Named("odd", "good", "bad")
+    assert Ensemble(members=(one, two, judge("plain"))).label_names == ("bad", "good")
+    assert Ensemble(members=(judge("a"), judge("b"))).label_names == ()
+    with pytest.raises(VictimError, match="order their labels alike: one has bad, good, odd has good, bad"):
+        Ensemble(members=(one, odd))
