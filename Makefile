@@ -6,7 +6,7 @@ OPENATTACK := .venv-openattack
 RUN := $(VENV)/bin
 PIP_ENV := PIP_DISABLE_PIP_VERSION_CHECK=1
 
-.PHONY: audit test slow lint format bench bench-peers docs clean
+.PHONY: audit test slow lint format bench bench-peers docs clean transfer
 
 audit: $(VENV)/ready
 	$(RUN)/malaprop audit
@@ -33,6 +33,10 @@ bench: $(VENV)/ready bench-peers
 
 # TextAttack and OpenAttack want other versions of the same libraries: each has an environment of its own
 bench-peers: $(PEERS)/ready $(OPENATTACK)/ready
+
+transfer: $(VENV)/ready
+	$(RUN)/malaprop transfer --n 100 --jobs 2 --out runs/transfer
+	$(RUN)/malaprop ensemble --from runs/transfer --size 2..3
 
 docs: $(VENV)/ready
 	$(RUN)/mkdocs build --strict

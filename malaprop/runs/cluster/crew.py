@@ -52,7 +52,9 @@ class Crew:
         self._device = _device(device, session)
         on_gpu = self._device.startswith("cuda")
         self.workers = workers or max(1, session.gpus if on_gpu else session.cpus)
-        self.gpu_share = 1 / max(1, -(-self.workers // session.gpus)) if on_gpu else 0.0  # several workers may share one
+        self.gpu_share = (
+            1 / max(1, -(-self.workers // session.gpus)) if on_gpu else 0.0
+        )  # several workers may share one
         self._slots: list[Slot] = []
         self._facts: Facts | None = None
         self._losses = 0  # in a row, without an outcome from anybody
