@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.rows import within
+from malaprop.models.gradients.chars import through, windows
 from malaprop.models.openvocab import NOTHING
 
 Vectors = Float[Tensor, "batch token dim"]
@@ -43,38 +42,11 @@ def char_gradients(words: CharWords, spelled: Spelling, towards: Vectors) -> Flo
     are found once for each distinct word; only what flows back through them differs from place to place.
     """
     signs, place = spelled
-    inside = signs != NOTHING
     with torch.no_grad():
-        x = (words.embedding(signs) * inside[..., None]).transpose(1, 2)
-        ends = inside.sum(1).clamp(min=words.least)
-        found = [_winners(conv, x, ends) for conv in words.convs]
-        strongest = torch.cat([values for values, _ in found], 1)[place]
+        values, where = windows(words, signs)
+        strongest = values[place]
     with torch.enable_grad():
         vectors = words.finished(strongest.requires_grad_())
         (back,) = torch.autograd.grad(vectors, strongest, towards.to(vectors.dtype))
     with torch.no_grad():
-        total, at = torch.zeros(()), 0
-        for conv, (values, winner) in zip(words.convs, found, strict=True):
-            mine = back[..., at : (at := at + values.shape[1])].flatten(0, 1)
-            total = total.to(back.device) + _through(conv, mine, winner[place].flatten(0, 1), signs.shape[1])
-        return total.transpose(1, 2).reshape(*place.shape, *total.shape[:0:-1]) * inside[place][..., None]
-
-
-def _winners(
-    conv: nn.Module, x: Float[Tensor, "word dim char"], ends: Int[Tensor, " word"]
-) -> tuple[Float[Tensor, "word filter"], Int[Tensor, "word filter"]]:
-    """The strongest answer of each filter, and the window that gave it."""
-    windows: Tensor = conv(x)
-    width = x.shape[2] - windows.shape[2] + 1
-    values, winner = windows.masked_fill(~within(ends - width + 1, windows.shape[2])[:, None], -torch.inf).max(2)
-    return values, winner
-
-
-def _through(
-    conv: nn.Module, back: Float[Tensor, "place filter"], winner: Int[Tensor, "place filter"], chars: int
-) -> Float[Tensor, "place dim char"]:
-    """What reaches each character through the windows that won."""
-    assert isinstance(conv, nn.Conv1d)
-    windows = chars - conv.kernel_size[0] + 1
-    spread = back.new_zeros(*back.shape, windows).scatter_(2, winner[..., None], back[..., None])
-    return functional.conv_transpose1d(spread, conv.weight)
+        return through(words, back, where, place, signs.shape[1]) * (signs != NOTHING)[place][..., None]

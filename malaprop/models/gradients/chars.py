@@ -129,7 +129,7 @@ def char_slopes(
     reached = int((spelled != NOTHING).any(0).sum())
     spelled = spelled[:, : min(words.most, max(words.least, reached + 1))]  # one more: an insertion moves the end there
     with torch.no_grad():
-        strongest, where = _windows(words, spelled)
+        strongest, where = windows(words, spelled)
     with torch.enable_grad():
         pooled = strongest[place].requires_grad_()
         logits: Tensor = network.from_vectors(_above(words, pooled, ids), ids, lengths)
@@ -138,18 +138,15 @@ def char_slopes(
     with torch.no_grad():
         weight = torch.ones_like(behind) if odds else behind.sigmoid()  # the slope of softplus
         slope = slope * (weight if away else -weight)[:, None, None].to(slope.dtype)
-        flat = [
-            _below(words, part, where[at], spelled.shape[1])
-            for part, at in zip(_parts(slope.flatten(0, 1)), _parts(place.flatten()), strict=True)
-        ]
-    return Slopes(torch.cat(flat).reshape(*ids.shape, *flat[0].shape[1:]), logits.detach(), spelled[place])
+        by_vector = through(words, slope, where, place, spelled.shape[1])
+    return Slopes(by_vector, logits.detach(), spelled[place])
 
 
 def _parts(rows: Tensor) -> tuple[Tensor, ...]:
     return torch.split(rows, _AT_ONCE)
 
 
-def _windows(
+def windows(
     words: CharWords, signs: Int[Tensor, "word char"]
 ) -> tuple[Float[Tensor, "word filter"], Int[Tensor, "word filter"]]:
     """The strongest answer of each filter, and the window that gave it."""
@@ -173,6 +170,22 @@ def _above(words: CharWords, pooled: Float[Tensor, "batch token filter"], ids: I
     return made.reshape(*ids.shape, -1) * (ids != PAD)[..., None]
 
 
+def through(
+    words: CharWords,
+    slope: Float[Tensor, "batch token filter"],
+    where: Int[Tensor, "word filter"],
+    place: Int[Tensor, "batch token"],
+    chars: int,
+) -> Float[Tensor, "batch token char dim"]:
+    """The gradient by the signs' vectors at each place, from that by the strongest answers there; `where` is of
+    `windows`, and `place` says which of its words stands where."""
+    flat = [
+        _below(words, part, where[at], chars)
+        for part, at in zip(_parts(slope.flatten(0, 1)), _parts(place.flatten()), strict=True)
+    ]
+    return torch.cat(flat).reshape(*place.shape, *flat[0].shape[1:])
+
+
 def _below(
     words: CharWords, slope: Float[Tensor, "word filter"], where: Int[Tensor, "word filter"], chars: int
 ) -> Float[Tensor, "word char dim"]:
@@ -182,9 +195,9 @@ def _below(
     for conv in words.convs:
         weight = conv.get_parameter("weight")
         mine = slice(at, at := at + len(weight))
-        windows = slope.new_zeros(len(slope), len(weight), chars - weight.shape[2] + 1)
-        windows.scatter_(2, where[:, mine, None], slope[:, mine, None])
-        out += functional.conv_transpose1d(windows, weight.to(slope.dtype))
+        spread = slope.new_zeros(len(slope), len(weight), chars - weight.shape[2] + 1)
+        spread.scatter_(2, where[:, mine, None], slope[:, mine, None])
+        out += functional.conv_transpose1d(spread, weight.to(slope.dtype))
     return out.transpose(1, 2)
 
 
