@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,8 @@ def test_the_command_joins_a_cluster_and_is_stopped_cleanly(cluster, tmp_path):
     local = subprocess.run([*command, "local", "--quiet"], check=True, cwd=tmp_path)
     assert local.returncode == 0
     far = [*command, "far", "--engine", "ray", "--address", cluster.address, "--resume"]
-    stopped = subprocess.Popen(far, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs are born deaf to it
+    stopped = subprocess.Popen(far, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     path = tmp_path / "far" / "outcomes.jsonl"
     while not path.exists() or path.stat().st_size < 20_000:
         assert stopped.poll() is None, stopped.communicate()
