@@ -1,0 +1,1 @@
+"""Studies of translation models under attack."""
