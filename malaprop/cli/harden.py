@@ -26,6 +26,12 @@ def harden(
     r: Annotated[
         float | None, typer.Option("--r", help="hotflip, blackbox: share of a text's characters that change; 0.2.")
     ] = None,
+    once: Annotated[
+        bool | None, typer.Option("--once/--no-once", help="hotflip: one flip a word at most; --once.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="hotflip: backward passes over which the flips are spread; 1.")
+    ] = None,
     noise: Annotated[
         float | None, typer.Option(help="miyato: length of the noise as a share of each word's own norm; 0.1.")
     ] = None,
@@ -64,7 +70,7 @@ def harden(
     from malaprop.defences import DEFENCES
 
     made = DEFENCES[method]
-    settings = _settings(method, r=r, noise=noise, virtual=virtual)
+    settings = _settings(method, r=r, once=once, steps=steps, noise=noise, virtual=virtual or None)
     extra = overrides(set_ or [])
     from malaprop.defences.harden import harden as run
     from malaprop.models.train import Given
@@ -97,12 +103,19 @@ def heard(model: str, epoch: Epoch) -> str:
     return f"{model}, epoch {epoch.number}: loss {epoch.loss:.3f}, right on {epoch.accuracy:.1%}, {epoch.seconds:.0f} s"
 
 
-def _settings(method: str, *, r: float | None, noise: float | None, virtual: bool) -> dict[str, Any]:
+_TAKES = {  # which options a method has, and what the defence calls them
+    "hotflip": {"r": "r", "once": "once", "steps": "steps"},
+    "blackbox": {"r": "r"},
+    "miyato": {"noise": "size", "virtual": "virtual"},
+}
+
+
+def _settings(method: str, **said: Any) -> dict[str, Any]:
     """What the user said, in the defence's own words; an option of another one is refused."""
     from malaprop.core.errors import SettingError
 
-    takes = {"hotflip": {"r": r}, "blackbox": {"r": r}, "miyato": {"noise": noise, "virtual": virtual or None}}
-    for name, value in {"r": r, "noise": noise, "virtual": virtual or None}.items():
-        if value is not None and name not in takes[method]:
+    takes = _TAKES.get(method, {})
+    for name in said:
+        if said[name] is not None and name not in takes:
             raise SettingError(f"--{name} is no option of harden {method}; leave it out")
-    return {{"noise": "size"}.get(name, name): value for name, value in takes[method].items() if value is not None}
+    return {takes[name]: value for name, value in said.items() if value is not None}

@@ -30,16 +30,23 @@ class HotFlip:
     """
 
     r: float = 0.2  # of the characters of a text
+    once: bool = True  # one flip a word at most, as the attack has it
+    steps: int = 1  # backward passes over which the flips are spread; each further one costs about a plain step
 
     def __post_init__(self) -> None:
         check_share(self.r)
+        if self.steps < 1:
+            raise SettingError(f"--steps is a number of backward passes, at least 1, got {self.steps}")
 
     def __str__(self) -> str:
-        return f"half of the loss on texts with the best {self.r:.0%} of their characters flipped (HotFlip)"
+        flips = f"the best {self.r:.0%} of their characters flipped"
+        apart = ", one a word at most" if self.once else ""
+        spread = f", chosen in {self.steps} steps" if self.steps > 1 else ""
+        return f"half of the loss on texts with {flips}{apart}{spread} (HotFlip)"
 
     def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
         usable = usable_in(reads_characters(job.model))
-        return Hooks(loss=lambda model, batch: flipped_loss(model, batch, self.r, usable))
+        return Hooks(loss=lambda model, batch: flipped_loss(model, batch, self, usable))
 
 
 def check_share(r: float) -> None:
@@ -64,20 +71,32 @@ def usable_in(words: CharWords) -> Bool[Tensor, " symbol"]:
     return symbols(words.vocab).to(words.embedding.weight.device)
 
 
-def flipped_loss(model: Any, batch: Batch, r: float, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
+def flipped_loss(model: Any, batch: Batch, how: HotFlip, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
     """Mean of the losses on the texts and on the flipped texts.
 
     The first is walked back here: one backward pass gives the gradients of the weights and says which flips are best.
     """
     words: CharWords = model.embedding
     ids, lengths = settled(batch.ids, batch.lengths)
+    usable = usable.to(ids.device)
     spelled = spelling(words, ids)
     read = spelled.vectors(words)
     read.retain_grad()
     clean = functional.cross_entropy(model.from_vectors(read, ids, lengths).float(), batch.labels) / 2
     clean.backward()  # type: ignore[no-untyped-call]
     assert read.grad is not None
-    changed = best_flips(words, spelled, read.grad, r, usable.to(ids.device))
+    before, share = spelled.everywhere, how.r / how.steps
+    changed = best_flips(words, spelled, read.grad, share, usable, how.once)
+    for _ in range(1, how.steps):
+        place = torch.arange(ids.numel(), device=ids.device).view_as(ids)
+        now = Spelling(changed.flatten(0, 1), place)
+        with torch.no_grad():
+            read = now.vectors(words)
+        read.requires_grad_()
+        loss = functional.cross_entropy(model.from_vectors(read, ids, lengths).float(), batch.labels)
+        (towards,) = torch.autograd.grad(loss, read)
+        untouched = (changed == before).all(-1)
+        changed = best_flips(words, now, towards, share, usable, how.once, untouched if how.once else None)
     flips = functional.cross_entropy(respelled(model, changed, ids, lengths).float(), batch.labels) / 2
     return clean.detach() + flips
 
@@ -89,12 +108,15 @@ def best_flips(
     towards: Float[Tensor, "batch token dim"],
     r: float,
     usable: Bool[Tensor, " symbol"],
+    once: bool = False,
+    untouched: Bool[Tensor, "batch token"] | None = None,
 ) -> Signs:
     """The texts with the best share `r` of their characters flipped, at least one a text where any can be."""
     slopes = Slopes(char_gradients(words, spelled, towards), torch.empty(0), spelled.everywhere)
-    open_ = plain_words(slopes.signs, usable)
+    plain = plain_words(slopes.signs, usable)
+    open_ = plain if untouched is None else plain & untouched
     found = gains(slopes, vectors(words), usable, open_, ("flip",))
-    return flipped(found, counts(slopes.signs, open_, r))
+    return flipped(found, counts(slopes.signs, plain, r), once=once)
 
 
 def counts(signs: Signs, open_: Bool[Tensor, "batch token"], r: float) -> Float[Tensor, " batch"]:

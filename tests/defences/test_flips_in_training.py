@@ -95,7 +95,7 @@ def test_both_halves_of_the_loss_reach_the_weights(half):
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        value = flipped_loss(model, given, 0.2, usable)
+        value = flipped_loss(model, given, HotFlip(once=False), usable)
     value.backward()
     assert float(value.detach()) == pytest.approx(float((clean + noisy).detach()) / 2, rel=1e-3 if half else 1e-6)
     for name, parameter in model.named_parameters():
@@ -103,13 +103,14 @@ def test_both_halves_of_the_loss_reach_the_weights(half):
         assert parameter.grad.any(), name
 
 
-def test_it_learns_and_repeats_itself():
+@pytest.mark.parametrize("steps", [1, 2])
+def test_it_learns_and_repeats_itself(steps):
     def trained():
         model = network()
         given = batch(model)
         rows = Rows([ids[:n].tolist() for ids, n in zip(given.ids, given.lengths.tolist(), strict=True)], LABELS)
         usable = usable_in(model.embedding)
-        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, 0.2, usable))
+        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, HotFlip(steps=steps), usable))
         fit(model, rows, rows, Training(epochs=40, batch=4, rate=1e-2, patience=40), hooks=hooks)
         return model, judge(model, rows)[0]
 
@@ -117,6 +118,19 @@ def test_it_learns_and_repeats_itself():
     assert right == 1.0
     for a, b in zip(one.state_dict().values(), two.state_dict().values(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_a_word_is_flipped_once_at_most():
+    model = network().eval()
+    words, given = model.embedding, batch(model)
+    usable, spelled = usable_in(words), spelling(words, given.ids)
+    before = spelled.everywhere
+    towards = torch.randn(*before.shape[:2], words.dim)
+    changed = best_flips(words, spelled, towards, 1.0, usable, once=True)
+    differs = (changed != before).sum(-1)
+    assert (differs == plain_words(before, usable)).all()  # a share of all characters: each word that may, and once
+    again = best_flips(words, spelled, towards, 1.0, usable, once=True, untouched=torch.zeros_like(differs).bool())
+    assert torch.equal(again, before)
 
 
 @pytest.mark.parametrize("make", [WordCNN, WordLSTM])

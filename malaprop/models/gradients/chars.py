@@ -279,9 +279,12 @@ def _mixers(count: int, device: torch.device) -> Int[Tensor, " char"]:
     return (2 * drawn + 1).to(device)
 
 
-def flipped(found: Gains, counts: Int[Tensor, " batch"]) -> Signs:
-    """The signs after each text's best `counts` flips at once, one a character at most (section 4.1)."""
+def flipped(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> Signs:
+    """The signs after each text's best `counts` flips at once, one a character (`once`: a word) at most (section 4.1)."""
     best, symbol = found.flips.max(-1)
+    if once:
+        leader = torch.zeros_like(best, dtype=torch.bool).scatter_(-1, best.argmax(-1, keepdim=True), True)
+        best = best.masked_fill(~leader, -torch.inf)
     flat = best.flatten(1)
     rank = flat.argsort(dim=1, descending=True, stable=True).argsort(1)
     chosen = (rank < counts[:, None]) & flat.isfinite()
