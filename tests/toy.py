@@ -15,7 +15,9 @@ from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.example import Example, number
 from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
+from malaprop.core.insight import Apart, Blank, Focus
 from malaprop.core.text import Text
+from malaprop.engine.insight import Insight
 from malaprop.engine.passes import Passes
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 from malaprop.models.victims.strings import StringVictim
@@ -143,12 +145,48 @@ class Slopes:
         return [new for operation in operations for new in made[operation]]
 
 
+class Insides:
+    """What else there is to see: attention by a word's weight, a vector of two numbers, and words that weigh nothing."""
+
+    offers = frozenset({Capability.ATTENTION, Capability.EMBEDDINGS, Capability.PADDING})
+
+    def focus(self, looks: Sequence[Focus]) -> list[np.ndarray[Any, Any]]:
+        """The share of its weight, whatever its sign."""
+        return [shares(look.text) for look in looks]
+
+    def apart(self, looks: Sequence[Apart]) -> list[np.ndarray[Any, Any]]:
+        """The vector is the sum of the weights and a tenth of the number of letters."""
+        out = []
+        for look in looks:
+            home = vector(look.origin)
+            rows = [np.abs(vector(text) - home).sum() for text in look.variants.texts()]
+            out.append(np.asarray(rows, np.float32))
+        return out
+
+    def blanked(self, looks: Sequence[Blank]) -> list[np.ndarray[Any, Any]]:
+        out = []
+        for look in looks:
+            rest = [" ".join(w for i, w in enumerate(look.text.strings) if i != s) for s in look.slots.tolist()]
+            out.append(np.asarray(predict(rest), np.float32).reshape(-1, 2))
+        return out
+
+
+def shares(text: Text) -> np.ndarray[Any, Any]:
+    weights = np.asarray([0.1 + abs(weigh(word)) for word in text.strings], np.float32)
+    return weights / weights.sum()
+
+
+def vector(text: Text) -> np.ndarray[Any, Any]:
+    return np.asarray([sum(map(weigh, text.strings)), 0.1 * sum(map(len, text.strings))])
+
+
 class White:
-    """The toy victim with its slopes to see."""
+    """The toy victim with its slopes and its insides to see."""
 
     def __init__(self, inner: StringVictim) -> None:
         self.inner, self.gradients = inner, Slopes(inner)
-        self.offers = inner.offers | self.gradients.offers
+        self.attention = self.embeddings = self.padding = Insides()
+        self.offers = inner.offers | self.gradients.offers | Insides.offers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -156,7 +194,14 @@ class White:
 
 def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service]:
     scoring = Scoring(target, remember=remember)
-    white: dict[str, Service] = {"gradient": Passes(target.gradients, scoring)} if isinstance(target, White) else {}
+    white: dict[str, Service] = {}
+    if isinstance(target, White):
+        white = {
+            "gradient": Passes(target.gradients, scoring),
+            "attention": Insight(target.attention.focus, scoring),
+            "embeddings": Insight(target.embeddings.apart, scoring),
+            "padding": Insight(target.padding.blanked, scoring),
+        }
     return {
         **white,
         "victim": scoring,
@@ -170,7 +215,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
 def attack_all(attack: Attack, rows: Sequence[Example], target: Any = None, **settings: Any) -> list[Outcome]:
     """Outcomes in the order of the examples."""
     target = target or victim()
-    if Capability.GRADIENTS in attack.needs and isinstance(target, StringVictim):
+    if attack.needs - target.offers and isinstance(target, StringVictim):
         target = White(target)
     services = settings.pop("services", None) or toy_services(target)
     found = {o.id: o for o in run(attack, target, rows, services=services, **settings)}

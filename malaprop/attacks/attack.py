@@ -17,12 +17,13 @@ from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.capability import Capability
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, TextError, plain
-from malaprop.core.example import Example
+from malaprop.core.example import PAIR, Example
+from malaprop.core.insight import Apart
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 
-MEASURES = ("similarity", "perplexity")
+MEASURES = ("similarity", "perplexity", "grammar", "distance")
 RETRIES = 32  # searches of one example that may end with a success which is none
 
 
@@ -96,7 +97,8 @@ class Ending:
 class Attack:
     """One recipe. `budget` bounds the victim queries an example may ask, the first one included; None: no bound.
 
-    `measures` are taken of every success: the similarity to the original, the perplexity before and after.
+    `measures` are taken of every success: the similarity to the original, the perplexity and the mistakes of grammar
+    before and after, and the distance from the original in the vector that the victim's classifier reads.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Attack:
     budget: int | None = None
     measures: tuple[str, ...] = ()
     wants: frozenset[Capability] = frozenset()  # of the victim, beside what the goal needs
+    abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.budget < 1:
@@ -117,7 +120,8 @@ class Attack:
 
     @property
     def needs(self) -> frozenset[Capability]:
-        return self.goal.needs | self.wants
+        distance = frozenset({Capability.EMBEDDINGS}) if "distance" in self.measures else frozenset()
+        return self.goal.needs | self.wants | distance
 
     def but(self, **settings: Any) -> Attack:
         """The same attack with other settings; those that are None stay as they are."""
@@ -151,6 +155,8 @@ class Attack:
         if missing := [name for name in example.open if name not in example.fields]:
             reason = f"no field is called {missing[0]!r}; the example has {', '.join(example.fields)}"
             return Ending("error", origin, None, None, None, 0, reason)
+        if empty := [name for name in PAIR if not example.fields.get(name, name).strip()]:
+            return Ending("error", origin, None, None, None, 0, f"the {empty[0]} is empty; a pair needs both")
         trial = Trial(self, example, origin, seed, unknown, rounding)
         try:
             return (yield from self._run(trial))
@@ -172,12 +178,18 @@ class Attack:
         while True:
             final = yield from self._searched(trial, first)
             if not final.reached:
-                return Ending("failed", origin, first, final.text, final.answer, trial.asked, checks=trial.checks)
+                return Ending(
+                    *("failed", origin, first, final.text, final.answer, trial.asked),
+                    measures=trial.notes,
+                    checks=trial.checks,
+                )
             (fresh,) = yield Ask("verify", [final.text])
             if bool(self.goal.reached(np.asarray([fresh], np.float32), label, 0.0)[0]):
-                measured = yield from _measured(self.measures, origin, final.text)
+                measured = yield from _measured(self.measures, trial, final.text)
                 return Ending(
-                    "success", origin, first, final.text, fresh, trial.asked, measures=measured, checks=trial.checks
+                    *("success", origin, first, final.text, fresh, trial.asked),
+                    measures={**trial.notes, **measured},
+                    checks=trial.checks,
                 )
             if not trial.rounding:
                 was, now = winner(final.answer), winner(fresh)
@@ -202,13 +214,19 @@ class Attack:
         return trial.held or start
 
 
-def _measured(names: Sequence[str], origin: Text, final: Text) -> Steps[dict[str, float]]:
-    """What was asked for besides: both texts go to the encoder and to the language model."""
-    both, out = [str(origin), str(final)], {}
+def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str, float]]:
+    """What was asked for besides: both texts go to the encoder and to the language model, without what must stay."""
+    both, out = [trial.shown(trial.origin), trial.shown(final)], {}
     if "similarity" in names:
         one, two = yield Ask("encoder", both)
         out["similarity"] = float(np.dot(one, two))
     if "perplexity" in names:
         before, after = yield Ask("language-model", both)
         out["perplexity_before"], out["perplexity"] = float(before), float(after)
+    if "grammar" in names:
+        before, after = yield Ask("grammar", both)
+        out["grammar_before"], out["grammar"] = float(before), float(after)
+    if "distance" in names:
+        (apart,) = yield Ask("embeddings", [Apart(origin=trial.origin, variants=Variants.itself(final))])
+        out["distance"] = float(apart[0])
     return out

@@ -73,6 +73,7 @@ class Trial:
         self.checks = 0  # plain answers asked for on the way
         self.asked = 0
         self.held: Held | None = None
+        self.notes: dict[str, float] = {}  # what a search counted, for the record of the example
         self._watch = WATCH.get()
         self._tags: list[str] | None = None
         self._seen: list[Scored] = []  # what reached the goal, and what was scored last
@@ -155,6 +156,15 @@ class Trial:
             self.asked += part.count
             out.append(part)
         return out
+
+    def spend(self, count: int) -> int:
+        """How many of these queries, put to the victim by another road than `score`, the budget covers; they count."""
+        budget = self.attack.budget
+        left = count if budget is None else min(count, budget - self.asked)
+        if count and left < 1:
+            raise Spent
+        self.asked += left
+        return left
 
     def _scored(self, variants: Variants, answers: Floats) -> Scored:
         goal, label = self.attack.goal, self.example.label
@@ -314,7 +324,8 @@ class Trial:
 
     def open(self) -> Ints:
         """The slots of the fields that may change."""
-        if self.origin.names == tuple(self.example.open):
-            return np.arange(self.origin.slots)
-        names = [self.origin.names.index(name) for name in self.example.open if name in self.origin.names]
-        return np.flatnonzero(np.isin(self.origin.field_of_slots(), names))
+        return self.origin.slots_of(self.example.open)
+
+    def shown(self, text: Text) -> str:
+        """The fields that may change, as what encoders and language models read."""
+        return text.only(self.example.open)

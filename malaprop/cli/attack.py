@@ -14,6 +14,9 @@ def attack(
         str, typer.Argument(help="pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes.")
     ],
     victim: o.Victim,
+    defence: Annotated[
+        str, typer.Option(help="What stands before the victim: none, five, fuse:samples=8:seed=fresh ...")
+    ] = "none",
     data: o.Data = "mr",
     n: o.CountOrAll = 100,
     budget: o.Budget = None,
@@ -23,11 +26,15 @@ def attack(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the recipe, as name=value; may be repeated.")
     ] = None,
+    words: Annotated[
+        int | None, typer.Option(help="Of one-word recipes (gs-gr, list ...): how many words may change.", min=1)
+    ] = None,
     seed: o.Seed = 0,
     width: o.Width = 256,
     split: o.Split = "test",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     engine: o.Engine = "local",
@@ -48,20 +55,25 @@ def attack(
 
       malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine --resume
 
+      malaprop attack gs-ec --victim BiLSTM-Attention --words 2 --set vocabulary=5000 --measure distance,similarity
+
       malaprop attack typos --victim BERT --data large.jsonl --n all --engine ray --address head:6379 --out runs/large
     """
     from malaprop.core.settings import overrides
     from malaprop.runs.api import goal as as_goal
     from malaprop.runs.api import recipe as make
 
-    made = make(recipe, **overrides(set_ or [])).but(budget=budget, goal=as_goal(goal), measures=o.listed(measure))
+    settings = overrides(set_ or []) | ({} if words is None else {"words": words})
+    made = make(recipe, **settings).but(budget=budget, goal=as_goal(goal), measures=o.listed(measure))
     from malaprop.cli.show import show
     from malaprop.cli.work import Work
+    from malaprop.runs.victims import behind
 
+    victim = behind(defence, victim)
     columns = {"text": text, "label": label}
     work = Work(
         data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet,
-        precision=precision, engine=engine, address=address, workers=workers,
+        precision=precision, fields=fields, engine=engine, address=address, workers=workers,
     )  # fmt: skip
     folder = o.out_folder(out, resume, recipe, victim, data)
     summary = work.one(made, victim, folder, resume=resume)

@@ -43,6 +43,7 @@ class Settings:
     width: int
     device: str = "auto"
     precision: str = "auto"
+    fields: str | None = None  # that may change; None: the dataset's own choice
     jobs: int = 1
     engine: str = "local"
     address: str | None = None
@@ -71,6 +72,7 @@ class Settings:
             whole = read(self.data, split=self.split)
         for note in whole.notes:
             say(note, self.quiet)
+        whole = whole if self.fields is None else whole.opened(self.fields)
         return need_two_labels(whole).sample(self.n or None, self.seed)
 
     def entrants(self, specs: Sequence[str], *, base: bool) -> tuple[list[Entrant], bool]:
@@ -133,7 +135,7 @@ def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, want
         data=settings.data,
         trained_on=settings.train_data if trained else "",
         split=settings.split,
-        columns=dict(settings.columns),
+        columns={**settings.columns, "fields": settings.fields},
         settings=dict(settings.settings),
         device=settings.device,
     )
@@ -202,7 +204,8 @@ def run_ensembles(
         raise RecordError(f"{folder} holds no transfer study; run malaprop transfer --out {folder} first")
     settings = Settings(
         data=record.data_spec, train_data=record.trained_on or record.data_spec, n=record.texts, split=record.split,
-        columns=record.columns, recipe=record.recipe, settings=record.settings,
+        columns={name: record.columns.get(name) for name in ("text", "label")},
+        fields=record.columns.get("fields"), recipe=record.recipe, settings=record.settings,
         seed=record.seed, width=width, device=device, precision=precision, jobs=jobs,
         quiet=quiet,
     )  # fmt: skip

@@ -1,12 +1,18 @@
-"""malaprop explain: which words a victim's answer hangs on."""
+"""malaprop explain: which words a victim's answer hangs on, and what one changed word does inside it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from malaprop.cli import options as o
+
+if TYPE_CHECKING:
+    from malaprop.core.victim import Victim
+    from malaprop.records.attention import Sight
+    from malaprop.reports.heat import Heat
 
 
 def explain(
@@ -17,6 +23,21 @@ def explain(
         int | None, typer.Option(help="The label to explain; what the victim says if not given.", min=0)
     ] = None,
     substitutes: Annotated[bool, typer.Option(help="Weigh WordNet synonyms of every word too.")] = True,
+    against: Annotated[
+        str | None,
+        typer.Option(help="The text with some words replaced: show attention and states before and after."),
+    ] = None,
+    attack: Annotated[
+        str | None, typer.Option(help="A recipe that finds such a text: see malaprop list recipes.")
+    ] = None,
+    attention: Annotated[
+        bool,
+        typer.Option("--attention", help="Show the attention of the text itself; a victim without any is refused."),
+    ] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of --attack, as name=value; may be repeated.")
+    ] = None,
+    seed: o.Seed = 0,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     out: o.Out = None,
@@ -25,7 +46,8 @@ def explain(
 ) -> None:
     """Show how much each word of a text, and each synonym in its place, moves a victim's answer.
 
-    A word's importance is the log-likelihood of the label with the word, less that with an unknown word instead.
+    A word's importance is the log-likelihood of the label with the word, less that with an unknown word instead. With
+    --against or --attack: where the victim looks before and after, and how far each word's state moves in each layer.
 
     Examples:
 
@@ -34,38 +56,103 @@ def explain(
       malaprop explain "a man sleeps" --premise "a man runs" --victim ./nli --label 2 --out heat
 
       malaprop explain "a moving, funny film" --victim LSTM-W-GloVe-1,BERT --out heat --json
-    """
-    from typing import cast
 
-    from malaprop.core.errors import AssetError, SettingError
-    from malaprop.reports.heat import Heat, print_heat, reach, write_heat
-    from malaprop.runs.importance import importance, wordnet_substitutes
+      malaprop explain "a moving, funny film" --against "a moving, dull film" --victim BERT --out heat
+
+      malaprop explain "a moving, funny film" --attack gs-ec --victim BiLSTM-Attention --set vocabulary=2000 --out heat
+    """
+    from malaprop.core.errors import DataError, SettingError
+    from malaprop.core.settings import overrides
+    from malaprop.reports.heat import print_heat, reach, write_heat
+    from malaprop.runs.importance import wordnet_substitutes
     from malaprop.runs.victims import victim as open_victim
 
-    specs = [name.strip() for name in victim.split(",") if name.strip()]
+    specs = o.listed(victim) or ()
     if not specs:
         raise SettingError("--victim names no victim")
     if out is not None and out.exists() and not out.is_dir():
         raise SettingError(f"--out {out} is a file; give a folder")
-    source = text if premise is None else {"premise": premise, "hypothesis": text}
-    others = None
-    if substitutes:
-        try:
-            others = wordnet_substitutes()
-        except AssetError as error:
-            o.say(f"no substitutes: {error}", quiet)
-    heats = []
+    if against is not None and attack is not None:
+        raise SettingError("--against and --attack both give the second text; choose one")
+    if premise is not None and not premise.strip():
+        raise DataError("the premise is empty; give a sentence, or leave --premise out for a single text")
+    made = None if attack is None else _recipe(attack, overrides(set_ or []))
+    others = _substitutes(wordnet_substitutes, quiet) if substitutes else None
+    heats: list[Heat] = []
+    sights: list[Sight] = []
     for spec in specs:
         opened = open_victim(spec, device=device, precision=precision, quiet=quiet)
-        (found,) = importance(opened, [source], label=label, substitutes=others)
-        heats.append(cast(Heat, found.to_dict()))
+        if attention or against is not None or attack is not None:
+            after = (against, made)
+            sights += _sights(opened, _source(text, premise), after, seed=seed, label=label, attention=attention)
+        heats.append(_heat(opened, _source(text, premise), label, others))
         if not quiet:
             print_heat(heats[-1])
+            _print_sights(sights[-1:])
     if len({heat["label"] for heat in heats}) > 1:
         o.say("the victims give different labels, and each is explained for its own; --label sets one for all", quiet)
-    page = None if out is None else write_heat(heats, out)
-    if page is not None:
-        o.say(f"heat map: {page}", quiet)
+    if out is not None:
+        o.say(f"heat map: {write_heat(heats, out)}", quiet)
+        _write_sights(sights, out, quiet)
     spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
     summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
-    o.finish(summary, json)
+    o.finish({**summary, **_summary(sights)}, json)
+
+
+def _source(text: str, premise: str | None) -> str | dict[str, str]:
+    return text if premise is None else {"premise": premise, "hypothesis": text}
+
+
+def _recipe(name: str, settings: dict[str, Any]) -> Any:
+    from malaprop.runs.api import recipe
+
+    return recipe(name, **settings)
+
+
+def _substitutes(find: Any, quiet: bool) -> Any:
+    from malaprop.core.errors import AssetError
+
+    try:
+        return find()
+    except AssetError as error:
+        o.say(f"no substitutes: {error}", quiet)
+        return None
+
+
+def _heat(victim: Victim, source: str | dict[str, str], label: int | None, others: Any) -> Heat:
+    from typing import cast
+
+    from malaprop.runs.importance import importance
+
+    (found,) = importance(victim, [source], label=label, substitutes=others)
+    return cast("Heat", found.to_dict())
+
+
+def _sights(victim: Victim, source: Any, after: tuple[str | None, Any], **how: Any) -> list[Sight]:
+    """The text beside the one that --against gives or --attack finds; none where the attack fails."""
+    from malaprop.cli.sights import beside
+
+    found = beside(victim, source, against=after[0], attack=after[1], **how)
+    if found is None:
+        o.say(f"{after[1].name} finds no adversarial text for {victim.name}")
+    return [] if found is None else [found]
+
+
+def _print_sights(sights: list[Sight]) -> None:
+    from malaprop.reports.attention import print_sight
+
+    for sight in sights:
+        print_sight(sight)
+
+
+def _write_sights(sights: list[Sight], out: Path, quiet: bool) -> None:
+    from malaprop.reports.attention import write_sights
+
+    if sights:
+        o.say(f"attention and states: {write_sights(sights, out)}", quiet)
+
+
+def _summary(sights: list[Sight]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {"sights": [asdict(sight) for sight in sights]} if sights else {}

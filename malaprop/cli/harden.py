@@ -18,19 +18,18 @@ def harden(
         str,
         typer.Argument(
             help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
-            "changed at random)."
+            "changed at random), fact (other wordings beside each text), safer and ranmask (the noise of those "
+            "defences); settings of the last three behind a colon, as "
+            "fact:words=5 or ranmask:keep=0.2."
         ),
     ],
     model: Annotated[str, typer.Option(help="A model of the zoo by name: see malaprop list models.")] = "CharCNN-LSTM",
     data: o.Data = "mr",
     r: Annotated[
-        float | None, typer.Option("--r", help="hotflip, blackbox: share of a text's characters that change; 0.2.")
+        float | None, typer.Option("--r", help="hotflip, blackbox: share of a text's characters that change; 0.1, 0.2.")
     ] = None,
     once: Annotated[
         bool | None, typer.Option("--once/--no-once", help="hotflip: one flip a word at most; --once.")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(help="hotflip: backward passes over which the flips are spread; 1.")
     ] = None,
     noise: Annotated[
         float | None, typer.Option(help="miyato: length of the noise as a share of each word's own norm; 0.1.")
@@ -65,21 +64,26 @@ def harden(
       malaprop harden miyato --model LSTM-W-GloVe-1 --virtual
 
       malaprop harden blackbox --r 0.1 --set epochs=4
+
+      malaprop harden fact:words=9:ranker=models/plain --model BERT --data reviews.csv --out models/fact
     """
     from malaprop.core.settings import overrides
     from malaprop.defences import DEFENCES
 
-    made = DEFENCES[method]
-    settings = _settings(method, r=r, once=once, steps=steps, noise=noise, virtual=virtual or None)
+    named, method = method, method.partition(":")[0]
+    _check_trains(method, named)
+    DEFENCES[method]
+    settings = _settings(method, r=r, once=once, noise=noise, virtual=virtual or None)
     extra = overrides(set_ or [])
     from malaprop.defences.harden import harden as run
+    from malaprop.defences.harden import typed
     from malaprop.models.train import Given
     from malaprop.runs.victims import device_of
 
     given = Given(vectors=vectors, start=start, settings=extra)
     folder = o.out_folder(out, False, "harden", method, model, data)
     card = run(
-        made(**settings),
+        typed(named, **settings),
         method if not virtual else f"{method}-virtual",
         model,
         data,
@@ -103,8 +107,19 @@ def heard(model: str, epoch: Epoch) -> str:
     return f"{model}, epoch {epoch.number}: loss {epoch.loss:.3f}, right on {epoch.accuracy:.1%}, {epoch.seconds:.0f} s"
 
 
+def _check_trains(method: str, named: str) -> None:
+    """fuse and five train nothing: they act when a victim is asked."""
+    from malaprop.core.errors import SettingError
+
+    if method in ("fuse", "five"):
+        raise SettingError(
+            f"{method} trains nothing, it wraps a trained victim; give --victim '{named}(MODEL)' to attack, audit or "
+            "serve"
+        )
+
+
 _TAKES = {  # which options a method has, and what the defence calls them
-    "hotflip": {"r": "r", "once": "once", "steps": "steps"},
+    "hotflip": {"r": "r", "once": "once"},
     "blackbox": {"r": "r"},
     "miyato": {"noise": "size", "virtual": "virtual"},
 }

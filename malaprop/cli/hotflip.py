@@ -89,12 +89,12 @@ class Work:
                 say(task(item), self.quiet)
             return
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self.jobs, len(left)), context, _one_thread) as pool:
+        with ProcessPoolExecutor(min(self.jobs, len(left)), context, one_thread) as pool:
             for line in pool.map(task, left):
                 say(line, self.quiet)
 
 
-def _one_thread() -> None:
+def one_thread() -> None:
     """Several processes on one machine: each keeps to one core."""
     import torch
 

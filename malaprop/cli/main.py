@@ -13,13 +13,16 @@ from malaprop import __version__
 from malaprop.cli import (
     attack,
     audit,
+    augment,
     bench,
+    certify,
     ensemble,
     explain,
     fetch,
     harden,
     humans,
     list_,
+    natural,
     pretrain,
     report,
     rules,
@@ -27,6 +30,8 @@ from malaprop.cli import (
     study,
     train,
     transfer,
+    translate,
+    tune,
 )
 from malaprop.core.errors import MalapropError, plain
 
@@ -44,7 +49,10 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "attack": attack.attack,
     "explain": explain.explain,
     "train": train.train,
+    "augment": augment.augment,
     "harden": harden.harden,
+    "tune": tune.tune,
+    "certify": certify.certify,
     "study": study.study,
     "transfer": transfer.transfer,
     "ensemble": ensemble.ensemble,
@@ -59,6 +67,8 @@ for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
 app.add_typer(humans.app, name="humans")
 app.add_typer(rules.app, name="rules")
+app.add_typer(translate.app, name="translate")
+app.add_typer(natural.app, name="natural")
 
 
 _STOPPED = "stopped; what was finished is kept, and --resume with the same --out goes on from there"

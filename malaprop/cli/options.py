@@ -17,14 +17,15 @@ Victim = Annotated[
     str,
     typer.Option(
         help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of "
-        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), or "
-        "ensemble:A+B."
+        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), "
+        "ensemble:A+B, or any of these behind a defence: five(BERT)."
     ),
 ]
 Data = Annotated[
     str,
     typer.Option(
-        help="mr, imdb, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), or hub:NAME."
+        help="mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,"
+        "label), or hub:NAME."
     ),
 ]
 Count = Annotated[int, typer.Option("--n", help="How many examples, drawn by the seed.", min=1)]
@@ -57,7 +58,8 @@ Goal = Annotated[
     typer.Option(help="untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, or confident:0.9."),
 ]
 Measure = Annotated[
-    str | None, typer.Option(help="Measures of every success, separated by commas: similarity, perplexity.")
+    str | None,
+    typer.Option(help="Measures of every success, separated by commas: similarity, perplexity, grammar, distance."),
 ]
 Cache = Annotated[
     Path | None,
@@ -70,6 +72,12 @@ Width = Annotated[
 Split = Annotated[str, typer.Option(help="Of a packaged or hub dataset: train, validation or test.")]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Name of the text column, if it is not 'text'.")]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Name of the label column, if it is not 'label'.")]
+Fields = Annotated[
+    str | None,
+    typer.Option(
+        help="The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given."
+    ),
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Precision = Annotated[
     str,

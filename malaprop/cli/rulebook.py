@@ -41,6 +41,7 @@ class Texts:
     n: int = 0
     seed: int = 0
     quiet: bool = False
+    fields: str | None = None  # that may change; None: the dataset's own choice
     two: bool = True  # whether at least two labels are wanted
 
     def dataset(self, *, whole_files: bool = False) -> Dataset:
@@ -51,6 +52,7 @@ class Texts:
         for note in found.notes:
             say(note, self.quiet)
         found = need_two_labels(found) if self.two else found
+        found = found if self.fields is None else found.opened(self.fields)
         return found.sample(self.n or None, self.seed)
 
     def _read(self, whole_files: bool) -> Dataset:
@@ -107,6 +109,7 @@ class Mining:
     address: str | None = None
     workers: int | None = None
     quiet: bool = False
+    train_data: str = "mr"  # of zoo names
 
     def __post_init__(self) -> None:
         from malaprop.rules.mine import METHODS
@@ -122,7 +125,7 @@ class Mining:
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"quiet": self.quiet, "precision": self.precision}
+        return {"quiet": self.quiet, "precision": self.precision, "data": self.train_data}
 
     def open(self) -> tuple[Victim, ...]:
         from malaprop.runs.victims import victim
@@ -257,7 +260,7 @@ def by_label(rules: Sequence[Rule]) -> dict[str, int]:
 
 def measure(
     files: Sequence[Path], specs: Sequence[str], texts: Texts, folder: Path, *, share: float, width: int, device: str,
-    precision: str, resume: bool,
+    precision: str, resume: bool, train_data: str = "mr",
 ) -> dict[str, Any]:  # fmt: skip
     """Every file of rules on every victim, each in a run folder of its own; what they add up to goes beside them."""
     from malaprop.attacks.recipes.rules import rules as recipe
@@ -278,7 +281,7 @@ def measure(
         attack.for_labels(data.labels)
     runs: dict[tuple[str, str], list[Outcome]] = {}
     for spec in spread(specs):
-        opened = victim(spec, device=device, quiet=texts.quiet, precision=precision)
+        opened = victim(spec, device=device, quiet=texts.quiet, precision=precision, data=train_data)
         turned = data.in_terms_of(getattr(opened, "label_names", ()))
         for name, attack in attacks.items():
             place = folder / slug(spec) / slug(name)

@@ -15,6 +15,7 @@ Split = Annotated[
     str,
     typer.Option(help="train, validation, test or all; a file is cut as train cuts it, by a hash of each row."),
 ]
+TrainData = Annotated[str, typer.Option(help="What zoo names among the victims are, or were, trained on.")]
 Share = Annotated[float, typer.Option(help="Most words that may change, as a share of the text's.", min=0, max=1)]
 Format = Annotated[str, typer.Option("--format", help="csv or json.")]
 All = Annotated[bool, typer.Option("--all", help="Write rules that do not lower the label, too.")]
@@ -57,6 +58,7 @@ def mine(
         ),
     ],
     data: o.Data = "mr",
+    train_data: TrainData = "mr",
     n: o.CountOrAll = 0,
     method: Annotated[
         str,
@@ -83,6 +85,7 @@ def mine(
     split: Split = "train",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     format: Format = "csv",
     device: o.Device = "auto",
     precision: o.Precision = "fp32",
@@ -109,9 +112,11 @@ def mine(
     work = Mining(
         victims=o.listed(victims) or (), method=method, shrink=_shrink(shrink), every=all_, best=best, least=least,
         check=check, width=width, device=device, precision=precision, engine=engine, address=address, workers=workers,
-        quiet=quiet,
+        quiet=quiet, train_data=train_data,
     )  # fmt: skip
-    texts = Texts(data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, quiet=quiet)
+    texts = Texts(
+        data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, fields=fields, quiet=quiet
+    )
     found = work.run(texts, path)
     if not quiet:
         labels = ", ".join(f"{name} {count:,}" for name, count in found["by_label"].items())
@@ -133,6 +138,7 @@ def pmi(
     split: Split = "train",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     format: Format = "csv",
     out: o.Out = None,
     json: o.Json = False,
@@ -152,7 +158,9 @@ def pmi(
 
     path = _file(out, format, "pmi", data)
     check_writable(path.parent)
-    found = Texts(data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, quiet=quiet).dataset()
+    found = Texts(
+        data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, fields=fields, quiet=quiet
+    ).dataset()
     made = pmi_rules(found.examples, found.labels, lift=lift, every=all_)
     if not made:
         raise DataError(f"no replacement in {found.name} lowers its label; give more texts")
@@ -176,6 +184,7 @@ def apply(
     split: Annotated[str, typer.Option(help="Of a packaged or hub dataset; a file is taken whole.")] = "test",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     out: Annotated[Path, typer.Option(help="A .csv or .jsonl file, which --data takes again.")] = Path("changed.csv"),
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -193,9 +202,9 @@ def apply(
 
     rules = read_rules(file)
     columns = {"text": text, "label": label}
-    found = Texts(data=data, split=split, columns=columns, n=n, seed=seed, quiet=quiet, two=False).dataset(
-        whole_files=True
-    )
+    found = Texts(
+        data=data, split=split, columns=columns, n=n, seed=seed, fields=fields, quiet=quiet, two=False
+    ).dataset(whole_files=True)
     numbers = rules.numbers(found.labels)
     if lacking := [name for name in rules.labels if name not in numbers]:
         o.say(f"{found.name} lacks the labels {', '.join(lacking)}, which rules speak of", quiet)
@@ -226,6 +235,7 @@ def show(
     split: Split = "train",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     out: Annotated[
         Path | None, typer.Option(help="A folder with runs: diagnosis.json is written there, and the report shows it.")
     ] = None,
@@ -247,7 +257,7 @@ def show(
 
     rules = read_rules(file)
     columns = {"text": text, "label": label}
-    found = Texts(data=data, split=split, columns=columns, n=n, seed=seed, quiet=quiet).dataset()
+    found = Texts(data=data, split=split, columns=columns, n=n, seed=seed, fields=fields, quiet=quiet).dataset()
     few = max((rule.count for rule in rules), default=0) < least  # a list of one's own has no counts
     made = diagnose(
         rules, found.examples, found.labels, data=found.name, top=top, texts=examples, least=0 if few else least
@@ -268,6 +278,7 @@ def measure(
         str, typer.Option(help="One or more, separated by commas: what --victim takes, folders of models, all63.")
     ],
     data: o.Data = "mr",
+    train_data: TrainData = "mr",
     n: o.CountOrAll = 500,
     share: Share = 0.3,
     seed: o.Seed = 0,
@@ -275,6 +286,7 @@ def measure(
     split: Split = "test",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     out: o.Out = None,
@@ -292,10 +304,12 @@ def measure(
     from malaprop.cli.rulebook import measure as work
 
     folder = o.out_folder(out, resume, "rules-measure", data)
-    texts = Texts(data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, quiet=quiet)
+    texts = Texts(
+        data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, fields=fields, quiet=quiet
+    )
     found = work(
         files, o.listed(victims) or (), texts, folder, share=share, width=width, device=device, precision=precision,
-        resume=resume,
+        resume=resume, train_data=train_data,
     )  # fmt: skip
     if not quiet:
         _print_measured(found)

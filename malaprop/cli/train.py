@@ -7,16 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from malaprop.cli import imagemodels, naturaltext
 from malaprop.cli import options as o
 
 ALL = "all63"
+NMT = ("nmt-lstm", "nmt-transformer")
 
 
 def train(
     spec: Annotated[
         str,
         typer.Argument(
-            help="LSTM-W-GloVe-1, CNN-C-Random-2, BERT, all63 ...: see malaprop list models; NAME#2: a second one."
+            help="LSTM-W-GloVe-1, CNN-C-Random-2, BERT, all63 ...: see malaprop list models; NAME#2: a second one. "
+            "Of images: wgan, vae, lenet, mlp, forest. Of sentences: arae, text-vae."
         ),
     ],
     data: o.Data = "mr",
@@ -54,12 +57,34 @@ def train(
     from malaprop.core.settings import overrides
 
     settings = overrides(set_ or [])
+    if spec.lower() in imagemodels.NAMES:
+        imagemodels.train_images(
+            spec.lower(), data, out, seed=seed, settings=settings, device=device, json=json, quiet=quiet
+        )
+        return
+    if spec.lower() in naturaltext.NAMES:
+        naturaltext.train_text(
+            spec.lower(),
+            data,
+            out,
+            seed=seed,
+            settings=settings,
+            vectors=vectors,
+            columns={"text": text, "label": label},
+            device=device,
+            json=json,
+            quiet=quiet,
+        )
+        return
     from malaprop.models.train import Given
     from malaprop.runs.victims import device_of
     from malaprop.runs.zoo import train as run
 
     given = Given(vectors=vectors, start=start, settings=settings)
     common: dict[str, Any] = {"text": text, "label": label, "device": device_of(device), "given": given}
+    if spec.lower() in NMT:
+        _translator(spec.lower(), "eng-fra" if data == "mr" else data, out, settings, seed, device, json, quiet)
+        return
     if spec.lower() == ALL:
         _all(data, out, seeds=seeds, jobs=jobs, only=only or [], json=json, quiet=quiet, **common)
         return
@@ -69,6 +94,39 @@ def train(
         print(", ".join(f"{name} {value}" for name, value in figures.items()))
         o.say(f"model in {folder}; attack it with: malaprop audit --victim {folder}")
     o.finish({"command": "train", "spec": spec, "out": str(folder), **figures}, json)
+
+
+def _translator(
+    spec: str, data: str, out: Path | None, settings: dict[str, Any], seed: int, device: str, json: bool, quiet: bool
+) -> None:
+    """A translation model; without --data it learns the packaged English-French pairs."""
+    from malaprop.data.base import load
+    from malaprop.models.translation.pairs import parts
+    from malaprop.models.translation.train import settings_of, train
+    from malaprop.models.translation.training import Epoch
+    from malaprop.runs.victims import device_of
+
+    settings_of(spec, settings)  # a wrong name should not wait for the data
+    folder = o.out_folder(out, False, "train", spec, data)
+
+    def heard(epoch: Epoch) -> None:
+        scored = f", held-out BLEU {epoch.bleu:.2f}" if epoch.bleu >= 0 else ""
+        o.say(f"{spec}: epoch {epoch.number}, loss {epoch.loss:.3f}{scored}, {epoch.seconds:.0f} s", quiet)
+
+    card = train(
+        spec,
+        parts(load, data),
+        folder,
+        seed=seed,
+        device=device_of(device),
+        settings=settings,
+        quiet=quiet,
+        heard=heard,
+    )
+    if not quiet:
+        print(", ".join(f"{name} {value}" for name, value in card.figures.items()))
+        o.say(f"model in {folder}; attack it with: malaprop translate attack --victim {folder} --keyword WORD")
+    o.finish({"command": "train", "spec": spec, "out": str(folder), **card.figures}, json)
 
 
 def _all(data: str, out: Path | None, *, json: bool, quiet: bool, **how: Any) -> None:

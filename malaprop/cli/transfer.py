@@ -40,6 +40,7 @@ def transfer(
     split: o.Split = "test",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     jobs: Annotated[
@@ -70,8 +71,8 @@ def transfer(
 
     settings = Settings(
         data=data, train_data=train_data or data, n=n, split=split, columns={"text": text, "label": label},
-        recipe=recipe, settings=overrides(set_ or []), seed=seed, width=width, device=device, precision=precision,
-        jobs=jobs, engine=engine, address=address, workers=workers, quiet=quiet,
+        fields=fields, recipe=recipe, settings=overrides(set_ or []), seed=seed, width=width, device=device,
+        precision=precision, jobs=jobs, engine=engine, address=address, workers=workers, quiet=quiet,
     )  # fmt: skip
     folder = o.out_folder(out, resume, "transfer", recipe, data)
     summary = run_transfer(settings, o.listed(victims) or (), folder, wanted=draw, base=base)

@@ -45,6 +45,7 @@ class Work:
     cache: Path | None
     quiet: bool
     precision: str = "auto"
+    fields: str | None = None  # that may change; None: the dataset's own choice
     engine: str = "local"
     address: str | None = None
     workers: int | None = None
@@ -64,6 +65,7 @@ class Work:
         )
         for note in whole.notes:
             say(note, self.quiet)
+        whole = whole if self.fields is None else whole.opened(self.fields)
         return whole.sample(self.n or None, self.seed)
 
     @property
@@ -75,6 +77,8 @@ class Work:
         from malaprop.runs.victims import victim
 
         made = victim(spec, device=self.device, **self.options)
+        if self.cache is not None and getattr(made, "renews", False):
+            raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
         return made if self.cache is None else OnDisk(made, self.cache)
 
     def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> dict[str, Any]:

@@ -16,11 +16,15 @@ class Capability(StrEnum):
     ATTENTION = "attention"  # weights from word to word
     EMBEDDINGS = "embeddings"  # the vector that the classifier reads
     STATES = "states"  # of every layer
+    PADDING = "padding"  # scores with a zero vector in a word's place
 
 
 _INSTEAD = {  # attacks that do without
     Capability.CHARACTERS: "key* or deepwordbug, which need scores alone",
     Capability.GRADIENTS: "textfooler or pwws, which need scores alone",
+    Capability.ATTENTION: "gs-gr with --set probe=leave-out, which needs scores alone",
+    Capability.EMBEDDINGS: "gs-gr with --set probe=leave-out, which needs scores alone",
+    Capability.PADDING: "the setting probe=leave-out, which needs scores alone",
 }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 
+PAIR = ("premise", "hypothesis")  # the fields of a pair of sentences, in order
+
 
 @dataclass(frozen=True, slots=True)
 class Example:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
@@ -171,6 +171,12 @@ class Text:
         breaks = [strings[i].count(BREAK) for i in self.parts[0:-1:2].tolist()]
         return np.cumsum(np.asarray(breaks, np.int64))
 
+    def slots_of(self, names: Sequence[str]) -> Ints:
+        """The slots of these fields, in order."""
+        if set(names) >= set(self.names):
+            return np.arange(self.slots)
+        return np.flatnonzero(np.isin(self.field_of_slots(), [i for i, name in enumerate(self.names) if name in names]))
+
     def joined(self) -> list[str]:
         """Gap, word, gap, ... as they stand in the string: an emptied slot takes one space along."""
         strings = self.table.strings
@@ -191,6 +197,10 @@ class Text:
     def values(self) -> tuple[str, ...]:
         """The finished string of each field."""
         return tuple("".join(self.joined()).split(BREAK))
+
+    def only(self, names: Sequence[str]) -> str:
+        """The finished strings of these fields, as one: what is said of a pair without the side that stays."""
+        return "\n".join(value for name, value in self.fields.items() if name in names)
 
     @property
     def fields(self) -> dict[str, str]:

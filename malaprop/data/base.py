@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
-from malaprop.core.example import Example, number
+from malaprop.core.example import PAIR, Example, number
 
 SPLITS = ("train", "validation", "test")
 
@@ -42,6 +42,8 @@ class Examples(Protocol):
 
     def in_terms_of(self, names: Sequence[str]) -> Examples: ...
 
+    def opened(self, fields: str) -> Examples: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
@@ -70,10 +72,7 @@ class Dataset:
     @property
     def fingerprint(self) -> str:
         """Sixteen hex digits of what the examples say, whatever their order."""
-        rows = sorted(
-            "\x1e".join([e.id, str(e.label), *(f"{name}\x1f{value}" for name, value in e.fields.items())])
-            for e in self.examples
-        )
+        rows = sorted(map(spelled, self.examples))
         whole = "\x1d".join([*self.labels, *rows])
         return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -94,9 +93,41 @@ class Dataset:
         examples = tuple(replace(e, label=turned[e.label]) for e in self.examples)
         return replace(self, examples=examples, labels=tuple(names))
 
+    def opened(self, fields: str) -> Dataset:
+        """The same examples of which attacks may change these fields: a name, several with commas, or `both`."""
+        chosen = choose(self.name, self.fields, fields)
+        examples = tuple(replace(e, editable=chosen) for e in self.examples)
+        return replace(self, name=f"{self.name}{told(self.fields, chosen)}", examples=examples)
+
     def first(self, count: int | None) -> Dataset:
         """The first examples, in the order they came."""
         return self if count is None else replace(self, examples=self.examples[:count])
+
+
+def choose(data: str, fields: tuple[str, ...], asked: str) -> tuple[str, ...]:
+    """The names of `asked` among the fields of a dataset; `both` and `all` are all of them."""
+    names = tuple(dict.fromkeys(part.strip() for part in asked.split(",") if part.strip()))
+    if names in (("all",), ("both",)):
+        return fields
+    if not names:
+        raise SettingError(f"fields names no field; {data} has {', '.join(fields)}")
+    for name in names:
+        if name not in fields:
+            raise SettingError(f"{data} has no field {name!r}; it has {', '.join(fields)}, or say both")
+    return names
+
+
+def told(fields: tuple[str, ...], chosen: tuple[str, ...]) -> str:
+    """What a dataset's name says of the fields that may change: nothing where they are those by default."""
+    usual = set(editable(fields) or fields)
+    return "" if set(chosen) == usual else f" ({' and '.join(chosen)} may change)"
+
+
+def spelled(example: Example) -> str:
+    """All of an example in one string, for fingerprints; what may change is named where it is not as usual."""
+    chosen = () if set(example.open) == set(editable(tuple(example.fields)) or example.fields) else example.open
+    fields = (f"{name}\x1f{value}" for name, value in example.fields.items())
+    return "\x1e".join([example.id, str(example.label), *fields, *chosen])
 
 
 def draw(seed: int, id: str) -> tuple[bytes, str]:
@@ -158,7 +189,7 @@ def _fields(item: Example | tuple[Source, int]) -> Mapping[str, str]:
     if isinstance(source, Mapping):
         return dict(source)
     if isinstance(source, Sequence) and len(source) == 2:
-        return {"premise": source[0], "hypothesis": source[1]}
+        return dict(zip(PAIR, source, strict=True))
     raise DataError(f"a text is a string, a pair of strings or a mapping, got {type(source).__name__}")
 
 
@@ -179,8 +210,8 @@ def _limited(example: Example) -> Example:
 
 def editable(fields: tuple[str, ...]) -> tuple[str, ...]:
     """The fields an attack may change by default: of a pair the second, of a translation the source."""
-    if fields == ("premise", "hypothesis"):
-        return ("hypothesis",)
+    if fields == PAIR:
+        return PAIR[1:]
     return ("source",) if fields == ("source", "target") else ()
 
 
@@ -198,20 +229,24 @@ def load(
     `split` chooses the part of a packaged set or a hub set; a file is taken whole. `text` and `label` name the columns
     where they are not called that; `labels` are the names of the labels, in order; `limit` keeps the first rows.
     """
-    from malaprop.data import files, hub, local, packaged
+    from malaprop.data import files, hub, local, packaged, synthetic, translation
 
     name = os.fspath(spec)
     if name.startswith("hub:"):
         return hub.load(name, split=split, text=text, label=label, labels=labels).first(limit)
     if name in packaged.NAMES:
         return packaged.load(name, split).first(limit)
+    if name in synthetic.NAMES:
+        return synthetic.load(name, split).first(limit)
+    if name in translation.NAMES:
+        return translation.load(name, split).first(limit)
     if name in local.names():
         return local.load(name, split).first(limit)
     if files.looks_like_file(name):
         return files.load(name, text=text, label=label, labels=labels, limit=limit)
     if name in local.TABLE:
         raise DataError(f"{name} is read from local copies; set MALAPROP_DATA to a folder that holds them")
-    near = unknown("dataset", name, [*packaged.NAMES, *local.names()])
+    near = unknown("dataset", name, names())
     raise DataError(f"{near}; or give a file ({', '.join(files.SUFFIXES)}) or hub:NAME")
 
 
@@ -224,10 +259,10 @@ def reach(
     labels: Sequence[str] | None = None,
 ) -> Examples:
     """As `load`, but a large file is not held in memory: it is read again as its examples are wanted."""
-    from malaprop.data import files, local, packaged, stream
+    from malaprop.data import files, stream
 
     name = os.fspath(spec)
-    named = name.startswith("hub:") or name in packaged.NAMES or name in local.names()
+    named = name.startswith("hub:") or name in names()
     if not named and files.looks_like_file(name) and stream.is_large(name):
         return stream.open_stream(name, text=text, label=label, labels=labels)
     return load(spec, split=split, text=text, label=label, labels=labels)
@@ -235,9 +270,9 @@ def reach(
 
 def names() -> tuple[str, ...]:
     """Datasets that have a name here: the packaged ones, then those that MALAPROP_DATA adds."""
-    from malaprop.data import local, packaged
+    from malaprop.data import local, packaged, synthetic, translation
 
-    return (*packaged.NAMES, *local.names())
+    return (*packaged.NAMES, *synthetic.NAMES, *translation.NAMES, *local.names())
 
 
 def check_split(split: str) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from malaprop.core.errors import DataError
 
+ENTAILMENT = ("entailment", "neutral", "contradiction")  # the order that SNLI, MNLI and their models have
 MOST = 1_000  # names; more than this is a column of something else
 
 
@@ -19,6 +20,8 @@ class Labels(NamedTuple):
 def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *, where: Iterable[str] = ()) -> Labels:
     """Integers from 0 are kept; names are sorted and counted off; `known` names decide where they are given.
 
+    The three names of entailment are counted off in their customary order, in which files with integers have them.
+
     `where` names the place of each value for the error, such as "line 7".
     """
     places = list(where) or [f"row {i + 1}" for i in range(len(values))]
@@ -28,7 +31,7 @@ def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *,
         return _among(cells, whole, places, tuple(known))
     integers = [number for number in whole if number is not None]
     if not integers:
-        return _named(cells, sorted(set(cells)), "")
+        return _named(cells, _ordered(set(cells)), "")
     if len(integers) < len(cells):
         return _mixed(cells, whole, places)
     found = sorted(set(integers))
@@ -38,6 +41,13 @@ def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *,
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     note = f"labels {shown} do not count from 0: read as names of labels 0 to {len(names) - 1}, in this order"
     return _named([str(number) for number in integers], names, note)
+
+
+def _ordered(names: set[str]) -> list[str]:
+    customary = {name: place for place, name in enumerate(ENTAILMENT)}
+    if {name.casefold() for name in names} == set(ENTAILMENT) and len(names) == len(ENTAILMENT):
+        return sorted(names, key=lambda name: customary[name.casefold()])
+    return sorted(names)
 
 
 def cell_of(value: object, place: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from malaprop.core.errors import DataError
 from malaprop.data import files
 from malaprop.data.base import Dataset, check_split
+from malaprop.data.labels import ENTAILMENT as _NLI
 
 _SENTIMENT = ("negative", "positive")
-_NLI = ("entailment", "neutral", "contradiction")
 _NEWS = ("World", "Sports", "Business", "Sci/Tech")
 
 
@@ -44,6 +44,12 @@ TABLE = {
             "train": Part("mr/mr_all.jsonl.gz", "textfooler1000", False),
             "test": Part("mr/mr_all.jsonl.gz", "textfooler1000", True),
         },
+    ),
+    "multi30k": _whole(
+        (),
+        train="multi30k/train.en-de.jsonl.gz",
+        validation="multi30k/val.en-de.jsonl.gz",
+        test="multi30k/test2016.en-de.jsonl.gz",
     ),
     "snli": _whole(
         _NLI,

@@ -1,4 +1,8 @@
-"""Rows of CSV, TSV, JSONL, JSON and Parquet files, plain or gzipped, read as they are wanted."""
+"""Rows of CSV, TSV, JSONL, JSON and Parquet files, plain or gzipped, read as they are wanted.
+
+So are files of pairs without a header, label, premise and hypothesis between tabs, under any name: TextFooler's are
+called `snli` and `mnli`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ from malaprop.core.errors import DataError
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 EXPECTED = "text,label or premise,hypothesis,label or source,target"
+PAIR = ("label", "premise", "hypothesis")  # of a file without a header
+_LABEL = re.compile(r"\d{1,3}|entailment|neutral|contradiction", re.IGNORECASE)
 _WHOLE_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _LONGEST = 2**31 - 1  # characters of a cell
 
@@ -44,7 +50,10 @@ def rows(path: Path) -> Iterator[Row]:
         raise DataError(f"{path} is a folder; expected a file ending in {', '.join(SUFFIXES)}")
     if not path.exists():
         raise DataError(f"no such file: {path}")
-    if (suffix := kind(path)) not in SUFFIXES:
+    suffix = kind(path)
+    if (suffix not in SUFFIXES or suffix == ".tsv") and _is_bare_pairs(path):
+        return _bare_pairs(path)
+    if suffix not in SUFFIXES:
         raise DataError(
             f"{path} ends in {suffix or 'nothing known'}; expected one of {', '.join(SUFFIXES)}, plain or .gz"
         )
@@ -115,6 +124,30 @@ def _objects(path: Path) -> Iterator[Row]:
     if not isinstance(whole, list) or not all(isinstance(cells, dict) for cells in whole):
         raise DataError(f"{path} is not a list of objects; expected [{{...}}, ...] of {EXPECTED}")
     yield from (Row(f"row {at}", cells) for at, cells in enumerate(whole, 1))
+
+
+def _is_bare_pairs(path: Path) -> bool:
+    """Whether the first line is a label, a premise and a hypothesis, and not their names."""
+    try:
+        with _opened(path, "\n") as file:
+            first = file.readline(1 << 20)
+    except DataError:
+        return False  # whoever reads on says what is wrong
+    cells = first.rstrip("\r\n").split("\t")
+    return len(cells) == len(PAIR) and _LABEL.fullmatch(cells[0].strip()) is not None
+
+
+def _bare_pairs(path: Path) -> Iterator[Row]:
+    with _opened(path, "\n") as file:
+        for at, line in enumerate(file, 1):
+            if not (whole := line.rstrip("\r\n")):
+                continue
+            cells = whole.split("\t")
+            if len(cells) != len(PAIR):
+                raise DataError(
+                    f"{path}, line {at} has {len(cells)} columns; expected {', '.join(PAIR)}, with tabs between them"
+                )
+            yield Row(f"line {at}", dict(zip(PAIR, cells, strict=True)))
 
 
 def _table(path: Path, mark: str) -> Iterator[Row]:

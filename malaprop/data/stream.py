@@ -12,7 +12,7 @@ import numpy as np
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, content_id
-from malaprop.data.base import Dataset, draw, editable, turn
+from malaprop.data.base import Dataset, choose, draw, editable, spelled, told, turn
 from malaprop.data.files import Layout, no_rows
 from malaprop.data.labels import cell_of, read_labels
 from malaprop.data.rows import Row, kind, rows
@@ -39,10 +39,11 @@ class Stream:
     notes: tuple[str, ...] = ()
     turned: tuple[int, ...] | None = field(default=None)  # the label of a model for each of ours
     within: tuple[int, bytes] | None = None
+    chosen: tuple[str, ...] | None = None  # the fields that attacks may change; None: those they change by default
 
     @property
     def name(self) -> str:
-        return self.path.name
+        return self.path.name if self.chosen is None else f"{self.path.name}{told(self.fields, self.chosen)}"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[Example]:
         contents, own = _Names(), _Names()
-        open_ = editable(self.fields)
+        open_ = editable(self.fields) if self.chosen is None else self.chosen
         for row in rows(self.path):
             fields, number = self.layout.fields(row), self._number(row)
             id = contents.of(content_id(fields, number))
@@ -71,8 +72,7 @@ class Stream:
         """Sixteen hex digits of what the examples say, whatever their order; other ones than of a held dataset."""
         total = 0
         for e in self:
-            row = "\x1e".join([e.id, str(e.label), *(f"{name}\x1f{value}" for name, value in e.fields.items())])
-            total += int.from_bytes(sha256(row.encode("utf-8", "surrogatepass")).digest(), "big")
+            total += int.from_bytes(sha256(spelled(e).encode("utf-8", "surrogatepass")).digest(), "big")
         return sha256("\x1d".join([*self.labels, str(total % 2**256)]).encode()).hexdigest()[:16]
 
     def sample(self, count: int | None, seed: int = 0) -> Stream | Dataset:
@@ -90,6 +90,10 @@ class Stream:
         """The same examples with labels numbered as in `names`, as `Dataset` has it."""
         turned = turn(self.name, self.labels, names)
         return self if turned is None else replace(self, labels=tuple(names), turned=tuple(turned))
+
+    def opened(self, fields: str) -> Stream:
+        """As `Dataset` has it."""
+        return replace(self, chosen=choose(self.name, self.fields, fields))
 
     def held(self) -> Dataset:
         """All of it in memory."""

@@ -8,5 +8,8 @@ DEFENCES = Catalogue(
         "hotflip": "malaprop.defences.hotflip:HotFlip",
         "miyato": "malaprop.defences.miyato:Miyato",
         "blackbox": "malaprop.defences.blackbox:KeyStar",
+        "fact": "malaprop.defences.fact:Fact",
+        "safer": "malaprop.defences.safer:SwappedTraining",
+        "ranmask": "malaprop.defences.ranmask:MaskedTraining",
     },
 )

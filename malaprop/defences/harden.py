@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import call, parse_value
 from malaprop.data.base import load as read
+from malaprop.defences import DEFENCES
 
 if TYPE_CHECKING:
     from malaprop.models.checkpoint import Card
@@ -23,6 +26,19 @@ class Defence(Protocol):
     def hooks(self, job: Job, data: Splits) -> Hooks:
         """What it adds to the training of this model, or why it cannot."""
         ...
+
+
+def typed(spec: str, **more: Any) -> Defence:
+    """A defence as it is typed, with settings or without: ranmask, ranmask:keep=0.2."""
+    name, *settings = spec.split(":")
+    given = dict(more)
+    for part in settings:
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise SettingError(f"a setting of {name} is written name=value, got {part!r}")
+        given[key.strip().replace("-", "_")] = parse_value(value.strip())
+    made: Defence = call(DEFENCES[name], given, f"harden {name}")
+    return made
 
 
 def harden(

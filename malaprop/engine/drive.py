@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from malaprop.core.ask import Ask, ServiceFailed, Steps
-from malaprop.core.errors import AssetError, RecordError, plain
+from malaprop.core.errors import AssetError, RecordError, SettingError, plain
 from malaprop.engine.service import Service
 
 T = TypeVar("T")
 N = TypeVar("N")
 
-_EVERYBODYS = (AssetError, RecordError)  # no example's fault, and no other example would fare better
+_EVERYBODYS = (AssetError, RecordError, SettingError)  # no example's fault, and no other example would fare better
 
 
 # Whole forward passes for the few attacks that end in one round would be small batches: they wait for one another.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,14 +12,19 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.insight import Focus
+from malaprop.core.score import Floats
 from malaprop.core.text import Text
+from malaprop.models.batches import Bounds, batches
 from malaprop.models.blocks.offers import Ids, Lengths, Weights
-from malaprop.models.gradients.layout import Layout
+from malaprop.models.gradients.layout import Laid, Layout
+from malaprop.models.gradients.tokens import padded
 from malaprop.models.scorers.plain import second_segment
 
 Weigh = Callable[[Ids, Lengths], Weights]
 Maps = NDArray[np.float32]  # [layer, head, query, slot]
+_BOUNDS = Bounds(rows=64, tokens=1 << 12)  # of each token there are weights on all others, in every head and layer
 
 
 class Attends(Protocol):
@@ -39,6 +44,9 @@ class WordAttention:
     layout: Layout
     weigh: Weigh
     device: torch.device | str = "cpu"
+    pad: int = 0
+    masks: bool = True  # whether padding is masked; if not, batches are of one length
+    first: bool = False  # whether a first token stands for the whole text
 
     @torch.inference_mode()
     def words(self, text: Text) -> Maps:
@@ -53,6 +61,45 @@ class WordAttention:
         if found.shape[2] == 1:
             return paid
         return np.asarray((inside / np.maximum(1, inside.sum(1, keepdims=True))) @ paid, np.float32)
+
+    @torch.inference_mode()
+    def focus(self, looks: Sequence[Focus]) -> list[Floats]:
+        """The attention that each slot gets, for many texts in few passes."""
+        laid = self.layout.lay([look.text for look in looks])
+        out: list[Floats] = [np.empty(0, np.float32)] * len(looks)
+        lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
+        for part in batches(lengths, _BOUNDS, even=not self.masks):
+            mine = part.tolist()
+            ids, sizes = padded([laid[i].row for i in mine], self.pad, self.device)
+            found = self.weigh(ids, sizes).float().mean(2)  # [layer, batch, query, token]
+            for at, i in enumerate(mine):
+                out[i] = _by_slot(self._line(found[:, at, :, : len(laid[i].row)], looks[i]), laid[i])
+        return out
+
+    def _line(self, maps: Float[Tensor, "layer query token"], look: Focus) -> Floats:
+        """What each token gets in one layer, of one text."""
+        layers, queries, tokens = maps.shape
+        if not -layers <= look.layer < layers:
+            raise SettingError(f"layer must lie from 0 to {layers - 1} (-1 is the last), got {look.layer}")
+        map_ = maps[look.layer]
+        if queries == 1:
+            row = map_[0]
+        elif look.direction == "received":
+            row = map_[:tokens].mean(0)
+        elif self.first:
+            row = map_[0]
+        else:
+            raise SettingError("direction=cls wants a victim whose first token stands for the text; use received")
+        found: Floats = row.cpu().numpy()
+        return found
+
+
+def _by_slot(line: Floats, laid: Laid) -> Floats:
+    """Added up over the tokens of each word; nan where the cut leaves it out."""
+    ends = np.concatenate([[0], np.cumsum(line, dtype=np.float64)])
+    sizes = np.maximum(laid.size, 0)
+    start = np.minimum(laid.start, len(line))
+    return np.where(laid.size < 0, np.nan, ends[np.minimum(start + sizes, len(line))] - ends[start]).astype(np.float32)
 
 
 def from_transformers(model: Any, *, separator: int | None = None) -> Weigh:

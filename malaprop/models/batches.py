@@ -25,11 +25,28 @@ class Bounds:
             raise SettingError(f"Bounds wants rows and tokens of at least 1 and waste from 0 to 1, got {self}")
 
 
+_parts = {"gpu": 1}  # processes that share this one's GPU
+
+
+def share_gpu(parts: int) -> None:
+    """This process is one of so many on its GPU: it takes no more than its part of the memory."""
+    _parts["gpu"] = parts
+    torch.cuda.set_per_process_memory_fraction(0.95 / parts)
+
+
+def crowded(device: torch.device) -> bool:
+    """Whether more than half of this process's part of the GPU's memory is taken, by itself."""
+    if device.type != "cuda":
+        return False
+    return torch.cuda.memory_reserved(device) > torch.cuda.mem_get_info(device)[1] * 0.95 / _parts["gpu"] / 2
+
+
 def bounds_for(device: torch.device, *, rows: int = 64, bytes_per_token: int = 1 << 16) -> Bounds:
-    """On a CPU `rows` texts, so that activations stay in the cache; on a GPU what a quarter of free memory holds."""
+    """On a CPU `rows` texts, so that activations stay in the cache; on a GPU what a quarter of its free memory holds."""
     if device.type != "cuda":
         return Bounds(rows=rows)
-    free, _ = torch.cuda.mem_get_info(device)
+    free, total = torch.cuda.mem_get_info(device)
+    free = min(free, total // _parts["gpu"])
     return Bounds(rows=8192, tokens=max(1, min(1 << 20, free // 4 // bytes_per_token)), waste=0.4)
 
 

@@ -121,6 +121,16 @@ _ALL = (
         vectors=True,
     ),
     Special(
+        name="Pair-BiLSTM-Attention",
+        paper=_SELF_ATTENTIVE,
+        reads=Reads.PAIR,
+        made_by=f"{_BLOCKS}.attentive:pair_bilstm_attention",
+        shape={"dim": 100, "hidden": 150, "depth": 1, "inner": 200, "dropout": 0.3},
+        trained_by={"epochs": 8, "rate": 1e-3},
+        vectors=True,
+        attends=True,
+    ),
+    Special(
         name="Pair-ESIM",
         paper="Chen et al. 2017, Enhanced LSTM for Natural Language Inference",
         reads=Reads.PAIR,

@@ -194,11 +194,11 @@ class _Words:
                 self.about = (
                     "Word vectors: drawn at random." if spec.units == "word" else "Characters: drawn at random."
                 )
-        self._reader = reader = opened(self.model, self.vocab)
+        self.reader = reader = opened(self.model, self.vocab)
         self.parts = words.closed(self.most) if isinstance(reader, Vocab) else words.open(self.most, reader)
 
     def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
-        return [row[: self.most] for row in self._reader.encode(texts)]
+        return [row[: self.most] for row in self.reader.encode(texts)]
 
     def _make(self, spec: ZooSpec, data: Splits, shape: dict[str, Any]) -> None:
         self.shape = {**shape, **{name: value for name, value in self._given.items() if name in shape}}

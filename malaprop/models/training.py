@@ -168,6 +168,7 @@ class _Work:
         slope = _slope(self.step, self.steps, self.settings.warmup)
         for group in self.optimiser.param_groups:
             group["lr"] = group["own"] * slope
+        many = len(batch.labels)
         if self.hooks.batch:
             batch = self.hooks.batch(batch)
         self.optimiser.zero_grad(set_to_none=True)
@@ -176,7 +177,7 @@ class _Work:
         value.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_([p for g in self.optimiser.param_groups for p in g["params"]], self.settings.clip)
         self.optimiser.step()
-        self.loss += value.detach() * len(batch.labels)
+        self.loss += value.detach() * many
         self.step += 1
         if self.step % self.a_pass == 0:
             self._end_epoch(clock())

@@ -30,11 +30,11 @@ class Totals:
             self._note("asked", outcome.queries.asked)
             self._note("unique", outcome.queries.unique)
             self._note("forwarded", outcome.queries.forwarded)
+            for name, value in outcome.measures.items():
+                self._note(f"measure {name}", value)
         if outcome.status == "success":
             self._note("to_break", outcome.queries.asked)
             self._note("changed_share", outcome.changed_share)
-            for name, value in outcome.measures.items():
-                self._note(f"measure {name}", value)
 
     def _note(self, name: str, value: float) -> None:
         self._numbers.setdefault(name, Counter())[value] += 1

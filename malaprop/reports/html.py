@@ -12,21 +12,37 @@ from pathlib import Path
 
 from malaprop.core.errors import RecordError
 from malaprop.records import Outcome, Run, find_runs
+from malaprop.records.attention import AttentionStudy
+from malaprop.records.certified import Certified
+from malaprop.records.defences import Trial
 from malaprop.records.diagnosis import Diagnosis
 from malaprop.records.ensembles import Ensembles
 from malaprop.records.hotflip import Study
 from malaprop.records.humans import HumanScores, find_scores
+from malaprop.records.natural import Natural
+from malaprop.records.naturaltext import NaturalText
+from malaprop.records.oneword import Study as OneWord
 from malaprop.records.store import outcomes_of
 from malaprop.records.transfer import Transfer
+from malaprop.records.translation import TranslationStudy, find_studies, is_translation
+from malaprop.records.tuning import Tuning
 from malaprop.reports import sections
+from malaprop.reports.attention import attention_studies
+from malaprop.reports.certified import certificates
+from malaprop.reports.defences import trials
 from malaprop.reports.ensembles import teams
 from malaprop.reports.entries import entries
 from malaprop.reports.hotflip import studies
 from malaprop.reports.humans import people
-from malaprop.reports.markup import Markup, escape, join
+from malaprop.reports.markup import Markup, escape, join, tag
+from malaprop.reports.natural import naturals, write_natural
+from malaprop.reports.oneword import one_word
 from malaprop.reports.payload import LIMIT, Payload, payload
 from malaprop.reports.rules import diagnoses
 from malaprop.reports.transfer import transfers
+from malaprop.reports.translation import NO_MATRIX, translations
+from malaprop.reports.translation import headline as translated_headline
+from malaprop.reports.tuning import tunings
 
 TITLE = "Robustness report"
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -65,11 +81,17 @@ def render(
     hotflip: Sequence[Study] = (),
     carried: Sequence[Transfer | Ensembles] = (),
     taught: Sequence[Diagnosis] = (),
+    translated: Sequence[TranslationStudy] = (),
+    natural: Sequence[Natural | NaturalText] = (),
+    oneword: Sequence[OneWord] = (),
+    looked: Sequence[AttentionStudy] = (),
+    tested: Sequence[Trial | Certified | Tuning] = (),
 ) -> str:
     """The whole page. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says so."""
     if not runs:
         raise RecordError("a report needs at least one run, got none")
     found = entries(runs)
+    labelled = [entry for entry in found if not is_translation(entry.run)]
     data = payload(found, limit)
     script = _template("report.js")
     return _fill(
@@ -78,12 +100,20 @@ def render(
             "policy": escape(_policy(script)),
             "title": escape(title),
             "style": _template("report.css"),
-            "headline": sections.headline(found),
+            "headline": sections.headline(labelled) if labelled else translated_headline(translated),
             "facts": sections.header(found),
-            "matrix": sections.matrix(found),
-            "victims": sections.victims(found),
+            "matrix": sections.matrix(labelled) if labelled else tag("p", NO_MATRIX),
+            "victims": sections.victims(labelled),
             "humans": people(humans),
-            "studies": join(studies(hotflip), diagnoses(taught)),
+            "studies": join(
+                _tested(tested),
+                translations(translated),
+                studies(hotflip),
+                one_word(oneword),
+                attention_studies(looked),
+                diagnoses(taught),
+                naturals(natural),
+            ),
             "carried": _carried(carried),
             "shown": escape(_shown(data)),
             "errors": sections.errors(found),
@@ -91,6 +121,15 @@ def render(
             "data": data.json,
             "script": script,
         },
+    )
+
+
+def _tested(found: Sequence[Trial | Certified | Tuning]) -> Markup:
+    """Defence tests, then certificates that were made apart from them, then searches for settings."""
+    return join(
+        trials([record for record in found if isinstance(record, Trial)]),
+        certificates([record for record in found if isinstance(record, Certified)]),
+        tunings([record for record in found if isinstance(record, Tuning)]),
     )
 
 
@@ -106,15 +145,35 @@ def write_report(folders: Iterable[Path], out_path: Path, title: str = TITLE) ->
     """The report on every run folder at or below the given ones, written whole or not at all."""
     asked = [Path(folder) for folder in folders]
     found = find_runs(asked)
+    natural: list[Natural | NaturalText] = [record for folder in asked if (record := Natural.read(folder))]
+    natural += [text for folder in asked if (text := NaturalText.read(folder))]
+    if natural and not found:
+        return write_natural(natural, out_path)
     if not found:
         raise RecordError(f"no run below {', '.join(map(str, asked)) or 'no folder'}; give a folder that a run wrote")
     humans = [HumanScores.read(path) for path in find_scores(asked)]
     hotflip = [flips for folder in asked if (flips := Study.read(folder))]
+    oneword = [study for folder in asked if (study := OneWord.read(folder))]
     runs = [(Run.read(folder), outcomes_of(folder)) for folder in found]
-    carried: list[Transfer | Ensembles] = [study for folder in asked if (study := Transfer.read(folder))]
+    carried: list[Transfer | Ensembles] = [moved for folder in asked if (moved := Transfer.read(folder))]
     carried += [team for folder in asked if (team := Ensembles.read(folder))]
     taught = [one for folder in asked if (one := Diagnosis.read(folder))]
-    page = render(runs, title, humans=humans, hotflip=hotflip, carried=carried, taught=taught)
+    tested: list[Trial | Certified | Tuning] = [trial for folder in asked if (trial := Trial.read(folder))]
+    tested += [proof for folder in asked if (proof := Certified.read(folder))]
+    tested += [search for folder in asked if (search := Tuning.read(folder))]
+    page = render(
+        runs,
+        title,
+        tested=tested,
+        humans=humans,
+        hotflip=hotflip,
+        oneword=oneword,
+        looked=[look for folder in asked if (look := AttentionStudy.read(folder))],
+        carried=carried,
+        taught=taught,
+        translated=find_studies(asked),
+        natural=natural,
+    )
     half = out_path.with_name(f".{out_path.name}.{os.getpid()}")
     try:
         out_path.parent.mkdir(parents=True, exist_ok=True)

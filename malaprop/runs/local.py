@@ -58,6 +58,7 @@ def run(
         raise SettingError(f"seed must be 0 or more, got {seed}")
     check(attack.name, attack.needs, victim.name, victim.offers)
     known = make_services(victim) if services is None else services
+    width = min(width, attack.abreast or width)
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
         yield from _shard(attack, victim, shard, seed, width, lanes or int(getattr(victim, "lanes", 1)), known)
@@ -103,7 +104,9 @@ def guarded(steps: Steps[Ending]) -> Steps[Ending]:
 def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: float) -> Outcome:
     """The record of one ended attack."""
     origin, final = ending.origin, ending.final
-    changed = len(final.changed(origin)) / max(1, origin.slots) if origin is not None and final is not None else 0.0
+    changed = 0.0
+    if origin is not None and final is not None:
+        changed = len(final.changed(origin)) / max(1, len(origin.slots_of(example.open)))
     verified = 1 if ending.status == "success" else 0
     return Outcome(
         id=example.id,

@@ -8,8 +8,10 @@ from typing import Any, cast
 
 from malaprop.core.capability import Capability
 from malaprop.core.gradient import WhiteBox
+from malaprop.core.insight import OpenBox
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
+from malaprop.engine.insight import Insight
 from malaprop.engine.passes import Passes
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 
@@ -35,6 +37,13 @@ def _language_model() -> Any:
     return open_language_model()
 
 
+@cache
+def _grammar() -> Any:
+    from malaprop.assets.grammar import open_checker
+
+    return open_checker()
+
+
 def tags(texts: Sequence[Text]) -> list[list[str]]:
     """The part of speech of every slot; each field is read on its own."""
     strings: list[str] = []
@@ -56,6 +65,7 @@ def shared() -> dict[str, Service]:
         "tags": Batched(tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots),
         "encoder": Batched(lambda texts: _encoder().encode(texts), size=len),
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
+        "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
     }
 
 
@@ -65,4 +75,17 @@ def services(victim: Victim) -> dict[str, Service]:
     made: dict[str, Service] = {**shared(), "victim": scoring, "verify": Fresh(victim)}
     if Capability.GRADIENTS in victim.offers and (gradients := cast(WhiteBox, victim).gradients) is not None:
         made["gradient"] = Passes(gradients, scoring)
+    made.update(_insights(cast(OpenBox, victim), victim.offers, scoring))
+    return made
+
+
+def _insights(victim: OpenBox, offers: frozenset[Capability], scoring: Scoring) -> dict[str, Service]:
+    """What the victim shows beside its scores."""
+    made: dict[str, Service] = {}
+    if Capability.ATTENTION in offers and victim.attention is not None:
+        made["attention"] = Insight(victim.attention.focus, scoring)
+    if Capability.EMBEDDINGS in offers and victim.embeddings is not None:
+        made["embeddings"] = Insight(victim.embeddings.apart, scoring)
+    if Capability.PADDING in offers and victim.padding is not None:
+        made["padding"] = Insight(victim.padding.blanked, scoring)
     return made

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
+
+# Defences around a victim, written NAME:SETTINGS(VICTIM) where a victim is wanted. Each is given the whole of it and a
+# function that finds the victim inside.
+AROUND = Catalogue("victim", dict.fromkeys(("five", "fuse", "ranmask", "safer"), "malaprop.defences.wrap:defended"))
+_WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
+
+
+def behind(defence: str, victim: str) -> str:
+    """The spec of a victim behind a defence; `none` is no defence."""
+    name = defence.partition(":")[0].strip()
+    if name == "none":
+        return victim
+    if name not in AROUND:
+        raise unknown("defence", name, [*AROUND, "none"])
+    return f"{defence}({victim})"
 
 
 def device_of(asked: str) -> str:
@@ -30,10 +47,15 @@ def victim(
     """A victim of a function, scikit-learn pipeline, transformers model, torch module, folder or name.
 
     `thing` is a function from a list of texts to scores (n, labels), an object, or a string as `--victim` takes it; a
-    torch module or a transformers model comes with its tokenizer. A victim is given back as it is. A zoo name that was
-    not trained yet is trained on the packaged reviews, once. `precision` (auto, fp32, bf16) is for transformers; what
-    bf16 finds is confirmed in fp32 before it counts.
+    torch module or a transformers model comes with its tokenizer. five(BERT) is BERT behind a defence. A victim is
+    given back as it is. A zoo name that was not trained yet is trained on the packaged reviews, once. `precision`
+    (auto, fp32, bf16) is for transformers; what bf16 finds is confirmed in fp32 before it counts.
     """
     from malaprop.models.victims.load import wrap
 
+    if isinstance(thing, str) and (found := _WRITTEN.fullmatch(thing.strip())) and found[1] in AROUND:
+        made: Victim = AROUND[found[1]](
+            thing, find=lambda inner: victim(inner, device=device, precision=precision, **options)
+        )
+        return made
     return wrap(thing, tokenizer, device=device_of(device), precision=precision, read=read, **options)

@@ -318,11 +318,12 @@ def _child(answer: Connection, task: Task, data: Splits, words: WordRows, given:
 def _alone(task: Task, data: Splits, words: WordRows, given: Given, device: str, jobs: int) -> Any:
     import torch
 
+    from malaprop.models.batches import share_gpu
     from malaprop.models.train import train as fit
 
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
     if device.startswith("cuda"):
-        torch.cuda.set_per_process_memory_fraction(0.95 / jobs)
+        share_gpu(jobs)
     return fit(task.spec, data, task.folder, seed=task.seed, device=device, given=given, words=words, quiet=True)
 
 

@@ -85,7 +85,7 @@ class Processes:
 
     def __init__(self, jobs: int, place: Place) -> None:
         self.many = jobs
-        self.place = replace(place, threads=max(1, (os.cpu_count() or 1) // jobs))
+        self.place = replace(place, threads=max(1, (os.cpu_count() or 1) // jobs), sharing=jobs)
         self._hands: list[_Hand] = []
         self._shared = 0
         # a process forked behind an import that has touched the GPU could not use it

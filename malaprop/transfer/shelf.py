@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import OrderedDict
@@ -38,6 +39,7 @@ class Place:
     device: str = "cpu"
     precision: str = "auto"
     threads: int | None = None
+    sharing: int = 1  # processes on the same GPU
     folder: str = field(default_factory=os.getcwd)
     surroundings: Mapping[str, str] = field(
         default_factory=lambda: {name: os.environ[name] for name in _CARRIED if name in os.environ}
@@ -50,6 +52,10 @@ class Place:
                 os.environ[name] = value
         if Path(self.folder).is_dir():
             os.chdir(self.folder)
+        if self.sharing > 1 and self.device.startswith("cuda"):
+            from malaprop.models.batches import share_gpu
+
+            share_gpu(self.sharing)
 
 
 class Shelf:
@@ -66,10 +72,24 @@ class Shelf:
             return Ensemble(members=tuple(map(self.victim, ref.thing)))
         if ref.name not in self._held:
             self._held[ref.name] = self._load(ref.thing)
-            while len(self._held) > _HELD:
+            while len(self._held) > _HELD or (len(self._held) > 1 and self._crowded()):
                 self._held.popitem(last=False)
         self._held.move_to_end(ref.name)
         return self._held[ref.name]
+
+    def _crowded(self) -> bool:
+        """Whether the GPU's memory should be given back before more is loaded."""
+        if not self.place.device.startswith("cuda"):
+            return False
+        import torch
+
+        from malaprop.models.batches import crowded
+
+        device = torch.device(self.place.device)
+        if crowded(device):
+            gc.collect()
+            torch.cuda.empty_cache()
+        return crowded(device)
 
     def _load(self, thing: Any) -> Victim:
         from malaprop.runs.victims import victim

@@ -1,1 +1,1 @@
-"""Studies of translation models under attack."""
+"""Attacks on translation models over a dataset, and what they add up to."""

@@ -129,8 +129,8 @@ def test_neighbours_of_a_word(tmp_path):
 
 
 def test_more_neighbours_than_are_kept():
-    with pytest.raises(SettingError, match="1 to 50"):
-        open_neighbours("glove", 51)
+    with pytest.raises(SettingError, match="1 to 100"):
+        open_neighbours("glove", 101)
 
 
 @pytest.mark.assets

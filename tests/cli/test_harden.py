@@ -118,7 +118,7 @@ def test_a_study_trains_attacks_counts_and_reports_and_goes_on_with_what_is_ther
         (("hotflap",), "no study is called 'hotflap'"),
         (("hotflip", "--confidences", "0,2"), "--confidences takes numbers from 0 to below 1"),
         (("hotflip", "--methods", "hotflip-virtual"), "--methods takes hotflip, miyato, miyato-virtual and blackbox"),
-        (("hotflip", "--methods", "fact"), "no defence is called 'fact'"),
+        (("hotflip", "--methods", "faith"), "no defence is called 'faith'"),
     ],
 )
 def test_a_study_that_cannot_be_is_refused_before_any_work(type_in, reviews, words, line):

@@ -47,6 +47,7 @@ LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has 
     "max-words": {"count": 2},
     "first-found": {"rank": LeftToRight()},
 }
+WANTS = {"zero-vector": frozenset({Capability.PADDING}), "attention": frozenset({Capability.ATTENTION})}
 ENTRIES = [(kind, name) for kind, table in TABLES.items() for name in table]
 PARTS = [(kind, name) for kind, name in ENTRIES if kind != "recipe"]
 OURS = re.compile(r"\b(19|20)\d\d\b|\bours\b", re.IGNORECASE)
@@ -64,7 +65,7 @@ def as_attack(kind: str, name: str) -> Attack:
     if kind == "constraint":
         return listed(constraints=(part,))
     if kind == "ranking":
-        return listed(search=Greedy(rank=part))
+        return listed(search=Greedy(rank=part), wants=WANTS.get(name, frozenset()))
     return listed(**{kind: part})
 
 
@@ -72,6 +73,8 @@ def small(attack: Attack) -> Attack:
     """The same attack with a population that a test can wait for."""
     if type(attack.search).__name__ == "Genetic":
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=3))
+    if type(attack.search).__name__ == "Random":
+        return dataclasses.replace(attack, search=dataclasses.replace(attack.search, trials=200, block=50))
     return attack
 
 

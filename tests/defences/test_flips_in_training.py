@@ -95,7 +95,7 @@ def test_both_halves_of_the_loss_reach_the_weights(half):
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        value = flipped_loss(model, given, HotFlip(once=False), usable)
+        value = flipped_loss(model, given, HotFlip(r=0.2, once=False), usable)
     value.backward()
     assert float(value.detach()) == pytest.approx(float((clean + noisy).detach()) / 2, rel=1e-3 if half else 1e-6)
     for name, parameter in model.named_parameters():
@@ -103,14 +103,14 @@ def test_both_halves_of_the_loss_reach_the_weights(half):
         assert parameter.grad.any(), name
 
 
-@pytest.mark.parametrize("steps", [1, 2])
-def test_it_learns_and_repeats_itself(steps):
+@pytest.mark.parametrize("once", [True, False])
+def test_it_learns_and_repeats_itself(once):
     def trained():
         model = network()
         given = batch(model)
         rows = Rows([ids[:n].tolist() for ids, n in zip(given.ids, given.lengths.tolist(), strict=True)], LABELS)
         usable = usable_in(model.embedding)
-        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, HotFlip(steps=steps), usable))
+        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, HotFlip(once=once), usable))
         fit(model, rows, rows, Training(epochs=40, batch=4, rate=1e-2, patience=40), hooks=hooks)
         return model, judge(model, rows)[0]
 
@@ -129,8 +129,6 @@ def test_a_word_is_flipped_once_at_most():
     changed = best_flips(words, spelled, towards, 1.0, usable, once=True)
     differs = (changed != before).sum(-1)
     assert (differs == plain_words(before, usable)).all()  # a share of all characters: each word that may, and once
-    again = best_flips(words, spelled, towards, 1.0, usable, once=True, untouched=torch.zeros_like(differs).bool())
-    assert torch.equal(again, before)
 
 
 @pytest.mark.parametrize("make", [WordCNN, WordLSTM])

@@ -15,7 +15,7 @@ from malaprop.core.variants import Variants
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaxShare:
-    """At most this share of the words differs from the original, and at least one may."""
+    """At most this share of the words in fields that may change differs from the original, and at least one may."""
 
     share: float = 0.2
     stage: ClassVar[Literal["edit"]] = "edit"
@@ -25,7 +25,7 @@ class MaxShare:
             raise SettingError(f"MaxShare.share must lie in (0, 1], got {self.share}")
 
     def edits(self, trial: Trial, variants: Variants) -> Flags:
-        most = max(1, int(np.floor(self.share * trial.origin.slots + 1e-9)))
+        most = max(1, int(np.floor(self.share * len(trial.open()) + 1e-9)))
         return variants.changes(trial.origin) <= most
 
 

@@ -10,5 +10,7 @@ RANKINGS = Catalogue(
         "saliency": "malaprop.attacks.ranking.order:Saliency",
         "random": "malaprop.attacks.ranking.order:AnyOrder",
         "left-to-right": "malaprop.attacks.ranking.order:LeftToRight",
+        "zero-vector": "malaprop.attacks.ranking.padding:ZeroVector",
+        "attention": "malaprop.attacks.ranking.attention:ByAttention",
     },
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
-from malaprop.core.score import Floats, Scored, best, ranked, winner, winners
+from malaprop.core.score import SLACK, Floats, Scored, best, ranked, winner, winners
 from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
@@ -24,8 +24,9 @@ def _unknown(trial: Trial) -> int:
     return trial.origin.table.id(trial.unknown)
 
 
-def _sorted(space: Space, weights: Floats) -> Space:
-    order = ranked(weights)
+def arranged(space: Space, weights: Floats, slack: float = SLACK) -> Space:
+    """The heaviest slots first."""
+    order = ranked(weights, slack=slack)
     likely = None if space.likely is None else [space.likely[i] for i in order.tolist()]
     return Space(space.slots[order], [space.words[i] for i in order.tolist()], likely)
 
@@ -58,7 +59,7 @@ class LeaveOneOut:
             new = winners(answers)
             rows = np.arange(len(new))
             values = values + np.where(new != winner(start.answer), answers[rows, new] - start.answer[new], 0)
-        return _sorted(space, values)
+        return arranged(space, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class UnknownWord:
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         (scored,) = yield from trial.score([_probes(start, space.slots, _unknown(trial))], probes=1)
-        return _sorted(space, _read(scored, start, space.slots)[0])
+        return arranged(space, _read(scored, start, space.slots)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ class Saliency:
             likely[i] = int(scored.variants.words[top])
             if not self.peer:
                 words[i] = scored.variants.words[top : top + 1]
-        return _sorted(Space(space.slots, words, likely), (weight * gain).astype(np.float32))
+        return arranged(Space(space.slots, words, likely), (weight * gain).astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from malaprop.attacks.attack import Attack, Candidates, Constraint
 from malaprop.attacks.candidates.likely import Likely
-from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
+from malaprop.attacks.candidates.lookup import NearWords, WordNetSynonyms
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.constraints.words import SamePart
-from malaprop.attacks.ranking.order import LeaveOneOut, LeftToRight, Saliency
+from malaprop.attacks.ranking.order import LeaveOneOut, Saliency
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.genetic import Genetic
-from malaprop.attacks.search.greedy import FirstFound, Greedy
-from malaprop.attacks.search.sampling import Random
+from malaprop.attacks.search.greedy import Greedy
 
 
 def pwws(*, ahead: int = 0, peer: bool = False) -> Attack:
@@ -82,32 +79,6 @@ def genetic(
         candidates=Likely(of=near, keep=max(1, neighbours // 2)) if language_model else near,
         constraints=(KeepStopWords(),) if peer else (KeepStopWords(), MaxShare(share=share)),
         search=Genetic(size=size, rounds=rounds, share=share, peer=peer),
-    )
-
-
-def one_word_list(*, table: Mapping[str, tuple[str, ...]] | None = None) -> Attack:
-    """Hsieh et al. 2019, "On the robustness of self-attentive models", attack LIST.
-
-    One word changed: synonyms tried from left to right, earlier words restored, until the label flips. Differs: WordNet
-    synonyms of the same part of speech unless a `table` of one's own is given.
-    """
-    return Attack(
-        name="list",
-        candidates=WordNetSynonyms() if table is None else Listed(table=table),
-        constraints=(KeepStopWords(),),
-        search=FirstFound(rank=LeftToRight()),
-    )
-
-
-def random(*, trials: int = 1000, vocabulary: int = 10_000, words: int = 1) -> Attack:
-    """Hsieh et al. 2019, attack RANDOM: a random word of the vocabulary in a random slot.
-
-    Differs: at most 1,000 trials a text instead of 100,000, and a text counts once, as broken or not.
-    """
-    return Attack(
-        name="random",
-        candidates=Vocabulary(size=vocabulary),
-        search=Random(trials=trials, changes=words),
     )
 
 

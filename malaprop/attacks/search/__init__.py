@@ -9,6 +9,7 @@ SEARCHES = Catalogue(
         "first-found": "malaprop.attacks.search.greedy:FirstFound",
         "beam": "malaprop.attacks.search.beam:Beam",
         "genetic": "malaprop.attacks.search.genetic:Genetic",
+        "sweep": "malaprop.attacks.search.oneword:Sweep",
         "random": "malaprop.attacks.search.sampling:Random",
         "exhaustive": "malaprop.attacks.search.sampling:Exhaustive",
     },

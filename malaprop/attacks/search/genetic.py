@@ -58,7 +58,7 @@ class _People:
         self.weights = np.tile(space.sizes.astype(np.float64), (search.size, 1))  # [member, open slot]
         self.words = np.concatenate(space.words)  # of all open slots, flat
         self.starts = np.cumsum(space.sizes) - space.sizes
-        share = search.share * trial.origin.slots
+        share = search.share * len(trial.open())
         self.most = max(1, int(np.ceil(share) if search.peer else np.floor(share + 1e-9)))
 
     def order(self) -> Ints:

@@ -11,7 +11,7 @@ from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.score import Scored, best
+from malaprop.core.score import SLACK, Scored, best
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 
@@ -81,24 +81,40 @@ def _nearest(trial: Trial, scored: Scored) -> Steps[Held | None]:
         others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
         return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
     kept = [i for i, fine in enumerate(flags.tolist()) if fine]
-    vectors = yield Ask("encoder", [str(trial.origin), *(str(texts[i]) for i in kept)])
+    vectors = yield Ask("encoder", [trial.shown(trial.origin), *(trial.shown(texts[i]) for i in kept)])
     similarity = np.asarray([float(np.dot(vectors[0], v)) for v in vectors[1:]], np.float32)
     return trial.take(scored, int(hits[kept[best(similarity)]]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstFound:
-    """One slot at a time in a ranking's order, earlier words restored: the first replacement that reaches the goal."""
+    """One slot at a time in a ranking's order, earlier words restored: the first replacement that reaches the goal.
+
+    Where none does and more than one of `words` may change, the replacement that gained most stays, and the slots that
+    are left are gone through again.
+    """
 
     rank: Ranking
+    words: int = 1
+
+    def __post_init__(self) -> None:
+        if self.words < 1:
+            raise SettingError(f"FirstFound.words must be at least 1, got {self.words}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
-        plan = yield from self.rank.order(trial, start, space)
-        for slot, words in zip(plan.slots.tolist(), plan.words, strict=True):
-            if not len(words):
-                continue
-            (scored,) = yield from trial.score([Variants.at(start.text, slot, words)])
-            (found,) = yield from trial.choose([scored], [start.value])
-            if found is not None and found.reached:
-                return found
+        now, left = start, space.able()
+        for _ in range(min(self.words, len(left.slots))):
+            plan = yield from self.rank.order(trial, now, left)
+            top = now
+            for slot, words in zip(plan.slots.tolist(), plan.words, strict=True):
+                (scored,) = yield from trial.score([Variants.at(now.text, slot, words)])
+                (found,) = yield from trial.choose([scored], [now.value])
+                if found is not None and found.reached:
+                    return found
+                if found is not None and found.value > top.value + SLACK:
+                    top = found
+            if top is now:
+                break
+            fresh = np.isin(left.slots, top.text.changed(now.text), invert=True)
+            now, left = top, Space(left.slots[fresh], [w for w, f in zip(left.words, fresh.tolist(), strict=True) if f])
         return trial.held or start

@@ -12,17 +12,21 @@ from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK
-from malaprop.core.text import Text
+from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Random:
-    """Draws `changes` slots and a replacement for each, `trials` times at most, and ends with the first that works."""
+    """Draws `changes` slots and a replacement for each, `trials` times at most, and ends with the first that works.
+
+    Without `stop` all trials are made, and the share of them that works is noted as `hit_share`.
+    """
 
     trials: int = 1000
     changes: int = 1
     block: int = 100
+    stop: bool = True
 
     def __post_init__(self) -> None:
         if min(self.trials, self.changes, self.block) < 1:
@@ -30,19 +34,34 @@ class Random:
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         able = space.able()
-        sizes = able.sizes
-        changes = min(self.changes, len(able.slots))
+        flat = np.concatenate(able.words)
+        first: Held | None = None
+        made = hits = 0
         for done in range(0, self.trials, self.block):
-            many = min(self.block, self.trials - done)
-            places = np.argsort(trial.rng.random((many, len(able.slots))), 1)[:, :changes]
-            draws = (trial.rng.random((many, changes)) * sizes[places]).astype(np.int64)
-            words = np.asarray([able.words[p][d] for p, d in zip(places.ravel(), draws.ravel(), strict=True)], np.int64)
-            rows = np.repeat(np.arange(many), changes)
-            (scored,) = yield from trial.score([Variants(start.text, able.slots[places.ravel()], words, rows, many)])
+            drawn = self._drawn(trial, start.text, able, flat, min(self.block, self.trials - done))
+            (scored,) = yield from trial.score([drawn])
+            made, hits = made + len(scored.values), hits + int(scored.reached.sum())
+            if not self.stop and made:
+                trial.notes["hit_share"] = hits / made
+            if first is not None:
+                continue
             (found,) = yield from trial.choose([scored], [start.value])
             if found is not None and found.reached:
-                return found
-        return trial.held or start
+                first = found
+                if self.stop:
+                    break
+        return first or trial.held or start
+
+    def _drawn(self, trial: Trial, base: Text, able: Space, flat: Ints, many: int) -> Variants:
+        """Slots, every one as likely as any other, and a replacement for each; `flat` holds those of all slots."""
+        changes = min(self.changes, len(able.slots))
+        sizes = able.sizes
+        places = np.argsort(trial.rng.random((many, len(able.slots))), 1)[:, :changes].ravel()
+        draws = (trial.rng.random(many * changes) * sizes[places]).astype(np.int64)
+        words = flat[(np.cumsum(sizes) - sizes)[places] + draws]
+        if changes == 1:
+            return Variants(base, able.slots[places], words)
+        return Variants(base, able.slots[places], words, np.repeat(np.arange(many), changes), many)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,9 @@ from torch import Tensor, nn
 
 from malaprop.models.blocks.classifier import Classifier, fresh_words
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.blocks.pairs import SPREAD, compared, joined, judge
 from malaprop.models.blocks.rows import recur, within
+from malaprop.models.blocks.sides import Side, sides
 
 
 class Attentive(nn.Module):
@@ -39,6 +41,45 @@ class Attentive(nn.Module):
     def _weights(self, states: Vectors, lengths: Lengths) -> Float[Tensor, "batch token"]:
         scores: Tensor = self.look(states)[..., 0]
         return scores.masked_fill(~within(lengths, states.shape[1]), -torch.inf).softmax(1)
+
+
+class AttentivePair(nn.Module):
+    """Both sides read by one `Attentive`, and what it makes of each compared."""
+
+    def __init__(self, dim: int, hidden: int, depth: int, dropout: float) -> None:
+        super().__init__()
+        self.read = Attentive(dim, hidden, depth, dropout)
+
+    def layers(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> list[Vectors]:
+        both = sides(ids, lengths)
+        each = [self.read.layers(side.of(vectors), ids, side.lengths) for side in both]
+        return [joined(both, states, ids.shape[1]) for states in zip(*each, strict=True)]
+
+    def pool(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Float[Tensor, "batch dim"]:
+        a, b = (self.read.pool(side.of(vectors), ids, side.lengths) for side in sides(ids, lengths))
+        return compared(a, b)
+
+    def attention(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Weights:
+        """One layer, one head, one query, which gives each side one half."""
+        both = sides(ids, lengths)
+        found = [self._half(side, vectors, ids) for side in both]
+        return joined(both, found, ids.shape[1])[None, :, None, None, :, 0]
+
+    def _half(self, side: Side, vectors: Vectors, ids: Ids) -> Vectors:
+        weights = self.read.attention(side.of(vectors), ids, side.lengths)[0, :, 0, 0]
+        return weights[..., None] / 2
+
+
+def pair_bilstm_attention(
+    vocab: int, labels: int, *, dim: int = 100, hidden: int = 150, depth: int = 1, inner: int = 200, dropout: float = 0.3
+) -> Classifier:
+    """The LSTM of Hsieh et al. 2019, section 5, for pairs: each side read with attention, then compared.
+
+    Differs: the paper does not say how its LSTM reads pairs; the comparison is that of `pair_lstm`.
+    """
+    encoder = AttentivePair(dim, hidden, depth, dropout)
+    head = judge(8 * hidden, inner, labels, dropout)
+    return Classifier(fresh_words(vocab, dim, SPREAD), encoder, head, attends=True, dropout=dropout)
 
 
 def bilstm_attention(

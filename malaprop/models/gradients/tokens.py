@@ -76,7 +76,7 @@ class TokenGradients:
         """The gradient of each text's loss by the vectors of its tokens, and the logits."""
         labels, signs, odds = aimed(aims, self.device)
         spread = torch.tensor([aim.spread for aim in aims], device=self.device)
-        with differentiable(self.module), _caught(self.embedding) as caught:
+        with differentiable(self.module), caught_in(self.embedding) as caught:
             logits = self.forward(ids, lengths)
             if not caught:
                 raise VictimError(f"the embedding of {type(self.module).__name__} is not read in its forward pass")
@@ -163,7 +163,7 @@ def aimed(aims: Sequence[Aim], device: torch.device | str) -> tuple[Tensor, Tens
 
 
 @contextmanager
-def _caught(embedding: nn.Module) -> Iterator[list[Tensor]]:
+def caught_in(embedding: nn.Module) -> Iterator[list[Tensor]]:
     """What the embedding gives inside, as tensors to differentiate by."""
     caught: list[Tensor] = []
 

@@ -106,7 +106,7 @@ def run(task: Task, pace: Pace, budget: Budget, states: States, *, seed: int, qu
     first, began = step, time.perf_counter()
     order = _Order(task.rows, min(pace.batch, task.rows), seed)
     model.train()
-    with seeded(seed), _bar(title, quiet) as show:
+    with seeded(seed), progress_bar(title, quiet) as show:
         while True:
             seconds = before + time.perf_counter() - began
             progress = budget.spent(step, seconds)
@@ -169,7 +169,7 @@ class _Order:
 
 
 @contextmanager
-def _bar(title: str, quiet: bool) -> Iterator[Callable[[float, float], None]]:
+def progress_bar(title: str, quiet: bool) -> Iterator[Callable[[float, float], None]]:
     """A progress bar on a terminal, else nothing."""
     if quiet or not sys.stderr.isatty():
         yield lambda progress, loss: None  # noqa: ARG005

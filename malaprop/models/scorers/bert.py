@@ -76,10 +76,28 @@ class BertScorer:
         self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"] | None
     ) -> Float[Tensor, "batch label"]:
         """`lengths=None` says that no row is padded."""
-        weights, inside = self._weights, None
-        if lengths is not None:
-            inside = (torch.arange(ids.shape[1], device=ids.device)[None] < lengths[:, None])[:, None, None]
-        x, mixed = self._opened(ids)
+        return self._answered(*self._opened(ids), _inside(ids, lengths))
+
+    @torch.inference_mode()
+    def shifted(
+        self,
+        ids: Int[Tensor, "batch token"],
+        lengths: Int[Tensor, " batch"] | None,
+        at: tuple[Int[Tensor, " shift"], Int[Tensor, " shift"]],
+        by: Float[Tensor, "shift dim"],
+    ) -> Float[Tensor, "batch label"]:
+        """The logits with these vectors added to those of the tokens `at` (row, place)."""
+        weights = self._weights
+        x = F.embedding(ids, weights.words).index_put(at, by.to(weights.words.dtype), accumulate=True)
+        x += weights.places[: ids.shape[1]]
+        if self.separator is not None:
+            x += second_segment(ids, self.separator)[..., None] * weights.second
+        return self._answered(weights.norm(x), None, _inside(ids, lengths))
+
+    def _answered(
+        self, x: Float[Tensor, "batch token dim"], mixed: Float[Tensor, "batch token dims"] | None, inside: Inside
+    ) -> Float[Tensor, "batch label"]:
+        weights = self._weights
         for number, layer in enumerate(weights.layers):
             mixed = mixed if number == 0 and mixed is not None else layer.mixed(x)
             x = layer.after(x, self._attended(mixed, inside))
@@ -125,6 +143,12 @@ class BertScorer:
     @cached_property
     def _packed(self) -> PackedBert:
         return PackedBert(weights=self._weights, separator=self.separator, longest=len(self._weights.places))
+
+
+def _inside(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"] | None) -> Inside:
+    if lengths is None:
+        return None
+    return (torch.arange(ids.shape[1], device=ids.device)[None] < lengths[:, None])[:, None, None]
 
 
 def _first_token(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,18 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError
 from malaprop.models import checkpoint
 from malaprop.models.attention import WordAttention, from_transformers
+from malaprop.models.embeddings import last_linear, read_by
+from malaprop.models.firstlayer import of_transformers
 from malaprop.models.gradients.layout import ByOffsets, Frame
 from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import at_breaks
 from malaprop.models.precision import ROUNDING, dtype_for
 from malaprop.models.quiet import quietly
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.plain import attended
+from malaprop.models.states import WordStates
+from malaprop.models.states import from_transformers as states_of
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import ANSWERS, TokenVictim
 from malaprop.models.wordpieces import WordPieces
@@ -92,10 +98,12 @@ def wrap_transformers(
     )
     half = scorer is not None and scorer.half
     gradients = _gradients(model, pieces, tokenizer, most, pad, separator, where)
+    forward = attended(model, separator=separator)
+    last = last_linear(model)
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
-        forward=attended(model, separator=separator),
+        forward=forward,
         scorer=scorer,
         rounding=ROUNDING if half else 0.0,
         lanes=2 if where.type == "cuda" else 1,
@@ -110,9 +118,25 @@ def wrap_transformers(
         unknown=tokenizer.unk_token or "[UNK]",
         gradients=gradients,
         attention=WordAttention(
-            layout=gradients.layout, weigh=from_transformers(model, separator=separator), device=where
+            layout=gradients.layout,
+            weigh=from_transformers(model, separator=separator),
+            device=where,
+            pad=pad or 0,
+            masks=pad is not None,
+            first=bool(pieces.head),
         ),
-        offers=ANSWERS | gradients.offers | {Capability.ATTENTION},
+        states=WordStates(
+            layout=gradients.layout,
+            read=states_of(model, separator=separator),
+            first=partial(of_transformers, model),
+            device=where,
+        ),
+        pooled=None if last is None else read_by(last, forward),
+        padding=ZeroWords.like(gradients, labels),
+        offers=ANSWERS
+        | gradients.offers
+        | {Capability.ATTENTION, Capability.PADDING, Capability.STATES}
+        | (frozenset({Capability.EMBEDDINGS}) if last is not None else frozenset()),
         device=where,
     )
 

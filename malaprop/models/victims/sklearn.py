@@ -50,15 +50,15 @@ def refuse_pickle(path: Path) -> VictimError:
     )
 
 
-def load_skops(path: Path, *, name: str | None = None) -> StringVictim:
-    """A pipeline from a skops file of known types alone."""
+def read_skops(path: Path) -> Any:
+    """The object in a skops file of known types alone."""
     try:
         from skops import io
         from skops.io.exceptions import UntrustedTypesFoundException
     except ImportError:
         raise VictimError(f"{path} needs scikit-learn and skops; install malaprop[sklearn]") from None
     try:
-        pipeline = io.load(path, trusted=[])
+        return io.load(path, trusted=[])
     except UntrustedTypesFoundException:
         types = ", ".join(io.get_untrusted_types(file=path)[:5])
         raise VictimError(
@@ -68,5 +68,10 @@ def load_skops(path: Path, *, name: str | None = None) -> StringVictim:
     except Exception as error:  # noqa: BLE001 - a broken file fails in many ways
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
         raise VictimError(f"{path} cannot be read as a skops file: {reason}") from None
+
+
+def load_skops(path: Path, *, name: str | None = None) -> StringVictim:
+    """A pipeline from a skops file of known types alone."""
+    pipeline = read_skops(path)
     digest = sha256(path.read_bytes()).hexdigest()[:16]
     return wrap_sklearn(pipeline, name=name or path.stem, fingerprint=digest)

@@ -14,16 +14,19 @@ from torch import Tensor
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.gradient import Gradients
+from malaprop.core.insight import Padding
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Words
 from malaprop.core.victim import Fields
 from malaprop.models.attention import WordAttention
+from malaprop.models.embeddings import L1
 from malaprop.models.pieces import Cut, Pieces
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.plain import Forward, Plain
 from malaprop.models.splice import Splice, ship, splice
+from malaprop.models.states import WordStates
 
 ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what every model here offers
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
@@ -75,7 +78,10 @@ class TokenVictim:
     unknown: str = "[UNK]"
     offers: frozenset[Capability] = ANSWERS
     attention: WordAttention | None = None  # where it looks, of which `offers` speaks too
+    states: WordStates | None = None  # of its layers
     gradients: Gradients | None = None  # what it shows to white-box attacks, of which `offers` speaks
+    pooled: Forward | None = None  # [batch, dim] in the place of logits: what the last layer reads
+    padding: Padding | None = None  # what zero vectors in a word's place do
     device: torch.device | str = "cpu"
     rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
     lanes: int = 1  # 2: its device has so much to do that half of the attacks are best advanced meanwhile
@@ -96,19 +102,36 @@ class TokenVictim:
     def begin(self, pool: Pool, wanted: Ints) -> Begun:
         if not len(wanted):
             return Begun(scores=torch.empty(0, self.labels))
+        plain = self._plain(self.forward)
+        return _sent(self._answers(pool, wanted, self.scorer or plain, plain).softmax(-1))
+
+    @property
+    def embeddings(self) -> L1 | None:
+        """Of the vectors that the classifier reads; None where it does not show them."""
+        return None if self.pooled is None else L1(vectors=self.vectors)
+
+    @torch.inference_mode()
+    def vectors(self, pool: Pool, wanted: Ints) -> Float[Tensor, "wanted dim"]:
+        """What the classifier reads of the wanted variants, by whole forward passes."""
+        assert self.pooled is not None, "asked of those that offer embeddings"
+        plain = self._plain(self.pooled)
+        return self._answers(pool, wanted, plain, plain)
+
+    def _answers(self, pool: Pool, wanted: Ints, fast: Scorer, plain: Scorer) -> Float[Tensor, "wanted any"]:
+        """By the fast scorer where tokens can be spliced, else from strings by the plain one."""
         seen = self._of(pool.table)
         good = self._may_splice(seen, pool, wanted)
-        fast, slow = np.flatnonzero(good), np.flatnonzero(~good)
+        some, rest = np.flatnonzero(good), np.flatnonzero(~good)
         answers = []
         with full_precision(self.device):
-            if len(fast):
-                answers.append(self._spliced(seen.pieces, pool, wanted[fast]))
-            if len(slow):
-                answers.append(self._whole([text.values() for text in pool.texts(wanted[slow])]))
+            if len(some):
+                answers.append(self._spliced(seen.pieces, pool, wanted[some], fast))
+            if len(rest):
+                answers.append(self._whole([text.values() for text in pool.texts(wanted[rest])], plain))
         if len(answers) == 1:
-            return _sent(answers[0])
-        (back,) = ship(torch.device(self.device), np.argsort(np.concatenate([fast, slow])))
-        return _sent(torch.cat(answers)[back])
+            return answers[0]
+        (back,) = ship(torch.device(self.device), np.argsort(np.concatenate([some, rest])))
+        return torch.cat(answers)[back]
 
     def finish(self, begun: Begun) -> Floats:
         if begun.ready is not None:
@@ -120,7 +143,7 @@ class TokenVictim:
         if not texts:
             return np.empty((0, self.labels), np.float32)
         with full_precision(self.device), self._aside():
-            return self._checked(self._whole(texts).cpu().numpy())
+            return self._checked(self._whole(texts, self._plain(self.forward)).softmax(-1).cpu().numpy())
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
@@ -161,8 +184,7 @@ class TokenVictim:
             return self.encode_whole(texts)
         return self.cut([BREAK.join(fields) for fields in texts])
 
-    def _spliced(self, pieces: Pieces, pool: Pool, wanted: Ints) -> Float[Tensor, "wanted label"]:
-        scorer = self._plain() if self.scorer is None else self.scorer
+    def _spliced(self, pieces: Pieces, pool: Pool, wanted: Ints, scorer: Scorer) -> Float[Tensor, "wanted any"]:
         work = splice(
             pool,
             wanted,
@@ -173,16 +195,16 @@ class TokenVictim:
             pad=self.pad,
             device=self.device,
         )
-        return scorer.logits(work).float().softmax(-1)
+        return scorer.logits(work).float()
 
-    def _whole(self, texts: Sequence[Fields]) -> Float[Tensor, "text label"]:
+    def _whole(self, texts: Sequence[Fields], scorer: Scorer) -> Float[Tensor, "text any"]:
         work = Splice.of_rows(
             self._encode(texts), limit=self.limit, head=self.head, tail=self.tail, pad=self.pad, device=self.device
         )
-        return self._plain().logits(work).float().softmax(-1)
+        return scorer.logits(work).float()
 
-    def _plain(self) -> Plain:
-        return Plain(forward=self.forward, masks=self.masks, pad=self.pad)
+    def _plain(self, forward: Forward) -> Plain:
+        return Plain(forward=forward, masks=self.masks, pad=self.pad)
 
     def _checked(self, scores: Floats) -> Floats:
         if scores.shape[1] != self.labels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import torch
 
@@ -15,15 +16,20 @@ from malaprop.models.blocks.classifier import Classifier
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.kim import Channels, Windows, folded
 from malaprop.models.blocks.lstm import WordLSTM
+from malaprop.models.blocks.offers import Shows
 from malaprop.models.blocks.pairs import Average
+from malaprop.models.blocks.selfattention import SelfAttention
+from malaprop.models.firstlayer import of_encoder
 from malaprop.models.gradients.layout import ByParts, Frame
 from malaprop.models.gradients.looks import CharGradients
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.openvocab import OpenVocab
+from malaprop.models.padding import ZeroWords
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
+from malaprop.models.states import WordStates
 from malaprop.models.victims.tokens import ANSWERS, TokenVictim
 from malaprop.models.vocab import PAD, UNK, UNKNOWN, Vocab
 
@@ -35,6 +41,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
     scorer = _scorer(model)
     gradients = gradients_of(model, vocab, card.limit, device)
     looks = _attention(model, vocab, card.limit, device)
+    padding = _padding(gradients, len(card.labels))
     return TokenVictim(
         name=name or card.name,
         cut=vocab.cut,
@@ -50,9 +57,14 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         label_names=tuple(card.labels),
         gradients=gradients,
         attention=looks,
+        states=_states(model, vocab, card.limit, device),
+        pooled=cast(Shows, model).pooled,
+        padding=padding,
         offers=ANSWERS
+        | {Capability.EMBEDDINGS, Capability.STATES}
         | (gradients.offers if gradients else frozenset())
-        | (frozenset({Capability.ATTENTION}) if looks else frozenset()),
+        | (frozenset({Capability.ATTENTION}) if looks else frozenset())
+        | (frozenset({Capability.PADDING}) if padding else frozenset()),
         device=device,
     )
 
@@ -71,11 +83,27 @@ def gradients_of(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, d
     return CharGradients(model=model, vocab=vocab, layout=layout, by_word=words, device=device)
 
 
+def _padding(gradients: Gradients | None, labels: int) -> ZeroWords | None:
+    words = gradients.by_word if isinstance(gradients, CharGradients) else gradients
+    return ZeroWords.like(words, labels) if isinstance(words, TokenGradients) else None
+
+
 def _attention(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device: str) -> WordAttention | None:
     if not (isinstance(model, Classifier) and model.attends):
         return None
     layout = ByParts(cut=vocab.cut, frame=Frame(limit=limit))
     return WordAttention(layout=layout, weigh=model.attention, device=device)
+
+
+def _states(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, device: str) -> WordStates:
+    layout = ByParts(cut=vocab.cut, frame=Frame(limit=limit))
+    read = cast(Shows, model).states
+    encoder = model.encoder if isinstance(model, Classifier) else None
+    if isinstance(encoder, SelfAttention):
+        return WordStates(
+            layout=layout, read=read, below=1, first=lambda: of_encoder(encoder), device=device
+        )  # places are added
+    return WordStates(layout=layout, read=read, device=device)
 
 
 def _scorer(model: torch.nn.Module) -> Scorer | None:

@@ -1,0 +1,119 @@
+"""Where a victim looks before and after an attack, and what one changed word does to it over many texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from malaprop.analysis.variation import Moved, column, mean, pooled_variation, variation
+from malaprop.core.capability import Capability
+from malaprop.core.errors import DataError
+from malaprop.core.score import Floats
+from malaprop.core.text import Text
+from malaprop.models.attention import Maps, WordAttention
+from malaprop.records.attention import Layer, Model, Row, Sight
+
+Pair = tuple[Text, Text]
+
+
+def same_slots(origin: Text, final: Text) -> Pair:
+    """The two, if they differ in words alone and not in their number."""
+    if origin.slots != final.slots or origin.names != final.names:
+        raise DataError(
+            f"the texts have {origin.slots} and {final.slots} words; positions are compared only where the second is "
+            "the first with some words replaced"
+        )
+    if not len(final.changed(origin)):
+        raise DataError("the two texts have the same words; change at least one")
+    return origin, final
+
+
+def received(maps: Maps) -> Floats:
+    """[layer, slot]: the attention each word gets, mean over heads and queries, as shares of what all words get."""
+    got = maps.mean((1, 2))
+    return np.asarray(got / np.maximum(got.sum(1, keepdims=True), 1e-12), np.float32)
+
+
+def shift(attention: WordAttention, origin: Text, final: Text) -> Floats:
+    """[layer]: how much of the attention on words moved to other words, from 0 to 1 (half the L1 distance)."""
+    before, after = (received(attention.words(text)) for text in (origin, final))
+    return np.asarray(np.abs(after - before).sum(1) / 2, np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Look:
+    """What one pair of texts shows of one victim; what the victim does not offer is empty."""
+
+    moved: list[Moved]
+    shift: Floats
+    pooled: float | None
+
+
+def look(victim: Any, origin: Text, final: Text) -> Look:
+    offers = victim.offers
+    return Look(
+        moved=variation(victim.states, origin, final) if Capability.STATES in offers else [],
+        shift=shift(victim.attention, origin, final) if Capability.ATTENTION in offers else np.empty(0, np.float32),
+        pooled=pooled_variation(victim, origin, final) if Capability.EMBEDDINGS in offers else None,
+    )
+
+
+def over_texts(victim: Any, pairs: Sequence[Pair], edits: str) -> Model:
+    """Means over all pairs; a layer's attention is that with which it is made, so layer 0 has none.
+
+    An LSTM under attention attends once, over its last layer: that is where its shift stands.
+    """
+    looks = [look(victim, origin, final) for origin, final in pairs]
+    rows = [one.moved for one in looks]
+    many = min((len(row) for row in rows), default=0)
+    attending = min((len(one.shift) for one in looks), default=0)
+    layers = []
+    for number in range(many):
+        at = number - (many - attending)
+        layers.append(
+            Layer(
+                number=number,
+                relative=column(rows, number, "relative"),
+                elsewhere=column(rows, number, "elsewhere"),
+                reach=column(rows, number, "reach"),
+                shift=mean(float(one.shift[at]) for one in looks) if at >= 0 else None,
+            )
+        )
+    pooled = [one.pooled for one in looks if one.pooled is not None]
+    return Model(
+        name=victim.name,
+        edits=edits,
+        texts=len(pairs),
+        pooled=mean(pooled) if pooled else None,
+        layers=tuple(layers),
+    )
+
+
+def sight(victim: Any, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)) -> Sight:
+    """One pair as figures show it, with the attention of the layers asked for."""
+    states = variation(victim.states, origin, final) if Capability.STATES in victim.offers else []
+    maps = []
+    if Capability.ATTENTION in victim.offers:
+        before, after = (victim.attention.words(text).mean(1) for text in (origin, final))
+        chosen = sorted({layer % len(before) for layer in layers})
+        maps = [(layer + 1, _table(before[layer]), _table(after[layer])) for layer in chosen]
+    return Sight(
+        model=victim.name,
+        before=tuple(origin.strings),
+        after=tuple(final.strings),
+        changed=tuple(final.changed(origin).tolist()),
+        said=said,
+        maps=tuple(maps),
+        variation=tuple(_line(one.by_word) for one in states),
+    )
+
+
+def _table(rows: Floats) -> tuple[Row, ...]:
+    return tuple(map(_line, rows))
+
+
+def _line(row: Floats) -> Row:
+    return tuple(round(float(value), 5) for value in row)

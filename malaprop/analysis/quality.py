@@ -1,0 +1,49 @@
+"""How an adversarial text reads, measured without people: likeness, surprise, mistakes of grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from malaprop.core.catalogue import unknown
+from malaprop.records.outcome import Outcome
+from malaprop.runs.services import shared
+
+MEASURES = ("similarity", "perplexity", "grammar")
+_SERVICES = {"similarity": "encoder", "perplexity": "language-model", "grammar": "grammar"}
+
+
+def check(names: Sequence[str]) -> None:
+    """Raises for a name that is no measure of texts."""
+    for name in names:
+        if name not in MEASURES:
+            raise unknown("measure", name, MEASURES)
+
+
+def quality(outcomes: Sequence[Outcome], names: Sequence[str]) -> dict[str, list[float]]:
+    """For each measure a number for each outcome, of its adversarial text; `_before` of its original.
+
+    Similarity is the cosine of both texts in MiniLM, perplexity that of SmolLM2, grammar a count of mistakes.
+    """
+    check(names)
+    before = [_whole(o.original.fields) for o in outcomes]
+    after = [_whole(o.adversarial.fields) if o.adversarial is not None else "" for o in outcomes]
+    out: dict[str, list[float]] = {}
+    for name in names:
+        old, new = _asked(_SERVICES[name], before), _asked(_SERVICES[name], after)
+        if name == "similarity":
+            out[name] = [float(np.dot(one, two)) for one, two in zip(old, new, strict=True)]
+        else:
+            out[f"{name}_before"], out[name] = [float(n) for n in old], [float(n) for n in new]
+    return out
+
+
+def _whole(fields: dict[str, str]) -> str:
+    return " ".join(fields.values())
+
+
+def _asked(service: str, texts: Sequence[str]) -> list[Any]:
+    one = shared()[service]
+    return one.finish(one.begin([texts]))[0]

@@ -1,0 +1,91 @@
+"""One slot after another, each swept with the whole vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Ask, Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.insight import Apart
+from malaprop.core.score import Scored, best
+from malaprop.core.text import Ints
+from malaprop.core.variants import Variants
+
+_SLACK = 1e-5  # of the nearest distance: what the rounding of a batch moves, and must not decide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """The slot that a ranking puts first is swept with all of its replacements, in an order drawn by the seed.
+
+    The first one that reaches the goal ends the attack; with `nearest`, the one among all that reach it which moves the
+    vector that the victim's classifier reads least (L1, from the original). `words` slots are tried at most: where none
+    reaches the goal, the replacement that gains most stays, and the ranking chooses among the slots that are left.
+
+    Without `nearest`, the first `peek` replacements are asked before the rest, which most texts then need not.
+    """
+
+    rank: Ranking = field(default_factory=LeaveOneOut)
+    nearest: bool = False
+    words: int = 1
+    peek: int = 256
+
+    def __post_init__(self) -> None:
+        if min(self.words, self.peek) < 1:
+            raise SettingError(f"Sweep wants words and peek of at least 1, got {self.words} and {self.peek}")
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        now, left = start, space.able()
+        for _ in range(min(self.words, len(left.slots))):
+            plan = yield from self.rank.order(trial, now, left)
+            slot, words = int(plan.slots[0]), plan.words[0]
+            words = words[trial.generator("sweep", str(slot)).permutation(len(words))]
+            found = yield from self._swept(trial, now, slot, words)
+            now = found or now
+            if now.reached:
+                break
+            left = _without(left, slot)
+        return now
+
+    def _swept(self, trial: Trial, now: Held, slot: int, words: Ints) -> Steps[Held | None]:
+        """What reaches the goal in this slot, else what gains most."""
+        swept: list[Scored] = []
+        for part in [words] if self.nearest else [words[: self.peek], words[self.peek :]]:
+            if not len(part):
+                continue
+            (scored,) = yield from trial.score([Variants.at(now.text, slot, part)])
+            swept.append(scored)
+            hits = yield from _hits(trial, scored)
+            if len(hits):
+                chosen = (yield from _nearest(trial, scored, hits)) if self.nearest else int(hits[0])
+                return trial.take(scored, chosen)
+        held = [found for found in (yield from trial.choose(swept, [now.value] * len(swept))) if found is not None]
+        return held[best(np.asarray([found.value for found in held], np.float32))] if held else None
+
+
+def _hits(trial: Trial, scored: Scored) -> Steps[Ints]:
+    """The variants that reach the goal and keep every constraint, in their order."""
+    flags = scored.reached
+    hits = np.flatnonzero(flags)
+    if not len(hits):
+        return hits
+    some = Scored(scored.variants.keep(flags), scored.answers[flags], scored.values[flags], scored.reached[flags])
+    return hits[(yield from trial.admit_all(some))]
+
+
+def _nearest(trial: Trial, scored: Scored, hits: Ints) -> Steps[int]:
+    if len(hits) == 1:
+        return int(hits[0])
+    flags = np.zeros(len(scored.values), np.bool_)
+    flags[hits] = True
+    (apart,) = yield Ask("embeddings", [Apart(origin=trial.origin, variants=scored.variants.keep(flags))])
+    return int(hits[best(-apart, slack=_SLACK * max(1.0, float(apart.min())))])
+
+
+def _without(space: Space, slot: int) -> Space:
+    kept = np.flatnonzero(space.slots != slot)
+    return Space(space.slots[kept], [space.words[i] for i in kept.tolist()])

@@ -1,0 +1,1 @@
+"""Attacks on translation models: goals on the output, replacements, and the searches that reach them."""

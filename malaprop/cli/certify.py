@@ -1,0 +1,86 @@
+"""malaprop certify: how many words of a text may change without a change of label, proved."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from malaprop.cli import options as o
+
+
+def certify(
+    victim: o.Victim,
+    defence: Annotated[
+        str,
+        typer.Option(help="safer or ranmask, with settings behind a colon: ranmask:keep=0.2, safer:sets=nearest."),
+    ] = "ranmask",
+    data: o.Data = "mr",
+    n: o.CountOrAll = 100,
+    samples: Annotated[int, typer.Option(help="Noisy copies of a text that bound the chance of its label.", min=1)] = (
+        1000
+    ),
+    select: Annotated[int, typer.Option(help="Noisy copies, others, that say which label that is.", min=1)] = 100,
+    alpha: Annotated[float, typer.Option(help="The chance at most that a certificate is wrong.")] = 0.05,
+    seed: o.Seed = 0,
+    split: o.Split = "test",
+    text: o.TextColumn = None,
+    label: o.LabelColumn = None,
+    device: o.Device = "auto",
+    precision: o.Precision = "auto",
+    out: o.Out = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Prove, text by text, how many words may change before a smoothed victim changes its label.
+
+    The victim is the model inside, best one that was trained with the same noise (malaprop harden ranmask).
+
+    Examples:
+
+      malaprop harden ranmask --model BERT --out models/ranmask
+
+      malaprop certify --victim models/ranmask --defence ranmask --n 200 --samples 2000 --alpha 0.01
+    """
+    from malaprop.core.errors import SettingError
+    from malaprop.defences.certify import Certifier, noise_of
+    from malaprop.defences.defended import Defended
+    from malaprop.defences.wrap import defended, parse
+
+    certifier = Certifier(samples=samples, select=select, alpha=alpha, seed=seed)
+    layers, inner = parse(defence)
+    if len(layers) != 1 or inner:
+        raise SettingError(f"--defence takes safer or ranmask, with settings or without, got {defence!r}")
+    from malaprop.cli.work import Work
+    from malaprop.defences.trial import certified_on
+
+    work = Work(
+        data, n, split, {"text": text, "label": label}, seed=seed, width=1, device=device, cache=None, quiet=quiet,
+        precision=precision,
+    )  # fmt: skip
+    folder = o.out_folder(out, False, "certify", layers[0].name, victim, data)
+    examples = work.dataset
+    made = defended(defence, work.victim(victim))
+    noise = noise_of(made)
+    if noise is None or not isinstance(made, Defended):
+        raise SettingError(f"{layers[0].name} has no certificate; --defence takes safer or ranmask")
+    record, lines = certified_on(certifier, made, noise, examples.in_terms_of(made.label_names))
+    path = record.write(folder, lines)
+    if not quiet:
+        from malaprop.reports.certified import terminal
+
+        print(terminal(record))
+        o.say(f"certificates in {path.parent}")
+    rates = [rate.to_dict() for rate in record.certified]
+    o.finish(
+        {
+            "command": "certify",
+            "out": str(folder),
+            "clean_accuracy": record.clean.to_dict(),
+            "plain_accuracy": record.plain.to_dict(),
+            "certified_accuracy": rates,
+            "certified_any": record.every.to_dict(),
+            "seconds": record.seconds,
+        },
+        json,
+    )

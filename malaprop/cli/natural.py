@@ -1,0 +1,363 @@
+"""malaprop natural: adversaries in the latent space of a generative model, and robustness measured by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from malaprop.cli import naturaltext
+from malaprop.cli import options as o
+
+if TYPE_CHECKING:
+    from malaprop.natural.work import ImageJob
+
+app = typer.Typer(
+    invoke_without_command=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Victim = Annotated[
+    str,
+    typer.Option(
+        help="Of images: forest, lenet or mlp (trained once), a folder written by train, a .skops file, or "
+        "module:attribute (a function: array of images to scores). Of texts: as audit takes it."
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        help="mnist, mnist-full, an .npz file or a folder of idx files; or a set of texts, as audit takes it."
+    ),
+]
+Generator = Annotated[
+    str | None, typer.Option(help="A folder written by train wgan, vae or arae; or wgan or vae, trained once.")
+]
+Search = Annotated[str, typer.Option(help="hybrid or iterative, as in the paper, or boundary, which needs less.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting of the search, as samples=500 or hybrid.step=0.02; may be repeated."),
+]
+Cap = Annotated[int, typer.Option(help="Most queries of one search.", min=1)]
+Refine = Annotated[
+    int, typer.Option(help="Gradient steps that bring the start of each search nearer to its image.", min=0)
+]
+Judge = Annotated[
+    str, typer.Option(help="A classifier that no search asks and that labels adversaries: auto, none, or a victim.")
+]
+Probe = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a translator (--victim FOLDER or module:function): word-appears:WORD, or verb-dropped; what its "
+        "translations are searched for."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Use a generator that was trained on other data.")]
+Count = Annotated[int, typer.Option("--n", help="How many items, drawn by the seed, labels taking turns.", min=1)]
+
+
+@app.callback()
+def natural(
+    context: typer.Context,
+    victim: Victim = "forest",
+    data: Data = "mnist",
+    generator: Generator = None,
+    search: Search = "hybrid",
+    n: Count = 100,
+    set_: Settings = None,
+    cap: Cap = 10_000_000,
+    refine: Refine = 0,
+    judge: Judge = "auto",
+    probe: Probe = None,
+    force: Force = False,
+    split: o.Split = "test",
+    seed: o.Seed = 0,
+    width: o.Width = 64,
+    device: o.Device = "auto",
+    out: o.Out = None,
+    resume: o.Resume = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Find adversaries that look like the data: changes of a latent point, not of pixels or words.
+
+    Examples:
+
+      malaprop natural --victim forest --n 50
+
+      malaprop natural --victim my_model:predict --data digits.npz --generator models/vae --search boundary
+
+      malaprop natural compare --victims forest,lenet
+
+      malaprop natural --victim models/pair-lstm --data pairs.csv --generator models/arae
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from malaprop.core.settings import overrides
+    from malaprop.data.images import is_images
+    from malaprop.runs.victims import device_of
+
+    common: dict[str, Any] = {
+        "data": data,
+        "folder": o.out_folder(out, resume, "natural", victim, data),
+        "search": search,
+        "settings": overrides(set_ or []),
+        "n": n,
+        "split": split,
+        "seed": seed,
+        "width": width,
+        "cap": cap,
+        "force": force,
+        "device": device_of(device),
+        "quiet": quiet,
+    }
+    if not is_images(data):
+        naturaltext.one(victim, generator=generator, refine=refine, probe=probe, resume=resume, json=json, **common)
+        return
+    job = _job(generator, refine=refine, judge=judge, **common)
+    tried, finds = job.run(victim, job.folder, resume=resume, seen=_seen(quiet))
+    rows, shown = [tried], {victim: finds}
+    if (baseline := job.fgsm(victim)) is not None:
+        rows.append(baseline[0])
+        shown[f"{victim}, FGSM"] = baseline[1]
+    _finish("natural", job, job.record(rows, shown), json)
+
+
+@app.command()
+def compare(
+    victims: Annotated[str, typer.Option(help="Two or more victims, separated by commas.")] = "forest,lenet",
+    data: Data = "mnist",
+    generator: Generator = None,
+    searches: Annotated[str, typer.Option(help="One or more searches; the first one compares the victims.")] = "hybrid",
+    n: Count = 100,
+    set_: Settings = None,
+    cap: Cap = 10_000_000,
+    refine: Refine = 0,
+    judge: Judge = "auto",
+    force: Force = False,
+    split: o.Split = "test",
+    seed: o.Seed = 0,
+    width: o.Width = 64,
+    device: o.Device = "auto",
+    out: o.Out = None,
+    resume: o.Resume = False,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare the robustness of victims on the same items, without labels: the larger the change needed, the better.
+
+    Examples:
+
+      malaprop natural compare --victims forest,lenet --searches hybrid,iterative,boundary
+    """
+    from malaprop.core.errors import SettingError
+    from malaprop.core.settings import overrides
+    from malaprop.data.images import is_images
+    from malaprop.runs.victims import device_of
+
+    names, kinds = o.listed(victims) or (), o.listed(searches) or ()
+    if len(names) < 2 or not kinds:
+        raise SettingError(f"a comparison takes two victims or more and a search, got {victims!r} and {searches!r}")
+    common: dict[str, Any] = {
+        "data": data,
+        "folder": o.out_folder(out, resume, "natural", "compare", data),
+        "settings": overrides(set_ or []),
+        "n": n,
+        "split": split,
+        "seed": seed,
+        "width": width,
+        "cap": cap,
+        "refine": refine,
+        "force": force,
+        "device": device_of(device),
+        "quiet": quiet,
+    }
+    if not is_images(data):
+        naturaltext.several(names, kinds, generator=generator, resume=resume, json=json, **common)
+        return
+    job = _job(generator, search=kinds[0], judge=judge, **common)
+    rows, shown = [], {}
+    for kind in kinds:
+        for name in names:
+            folder = job.folder / o.slug(kind) / o.slug(name)
+            tried, finds = job.run(name, folder, search=kind, labels=False, resume=resume, seen=_seen(quiet))
+            rows.append(tried)
+            if kind == kinds[0]:
+                shown[name] = finds
+            o.say(f"{name} under {kind}: found {tried.success} in {tried.seconds:.0f} s", quiet)
+    _finish("natural compare", job, job.record(rows, shown, **job.compared(shown)), json)
+
+
+@app.command()
+def sweep(
+    classifiers: Annotated[
+        int, typer.Option(help="How many: hidden widths 2 to 1024, dropout 0.9 to 0, and variants.", min=2)
+    ] = 40,
+    data: Data = "mnist",
+    generator: Generator = None,
+    search: Search = "boundary",
+    n: Count = 50,
+    set_: Settings = None,
+    epochs: Annotated[int, typer.Option(help="Of each classifier's training.", min=1)] = 3,
+    batch: Annotated[int, typer.Option(help="Of each classifier's training.", min=1)] = 64,
+    cap: Cap = 10_000_000,
+    refine: Refine = 0,
+    force: Force = False,
+    split: o.Split = "test",
+    seed: o.Seed = 0,
+    width: o.Width = 64,
+    device: o.Device = "auto",
+    out: o.Out = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Train classifiers from poor to good and tell how well the distance of adversaries follows their accuracy.
+
+    Examples:
+
+      malaprop natural sweep --classifiers 20 --n 40
+    """
+    from malaprop.core.settings import overrides
+    from malaprop.runs.victims import device_of
+
+    job = _job(
+        generator,
+        data=data,
+        folder=o.out_folder(out, False, "natural", "sweep", data),
+        search=search,
+        settings=overrides(set_ or []),
+        n=n,
+        split=split,
+        seed=seed,
+        width=width,
+        cap=cap,
+        refine=refine,
+        judge="none",
+        force=force,
+        device=device_of(device),
+        quiet=quiet,
+    )
+    many = 0
+
+    def seen(dot: Any) -> None:
+        nonlocal many
+        many += 1
+        o.say(f"{many} of {classifiers}: {dot.name}: accuracy {dot.accuracy}, distance {dot.distance.mean}", quiet)
+
+    _finish("natural sweep", job, job.sweep(classifiers, epochs=epochs, batch=batch, seen=seen), json)
+
+
+@app.command()
+def synthetic(
+    n: Count = 40,
+    seed: o.Seed = 0,
+    out: o.Out = None,
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Show on a curve in the plane why a latent search stays on the data's manifold and a plain one leaves it.
+
+    Examples:
+
+      malaprop natural synthetic
+    """
+    from malaprop.natural.synthetic import show
+    from malaprop.records.natural import Natural
+    from malaprop.reports.html import write_report
+
+    folder = o.out_folder(out, False, "natural", "synthetic")
+    found = show(n, seed=seed)
+    Natural(data="a curve in the plane", generator="a WGAN with 2 dimensions", synthetic=found).write(folder)
+    report = write_report([folder], folder / "report.html")
+    apart = {"latent": found.latent_apart.to_dict(), "plane": found.plane_apart.to_dict()}
+    if not quiet:
+        print(f"mean distance from the data: latent search {apart['latent']['mean']}, plane {apart['plane']['mean']}")
+        o.say(f"report: {report}")
+    o.finish({"command": "natural synthetic", "out": str(folder), "report": str(report), "apart": apart}, json)
+
+
+def _job(generator: str | None, **settings: Any) -> ImageJob:
+    from malaprop.natural.work import ImageJob
+
+    quiet = bool(settings["quiet"])
+    return ImageJob(generator=generator or "vae", say=lambda line: o.say(line, quiet), **settings)
+
+
+def _seen(quiet: bool) -> Any:
+    """A count on a terminal; nothing elsewhere."""
+    import sys
+
+    many = 0
+
+    def seen(find: Any) -> None:
+        nonlocal many
+        many += 1
+        if not quiet and sys.stderr.isatty():
+            print(f"\r{many} done, last: {find.status}   ", end="", file=sys.stderr, flush=True)
+
+    return seen
+
+
+def _line(tried: Any) -> str:
+    distance = tried.distance
+    return (
+        f"found {tried.success}, distance mean {_three(distance.mean)}, median {_three(distance.median)}, "
+        f"queries median {_three(tried.asked.median)}; accuracy {tried.accuracy}; judge: original "
+        f"{tried.judged_original}, new {tried.judged_changed}, another {tried.judged_other}"
+    )
+
+
+def _three(number: float | None) -> str:
+    return "none" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def _finish(command: str, job: ImageJob, record: Any, json: bool) -> None:
+    from malaprop.reports.html import write_report
+
+    path = record.write(job.folder)
+    report = write_report([job.folder], job.folder / "report.html")
+    if not job.quiet:
+        for tried in record.tried:
+            print(f"{tried.victim}, {tried.search}: {_line(tried)}")
+        for pair in record.pairs:
+            print(f"{pair.two} needs more than {pair.one}: {pair.larger}, sign test p {pair.p:.2g}")
+        for one in record.correlations:
+            print(f"Spearman, {one.group}: {one.rho:.3f} ({one.low:.3f} to {one.high:.3f}, {one.count} classifiers)")
+        o.say(f"figures in {path}; report: {report}")
+    o.finish({"command": command, "out": str(job.folder), "report": str(report), **_summary(record)}, json)
+
+
+def _summary(record: Any) -> dict[str, Any]:
+    return {
+        "data": record.data,
+        "generator": record.generator,
+        "quality": record.quality,
+        "runs": [
+            {
+                "victim": t.victim,
+                "search": t.search,
+                "accuracy": t.accuracy.to_dict(),
+                "success": t.success.to_dict(),
+                "distance": t.distance.to_dict(),
+                "asked": t.asked.to_dict(),
+                "changed_at_start": t.started.to_dict(),
+                "judged": {
+                    "original": t.judged_original.to_dict(),
+                    "new": t.judged_changed.to_dict(),
+                    "another": t.judged_other.to_dict(),
+                },
+                "reasons": t.reasons,
+            }
+            for t in record.tried
+        ],
+        "largest": {name: rate.to_dict() for name, rate in record.largest.items()},
+        "pairs": [
+            {"one": p.one, "two": p.two, "larger": p.larger.to_dict(), "ties": p.ties, "p": p.p} for p in record.pairs
+        ],
+        "correlations": [
+            {"group": c.group, "rho": c.rho, "low": c.low, "high": c.high, "count": c.count}
+            for c in record.correlations
+        ],
+    }

@@ -1,0 +1,150 @@
+"""malaprop natural and malaprop train arae on texts: what the commands print and give back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.cli import options as o
+
+if TYPE_CHECKING:
+    from malaprop.natural.textwork import TextJob
+    from malaprop.records.naturaltext import NaturalText, TextTried
+
+NAMES = ("arae", "text-vae")
+_IMAGES = "forest"  # the default victim of the command, which texts have no use for
+
+
+def train_text(
+    spec: str,
+    data: str,
+    out: Path | None,
+    *,
+    seed: int,
+    settings: dict[str, Any],
+    vectors: Path | None,
+    columns: dict[str, Any],
+    device: str,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Trains a sentence model into --out; what was killed goes on there."""
+    from functools import partial
+
+    from malaprop.data.base import load
+    from malaprop.models.generative.sentencetraining import train_sentences
+    from malaprop.runs.victims import device_of
+
+    folder = o.out_folder(out, False, "train", spec, data)
+    card = train_sentences(
+        spec.removeprefix("text-"),
+        data,
+        partial(load, **columns),
+        folder,
+        settings=settings,
+        vectors=vectors,
+        seed=seed,
+        device=device_of(device),
+        quiet=quiet,
+    )
+    if not quiet:
+        print(", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in card.figures.items()))
+        for sample in card.samples[:5]:
+            print(f"  {sample}")
+        o.say(f"model in {folder}; use it with: malaprop natural --generator {folder} --data {data}")
+    o.finish({"command": "train", "spec": spec, "out": str(folder), **card.figures}, json)
+
+
+def one(victim: str, *, resume: bool, json: bool, **settings: Any) -> None:
+    """One victim, or one translator with --probe."""
+    from malaprop.core.errors import SettingError
+    from malaprop.natural.textwork import run
+
+    if victim == _IMAGES:
+        if settings["probe"]:
+            raise SettingError("--probe asks a translator: give --victim FOLDER or module:function (texts to texts)")
+        victim = "LSTM-W-GloVe-1"
+    quiet = bool(settings["quiet"])
+    job, record = run(victim=victim, resume=resume, say=lambda line: o.say(line, quiet), **settings)
+    _finish("natural", job, record, json)
+
+
+def several(victims: Sequence[str], searches: Sequence[str], *, resume: bool, json: bool, **settings: Any) -> None:
+    """Several victims on the same sentences."""
+    from malaprop.natural.textwork import compare
+
+    quiet = bool(settings["quiet"])
+    job, record = compare(
+        victims=victims,
+        searches=searches,
+        resume=resume,
+        place_of=o.slug,
+        say=lambda line: o.say(line, quiet),
+        **settings,
+    )
+    _finish("natural compare", job, record, json)
+
+
+def _finish(command: str, job: TextJob, record: NaturalText, json: bool) -> None:
+    from malaprop.reports.html import write_report
+
+    path = record.write(job.folder)
+    report = write_report([job.folder], job.folder / "report.html")
+    if not job.quiet:
+        for note in record.notes:
+            o.say(note)
+        for tried in record.tried:
+            print(f"{tried.victim}, {tried.search}: {_line(tried)}")
+        for pair in record.pairs:
+            print(f"{pair.two} needs more than {pair.one}: {pair.larger}, sign test p {pair.p:.2g}")
+        o.say(f"figures in {path}; report: {report}")
+    o.finish({"command": command, "out": str(job.folder), "report": str(report), **_summary(record)}, json)
+
+
+def _line(tried: TextTried) -> str:
+    accuracy = f"accuracy {tried.accuracy}; " if tried.accuracy.total else ""
+    ratio = "none" if tried.ratio is None else f"{tried.ratio:.2f} times that of the originals"
+    return (
+        f"{accuracy}found {tried.success}, distance mean {_three(tried.distance.mean)}, median "
+        f"{_three(tried.distance.median)}, queries median {_three(tried.asked.median)}; answer changed by the sentence "
+        f"model alone {tried.started}; words changed, mean {_three(tried.words.mean)}; perplexity {ratio}"
+    )
+
+
+def _three(number: float | None) -> str:
+    return "none" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def _summary(record: NaturalText) -> dict[str, Any]:
+    return {
+        "data": record.data,
+        "generator": record.generator,
+        "goal": record.goal,
+        "items": record.items,
+        "notes": list(record.notes),
+        "quality": record.quality,
+        "runs": [
+            {
+                "victim": t.victim,
+                "search": t.search,
+                "accuracy": t.accuracy.to_dict(),
+                "success": t.success.to_dict(),
+                "distance": t.distance.to_dict(),
+                "distance_where_start_kept": t.kept.to_dict(),
+                "asked": t.asked.to_dict(),
+                "forwarded": t.forwarded,
+                "changed_at_start": t.started.to_dict(),
+                "came_back_whole": t.whole.to_dict(),
+                "words_changed": t.words.to_dict(),
+                "perplexity_ratio": t.ratio,
+                "reasons": t.reasons,
+                "seconds": t.seconds,
+            }
+            for t in record.tried
+        ],
+        "largest": {name: rate.to_dict() for name, rate in record.largest.items()},
+        "pairs": [
+            {"one": p.one, "two": p.two, "larger": p.larger.to_dict(), "ties": p.ties, "p": p.p} for p in record.pairs
+        ],
+    }

@@ -1,0 +1,132 @@
+"""Certificates: how many words of a text may change without a change of a smoothed victim's label.
+
+The victim's label is the one that most copies get, were all copies asked. Some are drawn to guess it, others to bound
+its chance from below (Clopper and Pearson's exact bound, one-sided); as far as the noise cannot take that bound to one
+half, no change of the kind that the noise covers can move the label. Each certificate is wrong with a chance of at most
+alpha.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.errors import SettingError
+from malaprop.core.example import Example
+from malaprop.core.score import Floats, winners
+from malaprop.core.text import Text, Words
+from malaprop.core.victim import Victim
+from malaprop.defences.defended import Counters, Defended
+from malaprop.defences.ranmask import RanMask
+from malaprop.defences.safer import Safer
+from malaprop.defences.smooth import Noise, answered, cut
+from malaprop.records.certified import Certificate
+
+_AT_ONCE = 1 << 15  # copies asked together
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certifier:
+    """How certificates are made; `select` copies say which label to bound, and `samples` others bound it."""
+
+    samples: int = 1000
+    select: int = 100
+    alpha: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or self.select < 1:
+            raise SettingError(f"a certificate needs at least 1 sample, got {self.samples} and {self.select}")
+        if not 0 < self.alpha < 1:
+            raise SettingError(f"--alpha is a chance above 0 and below 1, got {self.alpha}")
+
+    def certify(self, victim: Victim, noise: Noise, examples: Iterable[Example]) -> Iterator[Certificate]:
+        """One certificate an example, in order."""
+        rest = iter(examples)
+        size = max(1, _AT_ONCE // (self.samples + self.select))
+        while block := list(islice(rest, size)):
+            table = Words()
+            texts = [cut(tuple(example.fields.values()), table) for example in block]
+            first = self._votes(victim, noise, texts, self.select, 2 * self.seed + 1)
+            second = self._votes(victim, noise, texts, self.samples, 2 * self.seed + 2)
+            for example, text, guess, votes in zip(block, texts, winners(first), second, strict=True):
+                hits = round(float(votes[guess]) * self.samples)
+                yield self._one(example, text, noise, int(guess), hits)
+
+    def _votes(self, victim: Victim, noise: Noise, texts: Sequence[Text], samples: int, seed: int) -> Floats:
+        """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own."""
+        parts = [min(_AT_ONCE, samples - a) for a in range(0, samples, _AT_ONCE)]
+        total = sum(
+            size * answered(victim, noise, texts, size, [seed + (number << 32)] * len(texts), Counters())
+            for number, size in enumerate(parts)
+        )
+        return np.asarray(total / samples, np.float32)
+
+    def _one(self, example: Example, text: Text, noise: Noise, guess: int, hits: int) -> Certificate:
+        lower = lower_bound(hits, self.samples, self.alpha)
+        return Certificate(
+            id=example.id,
+            label=example.label,
+            prediction=guess,
+            hits=hits,
+            lower=lower,
+            words=text.slots,
+            changeable=noise.limit(text),
+            radius=radius(noise, text, lower),
+        )
+
+
+def noise_of(victim: Victim) -> Noise | None:
+    """The noise of a smoothed victim; None: it has no certificate."""
+    method = victim.method if isinstance(victim, Defended) else None
+    return method.noise if isinstance(method, RanMask | Safer) else None
+
+
+def radius(noise: Noise, text: Text, lower: float) -> int | None:
+    """The most words that may change; None: not even the text as it stands is sure to keep its label."""
+    if not lower > 0.5:
+        return None
+    most = noise.limit(text)
+    low, high = 0, most  # the shift never falls, so the border can be halved in on
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if lower - noise.shift(text, middle) > 0.5 else (low, middle - 1)
+    return low
+
+
+@lru_cache(maxsize=1 << 16)
+def lower_bound(hits: int, total: int, alpha: float) -> float:
+    """Below the true chance with confidence 1 - alpha: the p at which `hits` or more of `total` has chance alpha."""
+    if hits <= 0:
+        return 0.0
+    low, high = 0.0, hits / total
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _at_least(hits, total, middle) < alpha else (low, middle)
+    return low
+
+
+def _at_least(hits: int, total: int, chance: float) -> float:
+    """The chance of `hits` or more of `total`."""
+    if chance <= 0:
+        return 0.0
+    if chance >= 1:
+        return 1.0
+    ways = _log_ways(total)[hits:]
+    counts = np.arange(hits, total + 1)
+    logs = ways + counts * np.log(chance) + (total - counts) * np.log1p(-chance)
+    top = float(logs.max())
+    return float(np.exp(logs - top).sum() * np.exp(top))
+
+
+@lru_cache(maxsize=8)
+def _log_ways(total: int) -> NDArray[np.float64]:
+    """log C(total, i) for i from 0 to total."""
+    factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
+    return np.asarray(factorial[total] - factorial - factorial[::-1])

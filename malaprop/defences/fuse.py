@@ -1,0 +1,66 @@
+"""FuSE (Mein et al. 2021, section 2.1.4): a vote over SWITCH's other wordings of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.text import Text
+from malaprop.core.victim import Victim
+from malaprop.defences.defended import Counters
+from malaprop.defences.switch import Choice, Switch
+from malaprop.defences.votes import Vote, check_samples, check_vote, poll
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fuse:
+    """The victim's answer is the vote of its answers for other wordings; the text itself has no vote.
+
+    Defaults are the paper's for MNLI: 2 words, 10 candidates, 14 alternatives, 14 drawn, mean of logits. Differs: alike
+    alternatives are not compared with the text unless asked for (`similarity=filter`): it costs as much again, and with
+    MiniLM hardly any alternative has a negative similarity.
+    """
+
+    switch: Switch = Switch(words=2, alternatives=14, multiplier=1, similarity="off")  # noqa: RUF009 - it is frozen
+    vote: Vote = "logits"
+    kind: ClassVar[str] = "fuse"
+
+    def __post_init__(self) -> None:
+        check_samples(self.switch.alternatives, "fuse: samples (SWITCH's alternatives)")
+        check_vote(self.vote, "fuse: vote")
+
+    @property
+    def samples(self) -> int:
+        return self.switch.count
+
+    @property
+    def discrete(self) -> bool:
+        return self.vote == "majority"
+
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Choice]:
+        return self.switch.choices(victim, texts, counters)
+
+    def answers(
+        self, victim: Victim, prepared: list[Choice], seeds: Sequence[int], counters: Counters, *, exact: bool
+    ) -> Floats:
+        out = np.stack([choice.weighed.answer for choice in prepared])
+        drawn = self.switch.draw(prepared, seeds, device=str(getattr(victim, "device", "cpu")))
+        voted = [number for number, variants in enumerate(drawn) if variants.count]
+        counters.fallbacks += len(drawn) - len(voted)
+        if not voted:
+            return out
+        pool = Pool([drawn[number] for number in voted])
+        _, first, back = np.unique(pool.keys(), return_index=True, return_inverse=True)
+        counters.inner += len(first)
+        if exact:
+            scores = victim.predict([text.values() for text in pool.texts(first)])
+        else:
+            scores = victim.finish(victim.begin(pool, first))
+        of = np.repeat(np.arange(len(voted)), pool.counts)
+        out[voted] = poll(scores[back], of, len(voted), self.vote)
+        return out

@@ -1,0 +1,47 @@
+"""Training on noisy copies: a hook that puts a fresh draw in the place of each text of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from malaprop.core.seeds import generator
+from malaprop.core.text import Words
+from malaprop.core.victim import Fields
+from malaprop.defences.smooth import Noise, cut
+from malaprop.models.finetune import FineTuning
+from malaprop.models.ragged import Ragged
+from malaprop.models.splits import Splits
+from malaprop.models.train import Job
+from malaprop.models.training import Batch
+from malaprop.models.vocab import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NoisyTraining:
+    """Each text of a batch gives way to a noisy copy of it."""
+
+    job: Job
+    data: Splits
+    noise: Noise
+
+    def __call__(self, batch: Batch) -> Batch:
+        rng = generator(int(torch.randint(1 << 62, ())))  # torch draws from the step's own seed here
+        texts = [tuple(self.data.train[row].fields.values()) for row in batch.rows.tolist()]
+        rows = self.job.rows([self._copy(text, rng) for text in texts])
+        sizes = Ragged.of(rows).size
+        ids = np.full((len(rows), max(1, int(sizes.max()))), self.job.parts[0].pad)
+        for line, row in zip(ids, rows, strict=True):
+            line[: len(row)] = row
+        device = batch.ids.device
+        return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device), batch.labels, batch.rows)
+
+    def _copy(self, fields: Fields, rng: np.random.Generator) -> Fields:
+        return self.noise.draw(cut(fields, Words()), 1, unknown_word(self.job), rng).pick(0).values()
+
+
+def unknown_word(job: Job) -> str:
+    """What the victim that comes of this will read as unknown."""
+    return str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else UNKNOWN

@@ -1,0 +1,119 @@
+"""RanMASK (Zeng et al. 2021): votes over copies in which all but a few words, drawn at random, are masked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Floats
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.defences.defended import Counters
+from malaprop.defences.noisy import NoisyTraining
+from malaprop.defences.smooth import answered
+from malaprop.defences.votes import Vote, check_samples, check_vote
+from malaprop.models.splits import Splits
+from malaprop.models.train import Job
+from malaprop.models.training import Hooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masks:
+    """A share `keep` of the words stays, at least one; which ones is drawn evenly, and the rest is masked.
+
+    Of two texts of h words that differ in d of them, a copy that keeps k words is the same for both unless a differing
+    word is kept, which has the chance 1 - C(h-d, k) / C(h, k): by no more can the chance of a label differ. This is the
+    bound of the paper with its factor beta at 1; the paper estimates beta from samples, which proves nothing.
+    """
+
+    keep: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.keep < 1:
+            raise SettingError(f"ranmask keeps a share of the words above 0 and below 1, got {self.keep}")
+
+    @property
+    def about(self) -> str:
+        return "any d words in the place of others, none added and none taken away"
+
+    def kept(self, words: int) -> int:
+        """How many words a copy keeps of so many."""
+        return min(words, max(1, round(self.keep * words)))
+
+    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> Variants:
+        words = text.slots
+        masked = words - self.kept(words)
+        slots = np.argsort(rng.random((many, words)), axis=1)[:, :masked]
+        rows = np.repeat(np.arange(many), masked)
+        mask = np.full(slots.size, text.table.id(unknown), np.int64)
+        return Variants(text, slots.reshape(-1), mask, rows, many)
+
+    def shift(self, text: Text, words: int) -> float:
+        return share_touched(text.slots, self.kept(text.slots), words)
+
+    def limit(self, text: Text) -> int:
+        return text.slots
+
+    def covers(self, origin: Text, changed: Text) -> bool:
+        return origin.slots == changed.slots and bool((origin.parts[::2] == changed.parts[::2]).all())
+
+
+def share_touched(words: int, kept: int, changed: int) -> float:
+    """The chance that at least one of `changed` words is among `kept` drawn of `words`."""
+    if changed > words:
+        return 1.0
+    return 1 - comb(words - changed, kept) / comb(words, kept) if words else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanMask:
+    """The vote of masked copies. The victim inside should have been trained so: malaprop harden ranmask."""
+
+    kind: ClassVar[str] = "ranmask"
+    keep: float = 0.3
+    samples: int = 64
+    vote: Vote = "majority"
+
+    def __post_init__(self) -> None:
+        check_samples(self.samples, "ranmask's samples")
+        check_vote(self.vote, "ranmask's vote")
+        Masks(keep=self.keep)
+
+    @property
+    def discrete(self) -> bool:
+        return self.vote == "majority"
+
+    @property
+    def noise(self) -> Masks:
+        return Masks(keep=self.keep)
+
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
+        return texts
+
+    def answers(
+        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
+    ) -> Floats:
+        noise = self.noise
+        return answered(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedTraining:
+    """Training on masked texts alone, drawn anew whenever a text comes."""
+
+    keep: float = 0.3
+
+    def __post_init__(self) -> None:
+        Masks(keep=self.keep)
+
+    def __str__(self) -> str:
+        return f"trained on texts of which {self.keep:.0%} of the words, drawn at random, are left (RanMASK)"
+
+    def hooks(self, job: Job, data: Splits) -> Hooks:
+        return Hooks(batch=NoisyTraining(job=job, data=data, noise=Masks(keep=self.keep)))

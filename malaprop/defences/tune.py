@@ -1,0 +1,252 @@
+"""A random search for the settings of a defence, on validation texts alone; the test part is looked at once.
+
+Mein et al. 2021, section 3.2: time-boxed, random over the space of settings. What a trial is judged by, the paper
+leaves open; here it is the mean of two accuracies on the validation part: on its texts, and on adversarial ones made of
+them against the plain victim.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import DataError, MalapropError, RecordError, SettingError, plain
+from malaprop.core.example import Example
+from malaprop.core.score import winners
+from malaprop.core.victim import Victim
+from malaprop.data.base import Dataset
+from malaprop.data.base import load as read
+from malaprop.defences.defended import Defended
+from malaprop.defences.premade import Premade, from_outcomes
+from malaprop.defences.space import SPACES, Asker, Plain, Space, drawn, narrowed
+from malaprop.records.summary import Rate
+from malaprop.records.tuning import Judged, Test, Try, Tuning
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.models.splits import Splits
+
+SAMPLERS = ("random", "tpe", "plain")
+TRIALS = "trials.jsonl"
+Make = Callable[[Mapping[str, Any], int], Victim]  # settings and the number of the trial to the defended victim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Search:
+    """One search in one folder. `make` gives the victim behind the defence with some settings."""
+
+    defence: str
+    victim: Victim
+    data: str
+    attack: Attack
+    make: Make
+    folder: Path
+    n: int = 200
+    seed: int = 0
+    sampler: str = "random"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    say: Callable[[str], None] = print
+
+    def __post_init__(self) -> None:
+        if self.sampler not in SAMPLERS:
+            raise SettingError(f"--sampler must be {', '.join(SAMPLERS)}, got {self.sampler!r}")
+        narrowed(SPACES[self.defence], self.fixed)
+        if self.sampler != "plain":
+            _optuna()
+
+    def run(self, *, seconds: float, trials: int) -> Tuning:
+        """Goes on until the time is spent or there are so many trials in all; a trial that began is finished."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        before = self.check()
+        if before is not None and before.test is not None:
+            raise RecordError(
+                f"{self.folder} has looked at its test part, which ends a search; begin another one with another --out"
+            )
+        began = time.monotonic()
+        texts, premade = self._judges("validation")
+        done = self._done()
+        record = before or self._begun(judged(self.victim, texts, premade))
+        record.write(self.folder)
+        space = narrowed(SPACES[self.defence], self.fixed)
+        while len(done) < trials and (time.monotonic() - began < seconds or not done):
+            done.append(self._trial(space, done, texts, premade))
+            with (self.folder / TRIALS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(done[-1]), ensure_ascii=False) + "\n")
+            self.say(_line(done[-1], trials))
+        record = replace(record, trials=tuple(done))
+        record.write(self.folder)
+        return record
+
+    def look(self, record: Tuning) -> Tuning:
+        """Judges the best trial and the plain victim on the test part: once, and that ends the search."""
+        best = record.best
+        if best is None:
+            raise RecordError(f"no trial in {self.folder} has succeeded, so there is nothing to put to the test part")
+        texts, premade = self._judges("test")
+        made = self.make(best.settings, best.number)
+        test = Test(plain=judged(self.victim, texts, premade), best=judged(made, texts, premade), number=best.number)
+        record = replace(record, test=test)
+        record.write(self.folder)
+        return record
+
+    def check(self) -> Tuning | None:
+        """What the folder holds of this very search; of another one it is refused."""
+        before = Tuning.read(self.folder)
+        told = {**self._told(), "seed": self.seed}
+        if before is not None and (odd := [name for name in told if getattr(before, name) != told[name]]):
+            raise RecordError(
+                f"{self.folder} holds a search with {odd[0]} {getattr(before, odd[0])!r}, not {told[odd[0]]!r}; "
+                "give another --out"
+            )
+        return before
+
+    def _begun(self, plain: Judged) -> Tuning:
+        told = self._told()
+        return Tuning(
+            defence=told["defence"],
+            victim=told["victim"],
+            data=told["data"],
+            recipe=told["recipe"],
+            sampler=told["sampler"],
+            seed=self.seed,
+            plain=plain,
+        )
+
+    def _told(self) -> dict[str, str]:
+        fixed = "".join(f":{name}={value}" for name, value in self.fixed.items())
+        return {
+            "defence": self.defence + fixed,
+            "victim": self.victim.name,
+            "data": self.data,
+            "recipe": self.attack.name,
+            "sampler": self.sampler,
+        }
+
+    def _judges(self, part: str) -> tuple[Sequence[Example], Premade]:
+        """Texts of a part, and adversarial ones made of them against the plain victim."""
+        from malaprop.models.splits import splits
+        from malaprop.runs.folder import run_to_folder
+
+        text, label = self.columns.get("text"), self.columns.get("label")
+        found: Splits = splits(partial(read, text=text, label=label), self.data)
+        rows = found.held_out if part == "validation" else found.test
+        fields = tuple(rows[0].fields)
+        name = f"{found.name}:{part}"
+        whole = Dataset(name=name, examples=tuple(rows), labels=found.labels, fields=fields)
+        data = whole.sample(self.n, self.seed).in_terms_of(tuple(getattr(self.victim, "label_names", ())))
+        folder = self.folder / f"adversarial-{part}"
+        resume = (folder / "run.toml").is_file()
+        self.say(f"{self.attack.name} against {self.victim.name} on {len(data)} {part} texts")
+        outcomes = run_to_folder(self.attack, self.victim, data, folder, seed=self.seed, resume=resume)
+        premade = from_outcomes(outcomes, f"{self.attack.name} against {self.victim.name}")
+        if not premade.examples:
+            raise DataError(
+                f"{self.attack.name} broke none of {len(data)} {part} texts, so there is nothing to defend against; "
+                "take more with --n or a stronger --attack"
+            )
+        return data.examples, premade
+
+    def _done(self) -> list[Try]:
+        path = self.folder / TRIALS
+        if not path.is_file():
+            return []
+        done: list[Try] = []
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                raw = json.loads(line)
+                got = None if raw["judged"] is None else _judged(raw["judged"])
+                done.append(Try(**{**raw, "judged": got}))
+            except (ValueError, KeyError, TypeError):
+                break  # torn by a kill; it is tried again
+        whole = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in done)
+        path.write_text(whole, encoding="utf-8")
+        return done
+
+    def _trial(self, space: Space, done: list[Try], texts: Sequence[Example], premade: Premade) -> Try:
+        number, began = len(done), time.monotonic()
+        settings = drawn(space, self.fixed, self._asker(space, done))
+        try:
+            found = judged(self.make(settings, number), texts, premade)
+        except MalapropError as error:
+            spent = time.monotonic() - began
+            return Try(number=number, settings=settings, judged=None, seconds=spent, reason=plain(error))
+        return Try(number=number, settings=settings, judged=found, seconds=round(time.monotonic() - began, 3))
+
+    def _asker(self, space: Space, done: list[Try]) -> Asker:
+        """What draws trial n: the same whether or not the search was stopped on the way."""
+        if self.sampler == "plain":
+            return Plain(self.seed, len(done))
+        optuna = _optuna()
+        from malaprop.core.seeds import generator
+
+        seed = int(generator(self.seed, "trial", str(len(done))).integers(1 << 31))
+        kind = optuna.samplers.RandomSampler if self.sampler == "random" else optuna.samplers.TPESampler
+        study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
+        if self.sampler == "tpe":
+            study.add_trials([_told(optuna, space, one) for one in done if one.judged is not None])
+        asker: Asker = study.ask()
+        return asker
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise SettingError(
+            "--sampler random and tpe need optuna; install it with: pip install 'malaprop[tuning]', or take plain"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _told(optuna: Any, space: Space, one: Try) -> Any:
+    """A finished trial as optuna keeps it, for a sampler that learns from them."""
+    from malaprop.defences.space import Real, Whole
+
+    kinds = optuna.distributions
+    known: dict[str, Any] = {}
+    for name, part in space.items():
+        if name not in one.settings:
+            continue
+        if isinstance(part, Whole):
+            known[name] = kinds.IntDistribution(part.low, part.high)
+        elif isinstance(part, Real):
+            known[name] = kinds.FloatDistribution(part.low, part.high, log=part.log)
+        else:
+            known[name] = kinds.CategoricalDistribution(part.choices)
+    assert one.judged is not None
+    given = {name: one.settings[name] for name in known}
+    return optuna.trial.create_trial(params=given, distributions=known, value=one.judged.value)
+
+
+def judged(victim: Victim, texts: Sequence[Example], premade: Premade) -> Judged:
+    """Both accuracies of a victim, by its plain road."""
+    answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
+    right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))
+    return Judged(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))
+
+
+def _judged(raw: Mapping[str, Any]) -> Judged:
+    clean, adversarial = (Rate(int(raw[n]["hits"]), int(raw[n]["total"])) for n in ("clean", "adversarial"))
+    return Judged(clean=clean, adversarial=adversarial)
+
+
+def _line(one: Try, trials: int) -> str:
+    settings = " ".join(f"{name}={value}" for name, value in one.settings.items())
+    if one.judged is None:
+        return f"trial {one.number + 1} of {trials}: {settings}: {one.reason}"
+    both = one.judged
+    return f"trial {one.number + 1} of {trials}: {settings}: clean {both.clean}, adversarial {both.adversarial}"
+
+
+def around(defence: str, victim: Victim) -> Make:
+    """fuse and five, which wrap the victim."""
+    from malaprop.defences.wrap import method
+
+    return lambda settings, _: Defended(victim=victim, method=method(defence, settings))

@@ -1,0 +1,122 @@
+"""Defences that act when a victim is asked, as they are typed: five, fuse:samples=8:vote=majority, five(fact)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from malaprop.core.catalogue import Catalogue, unknown
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import call, parse_value
+from malaprop.core.victim import Victim
+from malaprop.defences.defended import Defended, Method
+
+WRAPPERS = Catalogue(
+    "wrapper",
+    {
+        "fuse": "malaprop.defences.fuse:Fuse",
+        "five": "malaprop.defences.five:Five",
+        "safer": "malaprop.defences.safer:Safer",
+        "ranmask": "malaprop.defences.ranmask:RanMask",
+    },
+)
+
+# What the paper's own tables were made with, after its search; `five:imdb` takes a row whole.
+PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "five": {
+        "mnli": {"words": 1, "noise": 8.14, "samples": 8, "vote": "logits"},
+        "imdb": {"words": 1, "noise": 2.3, "samples": 10, "vote": "probabilities"},
+    },
+    "fuse": {
+        "mnli": {"words": 2, "candidates": 10, "samples": 14, "vote": "logits"},
+        "imdb": {"words": 3, "candidates": 10, "samples": 12, "vote": "probabilities"},
+    },
+}
+_LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
+
+
+class Layer(NamedTuple):
+    """One defence of a spec: its name and what was set."""
+
+    name: str
+    settings: tuple[str, ...]
+
+
+class Spec(NamedTuple):
+    """Defences from the outermost inwards, and what stands innermost: a victim's name, or nothing."""
+
+    layers: tuple[Layer, ...]
+    inner: str
+
+
+def parse(spec: str) -> Spec:
+    """`five:noise=2(fuse(X))` is five around fuse around X. What is no wrapper is a victim, or the name of one."""
+    layers: list[Layer] = []
+    rest = spec.strip()
+    while (found := _LAYER.fullmatch(rest)) and found["name"] in WRAPPERS:
+        settings = tuple(part for part in found["settings"].split(":") if part)
+        layers.append(Layer(found["name"], settings))
+        rest = (found["inner"] or "").strip()
+    return Spec(tuple(layers), "" if rest == "none" else rest)
+
+
+def defended(spec: str, victim: Victim | None = None, *, find: Callable[[str], Victim] | None = None) -> Victim:
+    """The victim behind the defences of a spec; `none` or nothing: the victim itself.
+
+    A name innermost, as `fact` in five(fact), is looked up with `find`; without one it must be missing.
+    """
+    layers, inner = parse(spec)
+    if inner and find is None:
+        raise unknown("defence", inner.partition("(")[0].partition(":")[0], [*WRAPPERS, "none"])
+    around = [told(name, settings) for name, settings in layers]  # first: what is wrong should not wait for a model
+    made = find(inner) if inner and find is not None else victim
+    if made is None:
+        raise SettingError(f"{spec!r} names no victim; write it in brackets, as five(BERT)")
+    for what, seed in reversed(around):
+        made = Defended(victim=made, method=what, seed=seed)
+    return made
+
+
+def told(name: str, settings: tuple[str, ...]) -> tuple[Method, int | None]:
+    """One defence and its seed, None for `seed=fresh`: draws anew at every ask."""
+    given: dict[str, Any] = {}
+    rows = PAPER.get(name, {})
+    for part in settings:
+        key, equals, value = part.partition("=")
+        if not equals and key in rows:
+            given |= rows[key]
+        elif not equals:
+            hint = f"; known by one name: {', '.join(rows)}" if rows else ""
+            raise SettingError(f"a setting of {name} is written name=value, got {part!r}{hint}")
+        else:
+            given[key.strip().replace("-", "_")] = parse_value(value.strip())
+    seed = given.pop("seed", 0)
+    if seed != "fresh" and (not isinstance(seed, int) or seed < 0):
+        raise SettingError(f"{name}: seed must be a whole number or fresh, got {seed!r}")
+    return method(name, given), None if seed == "fresh" else seed
+
+
+def method(name: str, settings: Mapping[str, Any]) -> Method:
+    """A defence by name; settings of SWITCH, where it has one, are given beside its own, `samples` its alternatives."""
+    make = WRAPPERS[name]
+    usual = make()
+    switch = getattr(usual, "switch", None)
+    if switch is None:
+        made: Method = call(make, settings, name)
+        return made
+    given = dict(settings)
+    if "samples" in given:
+        given["alternatives"] = given.pop("samples")
+    theirs = {field.name for field in fields(switch)}
+    own = {key: value for key, value in given.items() if key not in theirs}
+    if odd := [key for key in own if key not in {field.name for field in fields(usual)} - {"switch"}]:
+        known = (theirs | {field.name for field in fields(usual)} | {"samples", "seed"}) - {"switch"}
+        raise unknown(f"setting of {name}", odd[0], known)
+    try:
+        switch = switch.but(**{key: value for key, value in given.items() if key in theirs})
+        made = make(switch=switch, **own)
+    except TypeError as error:
+        raise SettingError(f"{name} cannot take {dict(settings)}: {error}") from None
+    return made

@@ -1,0 +1,45 @@
+"""Insight: what a victim shows beside its scores, pooled over all attacks in flight and counted with their queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from malaprop.core.insight import Apart, Blank, Focus
+from malaprop.core.score import Floats
+from malaprop.engine.service import Scoring, Tally
+
+Look = Focus | Apart | Blank
+
+
+class Insight:
+    """Answers looks of one kind by `answer`; every text that is read for it counts as forwarded."""
+
+    def __init__(self, answer: Callable[[Sequence[Any]], list[Floats]], scoring: Scoring) -> None:
+        self.answer, self.scoring = answer, scoring
+
+    def begin(self, asks: Sequence[Sequence[Look]]) -> list[Sequence[Look]]:
+        return list(asks)
+
+    def finish(self, pending: list[Sequence[Look]]) -> list[list[Floats]]:
+        looks = [look for ask in pending for look in ask]
+        found = self.answer(looks)
+        if len(found) != len(looks):
+            raise RuntimeError(f"a victim answered {len(found)} of {len(looks)} looks")
+        for look in looks:
+            self._count(look)
+        answers = iter(found)
+        return [[next(answers) for _ in ask] for ask in pending]
+
+    def _count(self, look: Look) -> None:
+        text = look.origin if isinstance(look, Apart) else look.text
+        tally = self.scoring.tallies.setdefault(text.owner, Tally())
+        many = _texts(look)
+        tally.forwarded += many
+        self.scoring.clock.forwarded += many
+
+
+def _texts(look: Look) -> int:
+    if isinstance(look, Apart):
+        return 1 + look.variants.count
+    return len(look.slots) if isinstance(look, Blank) else 1

@@ -1,0 +1,166 @@
+"""ARAE with an inverter: a sentence autoencoder whose codes a generator learns to imitate, and the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from malaprop.core.errors import SettingError
+from malaprop.models.generative.sentencenet import SentenceNet, mlp
+from malaprop.models.vocab import PAD
+
+Losses = dict[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arae:
+    """How an ARAE learns (Zhao et al. 2018, equations 4 to 7).
+
+    The critic is held smooth by a gradient penalty. `pull` is the share of the critic's gradient that reaches the
+    reader. `weight` is lambda; the Jensen-Shannon divergence between z and I(G(z)) is estimated by a small
+    discriminator. The inverter learns alone in the last share `alone` of the work, as printed. Differs: before that,
+    `cycle` has generator and inverter learn to bring codes back through z from the start, and `pair` to bring z back
+    through codes; with 0 for both the training is the printed one.
+    """
+
+    rate: float = 1e-3
+    gan_rate: float = 2e-4
+    critic: int = 5  # steps of the critic for one of the generator
+    penalty: float = 10.0
+    noise: float = 0.02  # standard deviation in each direction of a code of length 1
+    forget: float = 0.3  # share of the words before that the writer is not shown
+    pull: float = 0.01
+    weight: float = 1.0
+    cycle: float = 1.0
+    pair: float = 1.0
+    alone: float = 0.2
+
+    def __post_init__(self) -> None:
+        if min(self.rate, self.gan_rate) <= 0 or self.critic < 1 or not 0 <= self.alone < 1:
+            raise SettingError(f"rates and critic must be above 0 and alone in [0, 1), got {self}")
+        if min(self.noise, self.forget, self.pull, self.weight, self.cycle, self.pair, self.penalty) < 0:
+            raise SettingError(f"noise, forget, pull, weight, cycle, pair and penalty must be 0 or more, got {self}")
+
+    def work(self, net: SentenceNet) -> AraeWork:
+        return AraeWork(net, self)
+
+
+def reconstruction(
+    net: SentenceNet, code: Float[Tensor, "batch code"], rows: Int[Tensor, "batch slot"], forget: float
+) -> Float[Tensor, ""]:
+    """Mean loss a word of writing `rows` from their codes."""
+    logits = net.logits(code, rows, forget)
+    return functional.cross_entropy(logits.flatten(0, 1), rows.flatten(), ignore_index=PAD)
+
+
+class AraeWork:
+    """One step at a time: autoencoder, critic, generator; at the end the inverter alone."""
+
+    def __init__(self, net: SentenceNet, how: Arae) -> None:
+        self.net, self.how = net, how
+        shape = net.shape
+        device = net.bias.device
+        self.judges = nn.ModuleDict(
+            {
+                "critic": mlp(shape.code, shape.code, shape.code, 1),
+                "discriminator": mlp(shape.latent, shape.latent, shape.latent, 1),
+            }
+        ).to(device)
+        coder = [net.words.weight, net.bias, *net.reader.parameters(), *net.writer.parameters()]
+        bridge = [*net.generator.parameters(), *net.inverter.parameters()]
+        gan: dict[str, Any] = {"lr": how.gan_rate, "betas": (0.5, 0.9), "fused": device.type == "cuda"}
+        self.optimisers: dict[str, torch.optim.Optimizer] = {
+            "coder": torch.optim.AdamW([*coder, *bridge], lr=how.rate, weight_decay=0.0, fused=device.type == "cuda"),
+            "critic": torch.optim.Adam(self.judges["critic"].parameters(), **gan),
+            "generator": torch.optim.Adam([*net.generator.parameters(), *net.reader.parameters()], **gan),
+            "inverter": torch.optim.Adam(net.inverter.parameters(), lr=how.rate, fused=device.type == "cuda"),
+            "discriminator": torch.optim.Adam(self.judges["discriminator"].parameters(), **gan),
+        }
+
+    def step(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
+        if progress >= 1 - self.how.alone:
+            return self._invert(rows)
+        losses = self._autoencode(rows)
+        with torch.no_grad():
+            code = self.net.encode(rows)
+        for _ in range(self.how.critic):
+            losses |= self._criticise(code)
+        return losses | self._generate(rows)
+
+    def _z(self, like: Tensor) -> Float[Tensor, "batch latent"]:
+        return torch.randn(len(like), self.net.shape.latent, device=like.device)
+
+    def _autoencode(self, rows: Int[Tensor, "batch slot"]) -> Losses:
+        """Equation 4, and the ways through the dense space where they are learnt from the start."""
+        net, how = self.net, self.how
+        code = net.encode(rows)
+        losses = {"words": reconstruction(net, _noisy(code, how.noise), rows, how.forget)}
+        if how.cycle:
+            back = net.out(net.invert(code))
+            losses["words_through_z"] = reconstruction(net, back, rows, how.forget)
+            losses["codes"] = (back - code.detach()).square().sum(1).mean()  # codes would flee to one place
+        if how.pair:
+            z = self._z(rows)
+            losses["points"] = (net.invert(net.out(z).detach()) - z).square().mean()
+        total = losses["words"] + how.cycle * (losses.get("words_through_z", 0) + losses.get("codes", 0))
+        self._descend("coder", total + how.pair * losses.get("points", 0))
+        return losses
+
+    def _criticise(self, real: Float[Tensor, "batch code"]) -> Losses:
+        """Equation 5, with a gradient penalty."""
+        with torch.no_grad():
+            fake = self.net.out(self._z(real))
+        critic = self.judges["critic"]
+        gap = critic(real).mean() - critic(fake).mean()
+        share = torch.rand(len(real), 1, device=real.device)
+        between = (share * real + (1 - share) * fake).requires_grad_()
+        (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
+        self._descend("critic", -gap + self.how.penalty * (slope.norm(dim=1) - 1).square().mean())
+        return {"distance": gap}
+
+    def _generate(self, rows: Int[Tensor, "batch slot"]) -> Losses:
+        """Equation 6: generator and, at a small share, reader draw together what the critic tells apart."""
+        critic = self.judges["critic"]
+        code = self.net.encode(rows)
+        pulled = code * self.how.pull + code.detach() * (1 - self.how.pull)
+        self._descend("generator", critic(pulled).mean() - critic(self.net.out(self._z(rows))).mean())
+        return {}
+
+    def _invert(self, rows: Int[Tensor, "batch slot"]) -> Losses:
+        """Equation 7: all but the inverter stays."""
+        net, judge = self.net, self.judges["discriminator"]
+        with torch.no_grad():
+            code, z = net.encode(rows), self._z(rows)
+            made = net.out(z)
+        found = net.invert(made)
+        real, fake = judge(z), judge(found.detach())
+        split = functional.softplus(-real).mean() + functional.softplus(fake).mean()
+        self._descend("discriminator", split)
+        gap = (net.out(net.invert(code)) - code).norm(dim=1).mean()
+        total = gap + self.how.weight * functional.softplus(-judge(found)).mean()
+        if self.how.pair:
+            total = total + self.how.pair * (found - z).square().mean()
+        self._descend("inverter", total)
+        return {"codes": gap, "divergence": math.log(2) - split / 2}
+
+    def _descend(self, name: str, loss: Tensor) -> None:
+        for optimiser in self.optimisers.values():
+            optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        mine = self.optimisers[name]
+        nn.utils.clip_grad_norm_([p for group in mine.param_groups for p in group["params"]], 1.0)
+        mine.step()
+
+    def parts(self) -> Mapping[str, nn.Module]:
+        return {"net": self.net, "judges": self.judges}
+
+
+def _noisy(code: Float[Tensor, "batch code"], amount: float) -> Float[Tensor, "batch code"]:
+    return functional.normalize(code + amount * torch.randn_like(code), dim=1) if amount else code

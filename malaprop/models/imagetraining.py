@@ -1,0 +1,148 @@
+"""Trains image classifiers: small networks with one plain loop, forests with scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as f
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.seeds import generator
+from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
+from malaprop.models.victims.image import KINDS, ImageCard, ImageVictim, of_network, save
+
+
+class Labelled(Protocol):
+    """Images with labels, as `malaprop.data.images.ImageSet` has them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def images(self) -> NDArray[np.float32]: ...
+    @property
+    def labels(self) -> NDArray[np.int64]: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def shape(self) -> Size: ...
+    @property
+    def fingerprint(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schooling:
+    """A classifier and its training. The paper's forest has 5 trees; `share` is how much of the data is used."""
+
+    kind: str = "lenet"
+    widths: tuple[int, ...] = (256,)  # of a perceptron's hidden layers
+    dropout: float = 0.0
+    trees: int = 5
+    epochs: int = 5
+    batch: int = 64
+    rate: float = 1e-3
+    decay: float = 0.0
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("image classifier", self.kind, KINDS)
+        object.__setattr__(self, "widths", tuple(self.widths))
+        whole = (self.trees, self.epochs, self.batch, *self.widths)
+        if min(whole) < 1 or self.rate <= 0 or self.decay < 0:
+            raise SettingError(f"counts must be at least 1 and the rate above 0, got {self}")
+        if not (0 <= self.dropout < 1 and 0 < self.share <= 1):
+            raise SettingError(f"dropout must be in [0, 1) and share in (0, 1], got {self.dropout:g}, {self.share:g}")
+
+
+def fit(plan: Schooling, data: Labelled, *, seed: int = 0, device: str = "cpu") -> tuple[nn.Module, dict[str, Any]]:
+    """A trained network, and the settings that its card keeps."""
+    rng = generator(seed, "image classifier", data.name)
+    some = np.sort(rng.permutation(len(data.images))[: max(2, round(plan.share * len(data.images)))])
+    if plan.kind == "forest":
+        return _forest(plan, data, some, seed)
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        net = fresh(plan.kind, data.shape, data.classes, asdict(plan)).to(device).train()
+        _learn(net, plan, data.images[some], data.labels[some], rng, device)
+    return net.eval(), {"widths": list(plan.widths), "dropout": plan.dropout, **_work(plan)}
+
+
+def _work(plan: Schooling) -> dict[str, Any]:
+    return {k: getattr(plan, k) for k in ("epochs", "batch", "rate", "decay", "share")}
+
+
+def _learn(
+    net: nn.Module,
+    plan: Schooling,
+    images: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    rng: np.random.Generator,
+    device: str,
+) -> None:
+    inputs, wanted = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
+    optimiser = torch.optim.AdamW(
+        net.parameters(), lr=plan.rate, weight_decay=plan.decay, fused=torch.device(device).type == "cuda"
+    )
+    for _ in range(plan.epochs):
+        order = torch.from_numpy(rng.permutation(len(images))).to(device)
+        for at in range(0, len(order), plan.batch):
+            places = order[at : at + plan.batch]
+            loss = f.cross_entropy(net(inputs[places]), wanted[places])
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        if not torch.isfinite(loss):
+            raise VictimError("training broke down: the loss is no finite number; try a smaller rate")
+
+
+def _forest(plan: Schooling, data: Labelled, some: NDArray[np.int64], seed: int) -> tuple[nn.Module, dict[str, Any]]:
+    try:
+        from sklearn.ensemble import RandomForestClassifier
+    except ImportError:
+        raise VictimError("a forest is trained with scikit-learn; install malaprop[sklearn]") from None
+    classifier = RandomForestClassifier(n_estimators=plan.trees, random_state=seed)
+    classifier.fit(data.images[some].reshape(len(some), -1), data.labels[some])
+    if len(classifier.classes_) != data.classes:
+        raise VictimError(f"the training part has {len(classifier.classes_)} of {data.classes} labels; use more of it")
+    weights, depth = forest_arrays(classifier)
+    return Forest(weights, depth), {"trees": plan.trees, "depth": depth, "share": plan.share}
+
+
+def train(
+    plan: Schooling, data: Labelled, test: Labelled, *, seed: int = 0, device: str = "cpu", folder: Path | None = None
+) -> tuple[ImageVictim, ImageCard]:
+    """A victim trained on `data`, with its accuracy on `test`; written to the folder where one is given."""
+    net, settings = fit(plan, data, seed=seed, device=device)
+    name = folder.name if folder else plan.kind
+    victim = of_network(net, name=name, device=device, image=data.shape)
+    right = int((np.asarray(accurate(victim, test))).sum())
+    figures = {"test_accuracy": right / len(test.images), "test_right": right, "test_images": len(test.images)}
+    card = ImageCard(
+        kind=plan.kind,
+        image=data.shape,
+        classes=data.classes,
+        settings=settings,
+        data=data.name,
+        data_fingerprint=data.fingerprint,
+        seed=seed,
+        figures=figures,
+    )
+    if folder is not None:
+        weights: dict[str, Tensor] = dict(net.state_dict())
+        save(folder, card, weights)
+    return victim, card
+
+
+def accurate(victim: ImageVictim, data: Labelled, batch: int = 4096) -> NDArray[np.bool_]:
+    """Which images the victim has right."""
+    from malaprop.core.score import winners
+
+    parts = [winners(victim(data.images[at : at + batch])) for at in range(0, len(data.images), batch)]
+    return np.asarray(np.concatenate(parts) == data.labels)

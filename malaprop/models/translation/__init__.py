@@ -1,0 +1,1 @@
+"""Translation models: sub-words, networks, training, decoding, and folders that hold them."""

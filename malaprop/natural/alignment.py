@@ -1,0 +1,63 @@
+"""Which words translate which: IBM's first model, from pairs of sentences alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from malaprop.core.errors import DataError
+from malaprop.models.vocab import tokens
+
+Table = Mapping[str, frozenset[str]]
+
+
+def translations(
+    pairs: Sequence[tuple[str, str]], words: frozenset[str], *, rounds: int = 6, floor: float = 0.05, least: int = 2
+) -> dict[str, frozenset[str]]:
+    """For each of `words`, lower-cased, the target words that it becomes with a chance of at least `floor`.
+
+    A word counts where it is in at least `least` pairs, and so do the words it becomes. Each source has an empty word
+    besides, which takes what nothing in the source says.
+    """
+    if not pairs:
+        raise DataError("no pairs of source and target to count translations from")
+    left, right = _Numbers(), _Numbers()
+    ones, twos, groups, many = [], [], [], 0
+    for source, target in pairs:
+        a = np.asarray([left[word] for word in ("", *dict.fromkeys(tokens(source)))], np.int64)
+        b = np.asarray([right[word] for word in dict.fromkeys(tokens(target))], np.int64)
+        ones.append(np.tile(a, len(b)))
+        twos.append(np.repeat(b, len(a)))
+        groups.append(np.repeat(np.arange(many, many + len(b)), len(a)))  # one group a target word of a pair
+        many += len(b)
+    if not many:
+        raise DataError("the targets hold no word to count translations from")
+    one, two, group = np.concatenate(ones), np.concatenate(twos), np.concatenate(groups)
+    key, inverse = np.unique(one * len(right) + two, return_inverse=True)
+    chance = np.ones(len(key))
+    for _ in range(rounds):
+        share = chance[inverse]
+        share = share / np.bincount(group, share)[group]
+        counts = np.bincount(inverse, share)
+        chance = counts / np.bincount(key // len(right), counts, minlength=len(left))[key // len(right)]
+    met = np.bincount(inverse)
+    out: dict[str, set[str]] = {}
+    for pair, value, times in zip(key.tolist(), chance.tolist(), met.tolist(), strict=True):
+        word = left.words[pair // len(right)]
+        if word in words and value >= floor and times >= least:
+            out.setdefault(word, set()).add(right.words[pair % len(right)])
+    return {word: frozenset(found) for word, found in sorted(out.items())}
+
+
+class _Numbers(dict[str, int]):
+    """A number for each word, in the order they are first asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def __missing__(self, word: str) -> int:
+        self[word] = len(self.words)
+        self.words.append(word)
+        return self[word]

@@ -1,0 +1,135 @@
+"""Generative models of images, trained into folders and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from malaprop.data.images import ImageSet, load
+from malaprop.models.generative import quality
+from malaprop.models.generative.imageplan import ImagePlan
+from malaprop.models.generative.images import GeneratorCard, ImageManifold, is_generator, save, unfinished, write_sheet
+from malaprop.models.generative.images import load as open_generator
+from malaprop.models.generative.networks import Shape
+from malaprop.models.generative.training import Curves, ImageWork, train
+from malaprop.models.imagenets import LeNet
+from malaprop.models.imagetraining import Schooling, fit
+from malaprop.models.victims.image import ImageVictim, of_network
+from malaprop.natural.images import predictions
+
+_MOST = 5000  # images that are measured
+
+
+def train_generator(
+    plan: ImagePlan,
+    data: str,
+    folder: Path,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    quiet: bool = True,
+    say: Callable[[str], None] = lambda line: None,  # noqa: ARG005
+) -> ImageManifold:
+    """A generative model in its folder: the one that is there if it was made so, else a new one, or the rest of one."""
+    learn, test = load(data, "train"), load(data, "test")
+    shape = Shape.of(learn.shape, **({} if plan.dim is None else {"dim": plan.dim}), width=plan.width)
+    recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
+    if is_generator(folder):
+        there = open_generator(folder, device=device)
+        same = (there.card.plan, there.card.seed, there.card.data_fingerprint) == (
+            plan.plain(),
+            seed,
+            learn.fingerprint,
+        )
+        if same:
+            say(f"{folder} holds this model already")
+            return there
+    shown = test.sample(20, seed).images
+    work = ImageWork(plan, shape, learn.images, seed=seed, device=device)
+    state = unfinished(folder, recipe)
+
+    def now(curves: Curves, seconds: float) -> ImageManifold:
+        card = GeneratorCard(
+            kind=plan.kind,
+            shape=shape.plain(),
+            data=learn.name,
+            data_fingerprint=learn.fingerprint,
+            seed=seed,
+            plan=plan.plain(),
+            figures={},
+            curves=curves,
+            seconds=round(seconds, 1),
+        )
+        nets = work.nets
+        return ImageManifold(card=card, generator=nets["generator"], inverter=nets["inverter"], device=device)
+
+    def glimpse(phase: str, step: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        training = {name: net.training for name, net in work.nets.items()}
+        for net in work.nets.values():
+            net.eval()
+        write_sheet(folder, now({}, 0), shown, seed)
+        for name, net in work.nets.items():
+            net.train(training[name])
+        say(f"{phase}: step {step:,}; samples in {folder}")
+
+    curves, seconds = train(work, state, quiet=quiet, glimpse=glimpse)
+    for net in work.nets.values():
+        net.eval().requires_grad_(False)
+    made = now(curves, seconds)
+    figures = measure(made, learn, test, judge(learn, seed=seed + 1000, device=device), seed=seed)
+    made = replace(made, card=replace(made.card, figures=figures))
+    save(folder, made)
+    write_sheet(folder, made, shown, seed)
+    state.clear()
+    return made
+
+
+def judge(data: ImageSet, *, seed: int, device: str) -> ImageVictim:
+    """A classifier that no search asks: a LeNet of its own seed."""
+    epochs = 3 if len(data) > 20_000 else 8
+    net, _ = fit(Schooling(kind="lenet", epochs=epochs), data, seed=seed, device=device)
+    return of_network(net, name="judge", device=device, image=data.shape)
+
+
+def measure(made: ImageManifold, learn: ImageSet, test: ImageSet, judge: ImageVictim, *, seed: int) -> dict[str, float]:
+    """Errors of reconstruction, distances of samples from real images beside those of real from real, and coverage.
+
+    `reconstruction_label`: the share of test images that the judge still gives their label when they come back.
+    """
+    some = test.sample(_MOST, seed)
+    real, other = some.images, learn.sample(len(some), seed).images
+    many = min(len(real), len(other))
+    z = np.random.default_rng(seed + 1).standard_normal((max(many, 1000), made.dim)).astype(np.float32)
+    samples, back = made.pictures(z), made.pictures(made.invert(real))
+    labels = predictions(judge, samples)
+    covered, apart = quality.coverage(labels, learn.labels, learn.classes)
+    seen = [_hidden(judge, part) for part in (samples, real, other)]
+    figures = {
+        "reconstruction_rmse": float(quality.root_mean_square(back, real).mean()),
+        "reconstruction_distance": float(np.linalg.norm((back - real).reshape(len(real), -1), axis=1).mean()),
+        "reconstruction_label": float((predictions(judge, back) == some.labels).mean()),
+        "sliced_wasserstein": quality.sliced_wasserstein(samples, real),
+        "sliced_wasserstein_real": quality.sliced_wasserstein(other, real),
+        "frechet": quality.frechet(seen[0], seen[1]),
+        "frechet_real": quality.frechet(seen[2], seen[1]),
+        "classes_covered": float(covered),
+        "classes": float(learn.classes),
+        "shares_apart": apart,
+        "judge_accuracy": float((predictions(judge, real) == some.labels).mean()),
+    }
+    return {name: round(value, 5) for name, value in figures.items()}
+
+
+@torch.inference_mode()
+def _hidden(judge: ImageVictim, images: np.ndarray[Any, np.dtype[np.float32]]) -> quality.Rows:
+    net = judge.network
+    assert isinstance(net, LeNet)
+    device = next(net.parameters()).device
+    parts = [net.hidden(torch.from_numpy(images[at : at + 1024]).to(device)) for at in range(0, len(images), 1024)]
+    return torch.cat(parts).double().cpu().numpy()

@@ -1,0 +1,112 @@
+"""Probing functions: what a translation is searched for. A source that passes is an adversary of the translator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from malaprop.core.errors import SettingError
+from malaprop.core.text import word_pattern
+from malaprop.models.vocab import tokens
+from malaprop.natural.alignment import translations
+from malaprop.natural.textlooks import Passes
+
+WORD, VERB = "word-appears", "verb-dropped"
+_AUXILIARIES = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "am",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "had",
+        "will",
+        "would",
+    ]
+)
+_TAGGED = 5_000  # sentences that are looked through for verbs
+
+
+@dataclass(frozen=True, slots=True)
+class WordAppears:
+    """Passes where the translation holds the word, whatever its case."""
+
+    word: str
+
+    def __post_init__(self) -> None:
+        if len(tokens(self.word)) != 1:
+            raise SettingError(f"{WORD} looks for one word, got {self.word!r}; write --probe {WORD}:stehen")
+
+    def __call__(self, source: str, translation: str) -> bool:  # noqa: ARG002 - others look at the source
+        return tokens(self.word)[0] in tokens(translation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbDropped:
+    """Passes where the source has two known verbs or more, and the translation some of them but not all.
+
+    `verbs` says what each verb may become. A verb that becomes a word which is not in the table, as a rare form, looks
+    dropped too: what passes is worth a look by someone who reads both languages, and is no proof.
+    """
+
+    verbs: Mapping[str, frozenset[str]] = field(repr=False)
+
+    def missing(self, source: str, translation: str) -> tuple[str, ...]:
+        """Verbs of the source of which the translation has nothing."""
+        written = set(tokens(translation))
+        return tuple(verb for verb in self.known(source) if not self.verbs[verb] & written)
+
+    def known(self, source: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in tokens(source) if word in self.verbs))
+
+    def __call__(self, source: str, translation: str) -> bool:
+        return len(self.known(source)) >= 2 and 0 < len(self.missing(source, translation)) < len(self.known(source))
+
+
+def parse(text: str) -> str:
+    """The word of `word-appears:WORD`, or nothing for `verb-dropped`; anything else is refused."""
+    kind, _, word = text.partition(":")
+    if kind == WORD and word:
+        return word
+    if text == VERB:
+        return ""
+    raise SettingError(f"--probe takes {WORD}:WORD or {VERB}, got {text!r}")
+
+
+def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Passes:
+    """A probe by name; `pairs` of source and translation say what verbs become, `sentences` which words are verbs."""
+    word = parse(text)
+    if word:
+        return WordAppears(word)
+    found = verbs_of(sentences)
+    table = translations(pairs, found)
+    if len(table) < 2:
+        raise SettingError(
+            f"{VERB} knows {len(table)} verbs from {len(pairs):,} pairs; give --data with source and target columns"
+        )
+    return VerbDropped(verbs=table)
+
+
+def verbs_of(sentences: Sequence[str]) -> frozenset[str]:
+    """Words that are tagged as verbs more often than not, auxiliaries left out."""
+    from malaprop.assets.tagger import open_tagger
+
+    some = [sentence for sentence in sentences if sentence][:_TAGGED]
+    spans = [[match.span() for match in word_pattern().finditer(sentence)] for sentence in some]
+    tags = open_tagger("light").tags(some, spans)
+    all_, verbs = Counter[str](), Counter[str]()
+    for sentence, places, row in zip(some, spans, tags, strict=True):
+        for (start, end), tag in zip(places, row, strict=True):
+            word = sentence[start:end].lower()
+            all_[word] += 1
+            verbs[word] += tag == "VERB"
+    return frozenset(w for w, n in verbs.items() if 2 * n > all_[w]) - _AUXILIARIES

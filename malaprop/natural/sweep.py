@@ -1,0 +1,98 @@
+"""A sweep of classifiers, from poor to good: does the distance of natural adversaries follow their accuracy?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from malaprop.attacks.latent.probe import LatentSearch
+from malaprop.core.errors import SettingError
+from malaprop.data.images import ImageSet
+from malaprop.models.imagetraining import Schooling, accurate, fit
+from malaprop.models.victims.image import of_network
+from malaprop.natural.images import Ground, Quest
+from malaprop.records.natural import Dot, Tried
+from malaprop.records.summary import Rate
+
+_DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
+_LITTLE = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
+_DECAY = (0.0, 0.1, 1.0)
+
+
+def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, Schooling]]:
+    """`many` classifiers by name, each with its group: hidden width 2 to 1024, dropout 0.9 to 0, and variants.
+
+    The three groups take turns, so that a small number holds some of each.
+    """
+    plain = Schooling(kind="mlp", epochs=epochs, batch=batch)
+    widths = [(f"width {w}", ("width", replace(plain, widths=(w,)))) for w in (2**k for k in range(1, 11))]
+    drops = [
+        (f"dropout {d / 10:g}", ("dropout", replace(plain, widths=(64,), dropout=d / 10))) for d in range(9, -1, -1)
+    ]
+    variants = [
+        (
+            f"{'-'.join(map(str, deep))}, {share:.0%} of the data, decay {decay:g}",
+            ("variant", replace(plain, widths=deep, share=share, decay=decay)),
+        )
+        for decay in _DECAY
+        for share in _LITTLE
+        for deep in _DEEP
+    ]
+    spread = [variants[(k * 37) % len(variants)] for k in range(len(variants))]  # 37 shares no factor with 168
+    most = len(widths) + len(drops) + len(variants)
+    if not 2 <= many <= most:
+        raise SettingError(f"a sweep takes 2 to {most} classifiers, got {many}")
+    groups = [_thinned(widths, many), _thinned(drops, many), spread]
+    return dict(_turns(groups, many))
+
+
+def _thinned(group: list[tuple[str, tuple[str, Schooling]]], many: int) -> list[tuple[str, tuple[str, Schooling]]]:
+    """The whole group, or where few are wanted about a third of them, evenly over the group."""
+    few = max(1, many // 3)
+    return group if few >= len(group) else [group[round(k * (len(group) - 1) / max(1, few - 1))] for k in range(few)]
+
+
+def _turns(
+    groups: list[list[tuple[str, tuple[str, Schooling]]]], many: int
+) -> Iterator[tuple[str, tuple[str, Schooling]]]:
+    given = 0
+    for turn in range(max(map(len, groups))):
+        for group in groups:
+            if turn < len(group) and given < many:
+                given += 1
+                yield group[turn]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sweep:
+    """Trains each classifier, judges it on `test`, and searches around the images of the ground."""
+
+    learn: ImageSet
+    test: ImageSet
+    ground: Ground
+    search: LatentSearch
+    seed: int = 0
+    width: int = 64
+    cap: int = 10_000_000
+    batch: int = 1024
+    device: str = "cpu"
+
+    def dot(self, name: str, group: str, plan: Schooling) -> Dot:
+        """One classifier; its labels play no part in its searches, as in the paper."""
+        net, _ = fit(plan, self.learn, seed=self.seed, device=self.device)
+        victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
+        right = accurate(victim, self.test)
+        quest = Quest(
+            ground=self.ground,
+            victim=victim,
+            search=self.search,
+            seed=self.seed,
+            width=self.width,
+            cap=self.cap,
+            batch=self.batch,
+            labels=False,
+            drawn=False,
+        )
+        accuracy = Rate(int(right.sum()), len(right))
+        tried = Tried.of(quest.finds(), victim=name, search="", settings="", accuracy=accuracy)
+        return Dot(name=name, group=group, accuracy=accuracy, distance=tried.distance, found=tried.success)

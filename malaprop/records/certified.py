@@ -1,0 +1,145 @@
+"""Certificates on disk: one line a text, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records.summary import Rate
+
+FILE, LINES = "certified.json", "certificates.jsonl"
+FORMAT = 1
+MOST = 5  # changed words up to which certified accuracy is told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Of one text: `radius` words may change and the label stays; None: not even as it stands is it sure."""
+
+    id: str
+    label: int
+    prediction: int
+    hits: int  # copies, of those that bound the chance, with the predicted label
+    lower: float  # bound on the chance of that label
+    words: int
+    changeable: int  # words that can change at all, in the sense of the certificate
+    radius: int | None
+
+    @property
+    def right(self) -> bool:
+        return self.prediction == self.label
+
+    def holds(self, changed: int) -> bool:
+        """Whether the text is right, and sure to be after so many changes; fewer words than that can all change."""
+        return self.right and self.radius is not None and self.radius >= min(changed, self.changeable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certified:
+    """What the certificates of one smoothed victim add up to."""
+
+    victim: str
+    data: str
+    defence: str
+    about: str  # which changes the certificates speak of
+    settings: dict[str, Any] = field(default_factory=dict)
+    samples: int
+    alpha: float
+    plain: Rate  # accuracy of the victim inside, as it is
+    clean: Rate  # accuracy of the vote
+    certified: tuple[Rate, ...]  # right and sure under 0, 1, 2 ... changed words
+    every: Rate  # right and sure whatever number of words changes
+    unsure: int  # texts without a certificate
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, found: Sequence[Certificate], **about: Any) -> Certified:
+        many = len(found)
+        return cls(
+            clean=Rate(sum(c.right for c in found), many),
+            certified=tuple(Rate(sum(c.holds(d) for c in found), many) for d in range(MOST + 1)),
+            every=Rate(sum(c.holds(c.changeable) for c in found), many),
+            unsure=sum(c.radius is None for c in found),
+            **about,
+        )
+
+    def write(self, folder: Path, lines: Iterable[Certificate] = ()) -> Path:
+        """Both files, each whole or not at all."""
+        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
+        path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _whole(folder / LINES, "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines))
+            _whole(path, text)
+        except OSError as error:
+            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> Certified | None:
+        """None where the folder holds none."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if raw.pop("format") != FORMAT:
+                raise ValueError("another format")
+            return certified_of(raw)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordError(
+                f"{path} is no record of certificates ({reason[:100]}); run malaprop certify again"
+            ) from None
+
+
+def rate_of(raw: Any) -> Rate:
+    """A rate as it was written."""
+    units = raw.get("units")
+    return Rate(int(raw["hits"]), int(raw["total"]), None if units is None else int(units))
+
+
+def certified_of(raw: dict[str, Any]) -> Certified:
+    """The record of plain values."""
+    return Certified(
+        victim=str(raw["victim"]),
+        data=str(raw["data"]),
+        defence=str(raw["defence"]),
+        about=str(raw["about"]),
+        settings=dict(raw["settings"]),
+        samples=int(raw["samples"]),
+        alpha=float(raw["alpha"]),
+        plain=rate_of(raw["plain"]),
+        clean=rate_of(raw["clean"]),
+        certified=tuple(rate_of(rate) for rate in raw["certified"]),
+        every=rate_of(raw["every"]),
+        unsure=int(raw["unsure"]),
+        seconds=float(raw["seconds"]),
+    )
+
+
+def read_certificates(folder: Path) -> list[Certificate]:
+    """The lines, where there are any."""
+    path = folder / LINES
+    if not path.is_file():
+        return []
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return [Certificate(**row) for row in rows]
+    except (OSError, ValueError, TypeError) as error:
+        raise RecordError(f"{path} holds no certificates ({' '.join(str(error).split())[:100]})") from None
+
+
+def _whole(path: Path, text: str) -> None:
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        half.write_text(text, encoding="utf-8")
+        half.replace(path)
+    except OSError:
+        half.unlink(missing_ok=True)
+        raise

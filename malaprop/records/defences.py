@@ -1,0 +1,284 @@
+"""The record of a defence test: what defences are worth on their own, against made samples, and under attack."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records.certified import Certified, certified_of, rate_of
+from malaprop.records.summary import Z95, Rate, Spread
+
+FILE = "defences.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """A difference of two accuracies on the same texts, with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, before: Sequence[bool], after: Sequence[bool]) -> Gain:
+        """Agresti and Min's interval for paired shares: half a text is added to each of the four cells."""
+        won = sum(b and not a for a, b in zip(before, after, strict=True))
+        lost = sum(a and not b for a, b in zip(before, after, strict=True))
+        total = len(before)
+        if not total:
+            return cls(value=0.0, low=-1.0, high=1.0)
+        n, b, c = total + 2, won + 0.5, lost + 0.5
+        middle, half = (b - c) / n, Z95 * sqrt((b + c) - (b - c) ** 2 / n) / n
+        return cls(value=(won - lost) / total, low=middle - half, high=middle + half)
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacked:
+    """One attack on one defence; `draws` and `fresh` are 0 where it knows nothing of the defence."""
+
+    accuracy: Rate
+    success: Rate
+    asked: Spread
+    changed: Spread
+    draws: int = 0
+    fresh: int = 0
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Attacked texts that lie inside the certificate of their original."""
+
+    inside: int  # changed texts that the certificate speaks of, whether the attack succeeded or not
+    flipped: int  # of those, successes against the few copies that were voting
+    contradicted: int  # of those, texts whose label is another when as many copies vote as certified it
+    within: Attacked | None = None  # an attack that makes no other changes than the certificate speaks of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defended:
+    """One row of the table."""
+
+    name: str
+    about: str
+    clean: Rate
+    premade: Rate
+    active: Attacked
+    adaptive: Attacked | None  # None: it draws nothing, so the active attack sees all of it
+    worst: Rate  # right under both attacks
+    gain: Gain  # under the active attack, over no defence
+    kept: Gain  # under the worse of both
+    cost: float | None  # time for a text, as a multiple of no defence's
+    passes: float  # of the model inside, for a text
+    verdict: str
+    certified: Certified | None = None
+    checked: Checked | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """The figures for machines."""
+        knowing = self.adaptive or self.active
+        return {
+            "clean": self.clean.to_dict(),
+            "premade": self.premade.to_dict(),
+            "active": self.active.accuracy.to_dict(),
+            "adaptive": knowing.accuracy.to_dict(),
+            "worst": self.worst.to_dict(),
+            "cost": self.cost,
+            "certified": [rate.to_dict() for rate in self.certified.certified] if self.certified else None,
+            "contradicted": self.checked.contradicted if self.checked else None,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """What a model makes of the nearest words of a word, each in its place in the text."""
+
+    model: str
+    around: str  # the word
+    adversarial: bool  # whether it is the word that the attack put
+    words: tuple[str, ...]  # the word itself first
+    labels: tuple[int, ...]
+    scores: tuple[float, ...]  # of the true label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """Noisy vectors of the original and of the adversarial word, laid out in a plane, by what the model says there."""
+
+    model: str
+    noise: float
+    how: str  # how they were laid out
+    points: tuple[tuple[float, float, int, bool], ...]  # x, y, label, whether it is around the adversarial word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """One attacked text looked at closely."""
+
+    id: str
+    label: int
+    original: str
+    adversarial: str
+    word: str
+    swapped: str
+    strips: tuple[Strip, ...]
+    fields: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """Over all successes of the attack: how many neighbours keep the true label, each in its place in the text."""
+
+    model: str
+    original: Rate
+    adversarial: Rate
+    texts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The whole test."""
+
+    victim: str
+    data: str
+    attack: str
+    texts: int
+    labels: tuple[str, ...]
+    premade: str  # where the made texts come from
+    rows: tuple[Defended, ...] = ()
+    around: tuple[Around, ...] = ()
+    pictures: tuple[Neighbourhood, ...] = ()
+
+    def write(self, folder: Path) -> Path:
+        """Whole or not at all."""
+        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
+        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
+        try:
+            half.write_text(text + "\n", encoding="utf-8")
+            half.replace(path)
+        except OSError as error:
+            half.unlink(missing_ok=True)
+            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> Trial | None:
+        """None where the folder holds none."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if raw.pop("format") != FORMAT:
+                raise ValueError("another format")
+            return _trial(raw)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordError(
+                f"{path} is no record of a defence test ({reason[:100]}); run malaprop audit --defences again"
+            ) from None
+
+
+def _trial(raw: dict[str, Any]) -> Trial:
+    return Trial(
+        victim=str(raw["victim"]),
+        data=str(raw["data"]),
+        attack=str(raw["attack"]),
+        texts=int(raw["texts"]),
+        labels=tuple(map(str, raw["labels"])),
+        premade=str(raw["premade"]),
+        rows=tuple(map(_row, raw["rows"])),
+        around=tuple(
+            Around(
+                model=str(a["model"]),
+                original=rate_of(a["original"]),
+                adversarial=rate_of(a["adversarial"]),
+                texts=int(a["texts"]),
+            )
+            for a in raw["around"]
+        ),
+        pictures=tuple(map(_picture, raw["pictures"])),
+    )
+
+
+def _row(raw: dict[str, Any]) -> Defended:
+    certified, checked, cost = raw["certified"], raw["checked"], raw["cost"]
+    return Defended(
+        name=str(raw["name"]),
+        about=str(raw["about"]),
+        clean=rate_of(raw["clean"]),
+        premade=rate_of(raw["premade"]),
+        active=_attacked(raw["active"]),
+        adaptive=None if raw["adaptive"] is None else _attacked(raw["adaptive"]),
+        worst=rate_of(raw["worst"]),
+        gain=Gain(**raw["gain"]),
+        kept=Gain(**raw["kept"]),
+        cost=None if cost is None else float(cost),
+        passes=float(raw["passes"]),
+        verdict=str(raw["verdict"]),
+        certified=None if certified is None else certified_of(certified),
+        checked=None if checked is None else _checked(checked),
+    )
+
+
+def _checked(raw: dict[str, Any]) -> Checked:
+    return Checked(
+        inside=int(raw["inside"]),
+        flipped=int(raw["flipped"]),
+        contradicted=int(raw["contradicted"]),
+        within=None if raw["within"] is None else _attacked(raw["within"]),
+    )
+
+
+def _attacked(raw: dict[str, Any]) -> Attacked:
+    return Attacked(
+        accuracy=rate_of(raw["accuracy"]),
+        success=rate_of(raw["success"]),
+        asked=Spread(**raw["asked"]),
+        changed=Spread(**raw["changed"]),
+        draws=int(raw["draws"]),
+        fresh=int(raw["fresh"]),
+        errors=int(raw["errors"]),
+    )
+
+
+def _picture(raw: dict[str, Any]) -> Neighbourhood:
+    return Neighbourhood(
+        id=str(raw["id"]),
+        label=int(raw["label"]),
+        original=str(raw["original"]),
+        adversarial=str(raw["adversarial"]),
+        word=str(raw["word"]),
+        swapped=str(raw["swapped"]),
+        strips=tuple(
+            Strip(
+                model=str(s["model"]),
+                around=str(s["around"]),
+                adversarial=bool(s["adversarial"]),
+                words=tuple(map(str, s["words"])),
+                labels=tuple(map(int, s["labels"])),
+                scores=tuple(map(float, s["scores"])),
+            )
+            for s in raw["strips"]
+        ),
+        fields=tuple(
+            Field(
+                model=str(f["model"]),
+                noise=float(f["noise"]),
+                how=str(f["how"]),
+                points=tuple((float(x), float(y), int(label), bool(ours)) for x, y, label, ours in f["points"]),
+            )
+            for f in raw["fields"]
+        ),
+    )

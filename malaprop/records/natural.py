@@ -1,0 +1,273 @@
+"""The record of natural adversaries: one line an attacked item, and what a run, a comparison or a sweep adds up to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from math import comb, isfinite
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records.summary import Rate, Spread
+
+FILE, LINES = "natural.json", "natural.jsonl"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Find:
+    """One attacked image. `distance` is that of latent points; pictures are addresses that hold their data.
+
+    `start` is the victim's label for what the start of the search generates: where it is not `prediction`, the
+    generator alone, without a search, changed the answer.
+    """
+
+    id: str
+    status: str  # success, failed, skipped (the victim was wrong already) or error
+    label: int
+    prediction: int
+    start: int | None = None
+    changed: int | None = None  # the victim's label for the adversary
+    judged: int | None = None  # the judge's
+    distance: float | None = None
+    pixels: float | None = None  # Euclidean, from the original
+    rebuilt: float | None = None  # error a pixel of what the start generates
+    asked: int = 0
+    reason: str | None = None
+    original: str = ""
+    returned: str = ""  # the picture that the start generates
+    adversary: str = ""
+    difference: str = ""  # from the picture of the start
+    strip: str = ""  # from the start to the adversary
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A victim under one search. The judge's shares are over successes: the original label, the new one, another."""
+
+    victim: str
+    search: str
+    settings: str
+    accuracy: Rate  # on the whole test part
+    success: Rate  # of those attacked
+    distance: Spread
+    asked: Spread
+    started: Rate  # where the generator alone changed the answer
+    pixels: Spread
+    judged_original: Rate
+    judged_changed: Rate
+    judged_other: Rate
+    reasons: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, finds: Iterable[Find], **known: Any) -> Tried:
+        """What finds add up to."""
+        tried = [find for find in finds if find.status in ("success", "failed")]
+        hits = [find for find in tried if find.status == "success"]
+        judged = [find for find in hits if find.judged is not None]
+        old = sum(find.judged == find.label for find in judged)
+        new = sum(find.judged == find.changed and find.changed != find.label for find in judged)
+        reasons: dict[str, int] = {}
+        for find in tried:
+            if find.reason:
+                reasons[find.reason] = reasons.get(find.reason, 0) + 1
+        return cls(
+            success=Rate(len(hits), len(tried)),
+            distance=Spread.of(find.distance for find in hits if find.distance is not None),
+            asked=Spread.of(find.asked for find in tried),
+            started=Rate(sum(find.start != find.prediction for find in tried), len(tried)),
+            pixels=Spread.of(find.pixels for find in hits if find.pixels is not None),
+            judged_original=Rate(old, len(judged)),
+            judged_changed=Rate(new, len(judged)),
+            judged_other=Rate(len(judged) - old - new, len(judged)),
+            reasons=reasons,
+            **known,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two victims on the same items: how often the second needs the larger change, ties left out."""
+
+    one: str
+    two: str
+    larger: Rate
+    ties: int
+
+    @property
+    def p(self) -> float:
+        """The sign test, two-sided and exact."""
+        n, least = self.larger.total, min(self.larger.hits, self.larger.total - self.larger.hits)
+        return min(1.0, 2 * sum(comb(n, k) for k in range(least + 1)) / 2**n) if n else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """One classifier of a sweep."""
+
+    name: str
+    group: str
+    accuracy: Rate
+    distance: Spread
+    found: Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """Spearman's rank correlation with a 95% interval from resampling."""
+
+    group: str
+    rho: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthetic:
+    """A curve in the plane (Figure 5). Points are [x, y]; distances are from an adversary to the nearest data point."""
+
+    data: tuple[tuple[float, float], ...]
+    rebuilt: tuple[tuple[float, float], ...]
+    latent: tuple[tuple[float, float], ...]
+    border: float  # the victim's answer changes above this height
+    origins: tuple[tuple[float, float], ...]
+    on_curve: tuple[tuple[float, float], ...]  # adversaries by the latent search
+    off_curve: tuple[tuple[float, float], ...]  # adversaries by the same search in the plane
+    latent_apart: Spread
+    plane_apart: Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Natural:
+    """All that one command found; parts that it did not look at are empty."""
+
+    data: str
+    generator: str = ""
+    items: int = 0
+    quality: dict[str, float] = field(default_factory=dict)
+    tried: tuple[Tried, ...] = ()
+    largest: dict[str, Rate] = field(default_factory=dict)  # how often a victim needs the largest change of all
+    pairs: tuple[Pair, ...] = ()
+    dots: tuple[Dot, ...] = ()
+    correlations: tuple[Correlation, ...] = ()
+    gallery: dict[str, tuple[Find, ...]] = field(default_factory=dict)
+    sheet: str = ""  # random samples of the generator
+    synthetic: Synthetic | None = None
+
+    def write(self, folder: Path) -> Path:
+        """Whole or not at all."""
+        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            half.write_text(json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False) + "\n", encoding="utf-8")
+            half.replace(path)
+        except OSError as error:
+            half.unlink(missing_ok=True)
+            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> Natural | None:
+        """None where the folder holds none."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if raw.pop("format") != FORMAT:
+                raise ValueError("another format")
+            return _natural(raw)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordError(f"{path} is no record of natural adversaries ({reason[:100]}); run it again") from None
+
+
+def read_finds(folder: Path) -> list[Find]:
+    """The finished items of a run; a torn last line is left out."""
+    path = folder / LINES
+    if not path.is_file():
+        return []
+    out: list[Find] = []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines):
+        try:
+            if line:
+                out.append(_find(json.loads(line)))
+        except (ValueError, TypeError, KeyError) as error:
+            if number == len(lines) - 1:
+                break
+            raise RecordError(f"{path}, line {number + 1}: {str(error)[:100]}") from None
+    return out
+
+
+def _find(raw: Mapping[str, Any]) -> Find:
+    found = Find(**raw)
+    for picture in (found.original, found.returned, found.adversary, found.difference, found.strip):
+        if picture and not picture.startswith("data:image/png;base64,"):
+            raise ValueError("a picture must be a PNG that the record holds")
+    return found
+
+
+def _rate(raw: Mapping[str, Any]) -> Rate:
+    return Rate(int(raw["hits"]), int(raw["total"]))
+
+
+def _spread(raw: Mapping[str, Any]) -> Spread:
+    return Spread(*(None if raw[k] is None else float(raw[k]) for k in ("mean", "median")))
+
+
+_RATES = ("accuracy", "success", "started", "judged_original", "judged_changed", "judged_other", "larger", "found")
+_SPREADS = ("distance", "asked", "pixels", "latent_apart", "plane_apart")
+
+
+def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A table's values with its rates and spreads made; the dataclass that takes them refuses unknown names."""
+    out = {}
+    for name, value in raw.items():
+        out[name] = _rate(value) if name in _RATES else _spread(value) if name in _SPREADS else value
+    return out
+
+
+def _points(raw: Iterable[Iterable[Any]]) -> tuple[tuple[float, float], ...]:
+    made = tuple((float(x), float(y)) for x, y in raw)
+    if not all(isfinite(x) and isfinite(y) for x, y in made):
+        raise ValueError("points must be finite")
+    return made
+
+
+def _synthetic(raw: Mapping[str, Any] | None) -> Synthetic | None:
+    if raw is None:
+        return None
+    places = ("data", "rebuilt", "latent", "origins", "on_curve", "off_curve")
+    return Synthetic(**{**_values(raw), **{name: _points(raw[name]) for name in places}})
+
+
+def _natural(raw: dict[str, Any]) -> Natural:
+    return Natural(
+        data=str(raw["data"]),
+        generator=str(raw["generator"]),
+        items=int(raw["items"]),
+        quality={str(k): float(v) for k, v in raw["quality"].items()},
+        tried=tuple(Tried(**_values(t)) for t in raw["tried"]),
+        largest={str(k): _rate(v) for k, v in raw["largest"].items()},
+        pairs=tuple(Pair(**_values(p)) for p in raw["pairs"]),
+        dots=tuple(Dot(**_values(d)) for d in raw["dots"]),
+        correlations=tuple(Correlation(**c) for c in raw["correlations"]),
+        gallery={str(k): tuple(map(_find, v)) for k, v in raw["gallery"].items()},
+        sheet=_picture(raw["sheet"]),
+        synthetic=_synthetic(raw["synthetic"]),
+    )
+
+
+def _picture(raw: Any) -> str:
+    if raw and not str(raw).startswith("data:image/png;base64,"):
+        raise ValueError("a picture must be a PNG that the record holds")
+    return str(raw)

@@ -1,0 +1,121 @@
+"""The record of attacks on translation: success and BLEU of each run, as tables read it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records.run import Run
+from malaprop.records.summary import Rate
+
+FILE = "translation.json"
+FORMAT = 1
+TASK = "translation"  # what such a run says of itself in its parts
+
+
+def is_translation(run: Run) -> bool:
+    return run.parts.get("task") == TASK
+
+
+@dataclass(frozen=True, slots=True)
+class Bleu:
+    """Corpus BLEU with the middle 95% of redrawn corpora."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f}-{self.high:.2f})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attacked:
+    """One run. `before` and `after` are of the sentences that were attacked, `drop` is their difference, paired."""
+
+    attack: str
+    kind: str  # keyword, bleu, typos or probe
+    victim: str
+    data: str
+    success: Rate
+    skipped: int
+    errors: int
+    before: Bleu | None = None
+    after: Bleu | None = None
+    drop: Bleu | None = None
+    changed_words: float | None = None  # mean of successes
+    asked: float | None = None  # mean of attacked sentences
+    distance: float | None = None  # mean of successes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationStudy:
+    """All runs below a folder."""
+
+    runs: tuple[Attacked, ...]
+
+    def write(self, folder: Path) -> Path:
+        """Whole or not at all."""
+        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
+        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
+        try:
+            half.write_text(text + "\n", encoding="utf-8")
+            half.replace(path)
+        except OSError as error:
+            half.unlink(missing_ok=True)
+            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> TranslationStudy | None:
+        """None where the folder holds none."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if raw["format"] != FORMAT:
+                raise ValueError("another format")
+            return cls(runs=tuple(_attacked(one) for one in raw["runs"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordError(
+                f"{path} is no record of attacks on translation ({reason[:100]}); run malaprop translate again"
+            ) from None
+
+
+def find_studies(folders: Iterable[Path]) -> list[TranslationStudy]:
+    """The record of each folder, or those below it where it has none of its own."""
+    found = []
+    for folder in folders:
+        below = [folder] if (folder / FILE).is_file() else sorted(path.parent for path in folder.rglob(FILE))
+        found += [study for one in below if (study := TranslationStudy.read(one))]
+    return found
+
+
+def _attacked(raw: Mapping[str, Any]) -> Attacked:
+    return Attacked(
+        **{name: str(raw[name]) for name in ("attack", "kind", "victim", "data")},
+        success=Rate(int(raw["success"]["hits"]), int(raw["success"]["total"])),
+        skipped=int(raw["skipped"]),
+        errors=int(raw["errors"]),
+        before=_bleu(raw["before"]),
+        after=_bleu(raw["after"]),
+        drop=_bleu(raw["drop"]),
+        changed_words=_maybe(raw["changed_words"]),
+        asked=_maybe(raw["asked"]),
+        distance=_maybe(raw["distance"]),
+    )
+
+
+def _bleu(raw: Mapping[str, Any] | None) -> Bleu | None:
+    return None if raw is None else Bleu(float(raw["value"]), float(raw["low"]), float(raw["high"]))
+
+
+def _maybe(value: Any) -> float | None:
+    return None if value is None else float(value)

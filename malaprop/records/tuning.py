@@ -1,0 +1,126 @@
+"""The record of a search for a defence's settings: trials on validation texts, and the one look at the test part."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records.summary import Rate
+
+FILE = "tuning.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """How often a model is right: on texts as they are, and on adversarial ones made against the plain victim."""
+
+    clean: Rate
+    adversarial: Rate
+
+    @property
+    def value(self) -> float:
+        """What the search looks for: the mean of both accuracies; 0 where there was nothing to judge on."""
+        shares = [rate.value if rate.total else 0.0 for rate in (self.clean, self.adversarial)]
+        return sum(shares) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One trial; `reason` says why it failed, and then nothing was judged."""
+
+    number: int
+    settings: dict[str, Any]
+    judged: Judged | None
+    seconds: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """Both on the test part, which was not looked at before: the plain victim and the best of the trials."""
+
+    plain: Judged
+    best: Judged
+    number: int  # of the trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    defence: str
+    victim: str
+    data: str
+    recipe: str  # of the adversarial texts
+    sampler: str
+    seed: int
+    plain: Judged  # on the validation part
+    trials: tuple[Try, ...] = ()
+    test: Test | None = None
+
+    @property
+    def best(self) -> Try | None:
+        """The first of the best trials."""
+        judged = [one for one in self.trials if one.judged is not None]
+        return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)
+
+    def write(self, folder: Path) -> Path:
+        """Whole or not at all."""
+        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
+        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
+        try:
+            half.write_text(text + "\n", encoding="utf-8")
+            half.replace(path)
+        except OSError as error:
+            half.unlink(missing_ok=True)
+            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
+        return path
+
+    @classmethod
+    def read(cls, folder: Path) -> Tuning | None:
+        """None where the folder holds none."""
+        path = folder / FILE
+        if not path.is_file():
+            return None
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if raw.pop("format") != FORMAT:
+                raise ValueError("another format")
+            return _tuning(raw)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordError(f"{path} is no record of malaprop tune ({reason[:100]}); give another --out") from None
+
+
+def _rate(raw: Mapping[str, Any]) -> Rate:
+    return Rate(int(raw["hits"]), int(raw["total"]))
+
+
+def _judged(raw: Mapping[str, Any]) -> Judged:
+    return Judged(clean=_rate(raw["clean"]), adversarial=_rate(raw["adversarial"]))
+
+
+def _tuning(raw: dict[str, Any]) -> Tuning:
+    test = raw["test"]
+    return Tuning(
+        **{name: str(raw[name]) for name in ("defence", "victim", "data", "recipe", "sampler")},
+        seed=int(raw["seed"]),
+        plain=_judged(raw["plain"]),
+        trials=tuple(
+            Try(
+                number=int(one["number"]),
+                settings=dict(one["settings"]),
+                judged=None if one["judged"] is None else _judged(one["judged"]),
+                seconds=float(one["seconds"]),
+                reason=str(one["reason"]),
+            )
+            for one in raw["trials"]
+        ),
+        test=None
+        if test is None
+        else Test(plain=_judged(test["plain"]), best=_judged(test["best"]), number=int(test["number"])),
+    )

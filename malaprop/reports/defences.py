@@ -1,0 +1,158 @@
+"""The part of the page that shows a defence test, from its record alone; and the same in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.records.defences import Attacked, Defended, Trial
+from malaprop.records.summary import Rate
+from malaprop.reports import certified
+from malaprop.reports.dots import Dot, dots, key
+from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.neighbourhood import closely
+
+KINDS = (
+    *("No attack", "Made samples", "Attack", "Attack that knows it"),
+    *("Attack within the certificate's changes", "Certified"),
+)
+
+
+def trials(found: Sequence[Trial]) -> Markup:
+    """A card for each test; nothing where there is none."""
+    return join(*(_card(trial, number) for number, trial in enumerate(found)))
+
+
+def _card(trial: Trial, number: int) -> Markup:
+    place = f"defences-{number}"
+    lead = (
+        f"{trial.victim} on {trial.data}: {trial.attack} on {trial.texts:,} texts, with and without each defence. "
+        f"Made samples: {trial.premade}, {_made(trial):,} of them. Rates are accuracies with 95% intervals."
+    )
+    shown = [row.certified for row in trial.rows if row.certified]
+    body: list[Child] = [tag("h2", "Defence test", id=place), tag("p", lead, class_="lead"), _verdicts(trial.rows)]
+    body += [_figure(trial.rows), _table(trial.rows), _effort(trial.rows)]
+    if shown:
+        body += [certified.figure(shown), certified.table(shown), _checked(trial.rows)]
+    body.append(closely(trial))
+    return tag("section", *body, class_="card study", aria_labelledby=place)
+
+
+def _made(trial: Trial) -> int:
+    return trial.rows[0].premade.total if trial.rows else 0
+
+
+def _verdicts(rows: Sequence[Defended]) -> Markup:
+    items = [tag("li", tag("strong", row.name), ": ", row.verdict) for row in rows if row.name != "none"]
+    return tag("ul", *items) if items else Markup("")
+
+
+def _figure(rows: Sequence[Defended]) -> Markup:
+    lines = [
+        (row.name, [Dot(kind, color, rate) for color, (kind, rate) in enumerate(_rates(row)) if rate]) for row in rows
+    ]
+    title = "Accuracy with each defence"
+    return tag(
+        "div", tag("figure", tag("figcaption", title), dots(title, lines), key(KINDS), class_="panel"), class_="panels"
+    )
+
+
+def _rates(row: Defended) -> list[tuple[str, Rate | None]]:
+    knowing = row.adaptive.accuracy if row.adaptive else None
+    inside = row.checked.within.accuracy if row.checked and row.checked.within else None
+    rates = (row.clean, row.premade, row.active.accuracy, knowing, inside, _sure(row))
+    return list(zip(KINDS, rates, strict=True))
+
+
+def _sure(row: Defended) -> Rate | None:
+    """Certified accuracy to hold against the attack within: under any number of changes, or under one."""
+    if row.certified is None:
+        return None
+    return row.certified.every if row.certified.defence.startswith("safer") else row.certified.certified[1]
+
+
+def _plain_table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
+    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
+    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
+    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
+    return join(tag("h3", title), tag("p", note) if note else None, shown)
+
+
+def _table(rows: Sequence[Defended]) -> Markup:
+    names = ("Defence", "No attack", "Made samples", "Under attack", "Under an attack that knows it", "Under both")
+    shown = [
+        (r.name, str(r.clean), str(r.premade), str(r.active.accuracy), _knowing(r.adaptive), str(r.worst)) for r in rows
+    ]
+    draws = next((row.adaptive for row in rows if row.adaptive), None)
+    note = (
+        ""
+        if draws is None
+        else f"The attack that knows a defence averages {draws.draws} of its draws, and succeeds where most of "
+        f"{draws.fresh} fresh draws are fooled. A defence that draws nothing has none such: the attack sees all of it."
+    )
+    return _plain_table("Accuracy", names, shown, note)
+
+
+def _knowing(found: Attacked | None) -> str:
+    return "draws nothing" if found is None else str(found.accuracy)
+
+
+def _effort(rows: Sequence[Defended]) -> Markup:
+    names = (
+        *("Defence", "Queries a text, median", "Words changed", "Queries, knowing it", "Words changed, knowing it"),
+        *("Time for a text", "Passes inside"),
+    )
+    shown = [
+        (row.name, *_spent(row.active), *_spent(row.adaptive), _times(row.cost), f"{row.passes:g}") for row in rows
+    ]
+    note = (
+        "Time is a multiple of the victim's own, for texts in one batch. A query of the attack asks the defence once."
+    )
+    return _plain_table("What it takes", names, shown, note)
+
+
+def _spent(found: Attacked | None) -> tuple[str, str]:
+    if found is None:
+        return "–", "–"  # noqa: RUF001 - dashes for nothing
+    asked, changed = found.asked.median, found.changed.mean
+    return (
+        "–" if asked is None else f"{asked:,.0f}",  # noqa: RUF001
+        "–" if changed is None else f"{100 * changed:.1f}%",  # noqa: RUF001
+    )
+
+
+def _times(cost: float | None) -> str:
+    return "–" if cost is None else f"{cost:.2f}x"  # noqa: RUF001
+
+
+def _checked(rows: Sequence[Defended]) -> Markup:
+    return tag("ul", *(tag("li", tag("strong", row.name), ": ", checked(row)) for row in rows if row.checked))
+
+
+def checked(row: Defended) -> str:
+    """How certificates and attacks go together, in words."""
+    found, sure = row.checked, _sure(row)
+    assert found is not None
+    assert sure is not None
+    kind = "any number of changes" if row.certified and sure == row.certified.every else "one changed word"
+    held = f"{found.contradicted} contradict it" if found.contradicted else "none contradicts it"
+    against = f"; an attack that makes no other changes leaves {found.within.accuracy}" if found.within else ""
+    return (
+        f"right and sure under {kind}: {sure}{against}. {found.inside} attacked texts lie inside the certificate of "
+        f"their original, {found.flipped} of them fooled the few copies that voted under attack; with as many copies "
+        f"as made the certificate, {held}."
+    )
+
+
+def terminal(trial: Trial) -> str:
+    """The table as text."""
+    rows = [("defence", "clean", "made samples", "under attack", "knowing it", "time")]
+    for row in trial.rows:
+        knowing = "draws nothing" if row.adaptive is None else str(row.adaptive.accuracy)
+        time = "" if row.cost is None else f"{row.cost:.1f}x"
+        rows.append((row.name, str(row.clean), str(row.premade), str(row.active.accuracy), knowing, time))
+    wide = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, wide, strict=True)).rstrip() for row in rows]
+    lines += ["", *(f"{row.name}: {row.verdict}" for row in trial.rows if row.name != "none")]
+    lines += [f"{row.name}: {checked(row)}" for row in trial.rows if row.checked]
+    return "\n".join(lines)

@@ -1,0 +1,132 @@
+"""Neighbourhoods of attacked words: strips of neighbours by what a model makes of them, and fields of noisy vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.records.defences import Around, Field, Neighbourhood, Strip, Trial
+from malaprop.reports.figures import clip, stroke
+from malaprop.reports.markup import Child, Markup, join, tag
+
+_CELL, _LEFT, _ROW, _TOP = 30, 190, 24, 96
+_SIDE = 260
+
+
+def closely(trial: Trial) -> Markup:
+    """All looks of a test; nothing where there are none."""
+    if not trial.around and not trial.pictures:
+        return Markup("")
+    body: list[Child] = [tag("h3", "Neighbourhoods of attacked words")]
+    if trial.around:
+        body.append(_around(trial.around))
+    body += [_look(one, trial.labels) for one in trial.pictures]
+    return join(*body)
+
+
+def _around(found: Sequence[Around]) -> Markup:
+    note = (
+        f"Of {found[0].texts:,} successes against the undefended model: the nearest words of the first changed word, "
+        "each in its place in the text, that leave the true label. Intervals count texts, not words."
+    )
+    head = tag(
+        "tr", *(tag("th", name, scope="col") for name in ("Model", "Around the original", "Around the adversarial"))
+    )
+    rows = [
+        tag("tr", tag("th", a.model, scope="row"), tag("td", str(a.original)), tag("td", str(a.adversarial)))
+        for a in found
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
+    return join(tag("p", note), tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Neighbours"))
+
+
+def _look(one: Neighbourhood, labels: Sequence[str]) -> Markup:
+    names = tag("p", "“", tag("strong", one.word), "” became “", tag("strong", one.swapped), "” in: ", one.adversarial)
+    panels = [tag("figure", tag("figcaption", "Neighbours in their place"), strips(one, labels), class_="panel")]
+    panels += [
+        tag(
+            "figure",
+            tag("figcaption", f"{f.model}: noise of {f.noise:g} on the vector ({f.how})"),
+            field(f, labels),
+            class_="panel",
+        )
+        for f in one.fields
+    ]
+    return join(names, tag("div", *panels, class_="panels"))
+
+
+def strips(one: Neighbourhood, labels: Sequence[str]) -> Markup:
+    """A row of cells for each model and each of both words: full colour where the true label has all the weight."""
+    most = max(len(strip.words) for strip in one.strips)
+    wide, parts, top = _LEFT + _CELL * most + 60, list[Markup](), 0
+    for adversarial in (False, True):
+        mine = [strip for strip in one.strips if strip.adversarial == adversarial]
+        if mine:
+            parts.append(_words(mine[0], top))
+            parts += [_cells(strip, one.label, top + _TOP + _ROW * i) for i, strip in enumerate(mine)]
+            top += _TOP + _ROW * len(mine) + 14
+    title = f"Neighbours of {one.word} and of {one.swapped}"
+    about = "; ".join(
+        f"{s.model} around {s.around}: {sum(label == one.label for label in s.labels)} of {len(s.labels)} keep "
+        f"{_named(labels, one.label)}"
+        for s in one.strips
+    )
+    return tag("svg", tag("title", title), tag("desc", about), *parts, role="img", class_="figure strips",
+               viewBox=f"0 0 {wide} {top}", aria_label=f"{title}. {about}")  # fmt: skip
+
+
+def _named(labels: Sequence[str], label: int) -> str:
+    return labels[label] if 0 <= label < len(labels) else str(label)
+
+
+def _words(strip: Strip, top: int) -> Markup:
+    parts = []
+    for place, word in enumerate(strip.words):
+        x, y = _LEFT + _CELL * place + _CELL / 2, top + _TOP - 6
+        parts.append(tag("text", tag("title", word), clip(word, 13), x=x, y=y, transform=f"rotate(-50 {x:g} {y})"))
+    return tag("g", *parts)
+
+
+def _cells(strip: Strip, label: int, top: int) -> Markup:
+    name = f"{strip.model}, around “{strip.around}”"
+    parts = [tag("text", tag("title", name), clip(name, 28), x=_LEFT - 8, y=top + 15, text_anchor="end", class_="name")]
+    for place, (word, given, score) in enumerate(zip(strip.words, strip.labels, strip.scores, strict=True)):
+        x = _LEFT + _CELL * place
+        right = given == label
+        title = tag("title", f"{word}: {'right' if right else 'wrong'}, {100 * score:.0f}% for the true label")
+        paint = f"fill:{stroke(0 if right else 1)[0]};fill-opacity:{0.15 + 0.75 * abs(2 * score - 1):.2f}"
+        parts.append(tag("rect", title, x=x + 1, y=top + 1, width=_CELL - 2, height=_ROW - 4, rx=3, style=paint))
+        parts.append(tag("text", "✓" if right else "✗", x=x + _CELL / 2, y=top + 15, text_anchor="middle"))
+    return tag("g", *parts)
+
+
+def field(one: Field, labels: Sequence[str]) -> Markup:
+    """Dots in a plane: the shape says which word, the colour which label."""
+    xs, ys = [p[0] for p in one.points], [p[1] for p in one.points]
+    low_x, high_x, low_y, high_y = min(xs), max(xs), min(ys), max(ys)
+    parts = []
+    for x, y, label, adversarial in one.points:
+        left = 10 + (x - low_x) / ((high_x - low_x) or 1) * (_SIDE - 20)
+        down = 10 + (high_y - y) / ((high_y - low_y) or 1) * (_SIDE - 20)
+        paint = f"fill:{stroke(label)[0]};fill-opacity:0.75;stroke:none"
+        if adversarial:
+            parts.append(tag("rect", x=f"{left - 2.5:.1f}", y=f"{down - 2.5:.1f}", width=5, height=5, style=paint))
+        else:
+            parts.append(tag("circle", cx=f"{left:.1f}", cy=f"{down:.1f}", r=2.5, style=paint))
+    counts = [
+        f"around the {'adversarial' if side else 'original'} word "
+        + ", ".join(f"{_named(labels, label)} {n}" for label, n in _counts(one, side))
+        for side in (False, True)
+    ]
+    about = "; ".join(counts)
+    drawn = tag("svg", tag("title", f"Noisy vectors, {one.model}"), tag("desc", about), *parts, role="img",
+                class_="figure field", viewBox=f"0 0 {_SIDE} {_SIDE}",
+                aria_label=f"Noisy vectors. {about}")  # fmt: skip
+    return join(
+        drawn,
+        tag("p", f"Circles: around the original word. Squares: around the adversarial one. {about}.", class_="small"),
+    )
+
+
+def _counts(one: Field, adversarial: bool) -> list[tuple[int, int]]:
+    found = [label for _, _, label, ours in one.points if ours == adversarial]
+    return [(label, found.count(label)) for label in sorted(set(found))]

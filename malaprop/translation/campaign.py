@@ -1,0 +1,165 @@
+"""An attack on a translation model over a dataset, many sentences side by side, written to a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol
+
+from malaprop.attacks.translation.sweep import Case, Ending
+from malaprop.core.ask import Steps
+from malaprop.core.errors import DataError, MalapropError, SettingError, plain
+from malaprop.core.example import Example
+from malaprop.core.text import Words, checked
+from malaprop.data.base import Dataset
+from malaprop.engine.drive import drive
+from malaprop.engine.service import Batched, Service
+from malaprop.models.translation import bleu
+from malaprop.models.translation.translator import Translator
+from malaprop.records.outcome import Outcome, Side, edits_between
+from malaprop.records.run import Run
+from malaprop.records.store import Writer, iter_outcomes, read_outcomes
+from malaprop.records.translation import TASK
+
+SHARD = 2048  # sentences that share one table of words
+FIELDS = ("source", "target")
+
+
+class Attack(Protocol):
+    """What is run on each sentence."""
+
+    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[Ending]: ...
+
+
+def check_pairs(data: Dataset) -> Dataset:
+    """The dataset itself, if it holds sources with their translations."""
+    if set(data.fields) != set(FIELDS):
+        raise DataError(
+            f"{data.name} has the columns {', '.join(data.fields)}; translation needs source,target (or src,tgt)"
+        )
+    return data
+
+
+def services(translator: Translator) -> dict[str, Service]:
+    """Sweeps are not remembered: no other sentence asks the same."""
+    return {
+        "translate": Batched(lambda texts: translator.translate(texts), size=len),
+        "hint": Batched(lambda asked: translator.hints(asked), remember=0),
+        "states": Batched(lambda texts: translator.states(texts), size=len, remember=1000),
+        "verify": Batched(lambda texts: translator.translate(texts), size=len, remember=0),
+    }
+
+
+def run(
+    attack: Attack, translator: Translator, examples: Iterable[Example], *, seed: int = 0, width: int = 64
+) -> Iterator[Outcome]:
+    """Outcomes in the order in which the attacks end; the same ones at any width."""
+    if width < 1 or seed < 0:
+        raise SettingError(f"width must be 1 or more and seed 0 or more, got {width} and {seed}")
+    rest, known = iter(examples), services(translator)
+    while shard := list(islice(rest, SHARD)):
+        yield from _shard(attack, translator, shard, seed, width, known)
+
+
+def _shard(
+    attack: Attack,
+    translator: Translator,
+    shard: list[Example],
+    seed: int,
+    width: int,
+    known: Mapping[str, Service],
+) -> Iterator[Outcome]:
+    table = Words()
+    began: dict[int, float] = {}
+
+    def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
+        for owner, example in enumerate(shard):
+            began[owner] = perf_counter()
+            yield owner, _guarded(attack, translator, example, table, owner, seed)
+
+    for owner, ending in drive(jobs(), known, width=width):
+        yield _outcome(shard[owner], ending, seed, perf_counter() - began.pop(owner))
+
+
+def _guarded(
+    attack: Attack, translator: Translator, example: Example, table: Words, owner: int, seed: int
+) -> Steps[Ending]:
+    """One bad sentence ends in an error; what is wrong for all of them ends the run."""
+    try:
+        case = Case(example.id, checked(example.fields["source"]), example.fields.get("target", ""))
+        if why := translator.too_long(case.source):
+            return Ending("error", reason=why)
+        return (yield from attack.steps(case, table, owner, seed=seed))
+    except DataError as error:
+        return Ending("error", reason=plain(error))
+    except MalapropError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a bug that one sentence brings out must not cost the others
+        return Ending("error", reason=plain(error))
+
+
+def _outcome(example: Example, ending: Ending, seed: int, seconds: float) -> Outcome:
+    origin, final, reference = ending.origin, ending.final, example.fields.get("target", "")
+    original = {"source": example.fields["source"], "translation": ending.first, "reference": reference}
+    measures: dict[str, float] = {}
+    adversarial = None
+    if origin is not None and final is not None:
+        adversarial = Side({"source": final.values()[0], "translation": ending.last, "reference": reference})
+        if reference:
+            measures["bleu_before"] = bleu.sentence(ending.first, reference)
+            measures["bleu_after"] = bleu.sentence(ending.last, reference)
+        if ending.distance is not None:
+            measures["state_distance"] = ending.distance
+    return Outcome(
+        id=example.id,
+        status=ending.status,
+        label=example.label,
+        original=Side(original),
+        adversarial=adversarial,
+        edits=edits_between(origin, final) if origin is not None and final is not None else (),
+        queries=ending.spent,
+        changed_share=len(final.changed(origin)) / max(1, origin.slots) if origin and final else 0.0,
+        seconds=seconds,
+        seed=seed,
+        reason=ending.reason or None,
+        measures=measures,
+    )
+
+
+def write(
+    attack: Attack,
+    translator: Translator,
+    data: Dataset,
+    folder: Path,
+    *,
+    name: str,
+    parts: Mapping[str, Any],
+    seed: int = 0,
+    width: int = 64,
+    resume: bool = False,
+    seen: Callable[[Outcome], None] | None = None,
+) -> list[Outcome]:
+    """Runs what is left of the work; gives all its outcomes."""
+    about = Run(
+        recipe=name,
+        victim=translator.name,
+        data=data.name,
+        n=len(data),
+        seed=seed,
+        width=width,
+        parts={"task": TASK, **parts},
+        fingerprints={"victim": translator.fingerprint, "data": data.fingerprint},
+    )
+    with Writer(folder, about, resume=resume) as writer:
+        if seen is not None and len(writer.done):
+            for outcome in iter_outcomes(folder):
+                seen(outcome)
+        before = writer.done.copy()
+        left = (example for example in data if example.id not in before)
+        for outcome in run(attack, translator, left, seed=seed, width=width):
+            writer.add(outcome)
+            if seen is not None:
+                seen(outcome)
+    return read_outcomes(folder)

@@ -1,0 +1,64 @@
+"""Victims small enough to train nothing: a network of words, and a BERT of two layers, with vectors that can be moved."""
+
+from __future__ import annotations
+
+import torch
+
+from malaprop.models.blocks.lstm import WordLSTM
+from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.zoo import gradients_of
+from malaprop.models.vocab import UNKNOWN, Vocab
+
+VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "great awful fine nice poor okay movie"])
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "film", "the", ".", "gr", "##eat", "awful", "fine"]
+
+
+def words(limit: int = 20) -> TokenVictim:
+    """An LSTM with random weights, large enough that words matter."""
+    torch.manual_seed(0)
+    model = WordLSTM(len(VOCAB), 2, dim=8, hidden=6, dropout=0).eval().requires_grad_(False)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3)
+    gradients = gradients_of(model, VOCAB, limit, "cpu")
+    assert gradients is not None
+    return TokenVictim(
+        name="small",
+        cut=VOCAB.cut,
+        encode_whole=VOCAB.encode,
+        forward=model,
+        labels=2,
+        limit=limit,
+        context_free=True,
+        unknown=UNKNOWN,
+        fingerprint="small",
+        gradients=gradients,
+        offers=ANSWERS | gradients.offers,
+    )
+
+
+def bert() -> TokenVictim:
+    """BERT's shape with random weights; `great` is two pieces."""
+    import transformers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    from malaprop.models.victims.hf import wrap_transformers
+
+    own = Tokenizer(models.WordPiece({word: i for i, word in enumerate(PIECES)}, unk_token="[UNK]"))
+    own.normalizer = normalizers.BertNormalizer()
+    own.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    own.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {f"{n}_token": f"[{n.upper()}]" for n in ("pad", "unk", "cls", "sep", "mask")}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=32, **names)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    config = transformers.BertConfig(vocab_size=len(PIECES), max_position_embeddings=40, num_labels=2, **shape)
+    model = transformers.BertForSequenceClassification(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    victim = wrap_transformers(model, fast, name="small-bert")
+    assert isinstance(victim, TokenVictim)
+    return victim

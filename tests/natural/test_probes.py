@@ -1,0 +1,67 @@
+"""Probing functions and the counts that tell what a verb becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from malaprop.core.errors import DataError, SettingError
+from malaprop.natural.alignment import translations
+from malaprop.natural.probes import VerbDropped, WordAppears, make, parse
+
+_PAIRS = [
+    ("a man sits", "ein mann sitzt"),
+    ("a dog sits", "ein hund sitzt"),
+    ("a dog runs", "ein hund rennt"),
+    ("a man runs", "ein mann rennt"),
+    ("men sit", "männer sitzen"),
+    ("the man sits", "der mann sitzt"),
+]
+
+
+def test_words_are_aligned_by_what_they_occur_with() -> None:
+    table = translations(_PAIRS, frozenset({"sits", "runs", "man"}), floor=0.3)
+    assert table == {"man": {"mann"}, "runs": {"rennt"}, "sits": {"sitzt"}}
+
+
+def test_alignment_needs_words() -> None:
+    with pytest.raises(DataError, match="no pairs"):
+        translations([], frozenset())
+    with pytest.raises(DataError, match="no word"):
+        translations([("a", "")], frozenset())
+
+
+@pytest.mark.parametrize(
+    ("word", "translation", "found"),
+    [("stehen", "Leute Stehen.", True), ("stehen", "verstehen", False), ("stehen", "", False)],
+)
+def test_a_word_appears_as_a_word(word: str, translation: str, found: bool) -> None:
+    assert WordAppears(word)("anything", translation) is found
+
+
+def test_a_verb_is_dropped_where_another_is_kept() -> None:
+    probe = VerbDropped(verbs={"sits": frozenset({"sitzt"}), "eats": frozenset({"isst", "frisst"})})
+    assert probe("a man sits and eats", "ein mann sitzt")
+    assert not probe("a man sits and eats", "ein mann sitzt und isst")
+    assert not probe("a man sits and eats", "ein mann")  # nothing is translated: no verb was dropped beside another
+    assert not probe("a man eats", "ein mann")
+    assert probe.missing("a man sits and eats", "ein mann sitzt") == ("eats",)
+
+
+@pytest.mark.parametrize("text", ["word-appears", "word-appears:", "verb", ""])
+def test_wrong_probes_are_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="verb-dropped"):
+        parse(text)
+
+
+def test_a_word_is_one_word() -> None:
+    with pytest.raises(SettingError, match="one word"):
+        make("word-appears:zwei worte", (), ())
+
+
+@pytest.mark.assets
+def test_verbs_are_found_by_the_tagger() -> None:
+    sentences = [f"A {who} {verb} outside." for who in ("man", "dog") for verb in ("sits", "runs")]
+    probe = make("verb-dropped", sentences * 2, _PAIRS)
+    assert isinstance(probe, VerbDropped)
+    assert {"sits", "runs"} <= set(probe.verbs)
+    assert "man" not in probe.verbs
