@@ -146,7 +146,7 @@ class Slopes:
 
 
 class Insides:
-    """What else there is to see: attention by a word's weight, a vector of two numbers, and words that weigh nothing."""
+    """What else there is to see: attention by a word's weight, a vector of two numbers, and words left out."""
 
     offers = frozenset({Capability.ATTENTION, Capability.EMBEDDINGS, Capability.PADDING})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,8 +20,10 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset, load, need_two_labels
+from malaprop.data.files import looks_like_file
+from malaprop.models.splits import splits
 from malaprop.models.states import Shown
-from malaprop.records.attention import AttentionStudy, Bound, Model
+from malaprop.records.attention import AttentionStudy, Bound, Model, plain
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import check_writable
 from malaprop.runs.folder import run_to_folder
@@ -96,7 +99,7 @@ class Work:
 
     def _right(self, victims: Sequence[Victim]) -> Dataset:
         """The first texts, in the order of the seed, to which every victim gives the true label."""
-        whole = load(self.data, split="test", text=self.columns["text"], label=self.columns["label"])
+        whole = self._unseen()
         for note in whole.notes:
             say(note, self.quiet)
         whole = need_two_labels(whole if self.fields is None else whole.opened(self.fields)).sample(None, self.seed)
@@ -114,6 +117,14 @@ class Work:
         if not kept:
             raise DataError(f"no text of {whole.name} is answered rightly by all models; give better models")
         return replace(whole, examples=tuple(kept[: self.n]))
+
+    def _unseen(self) -> Dataset:
+        """The test part; of a file, the rows that `train` holds back for testing."""
+        read = partial(load, text=self.columns["text"], label=self.columns["label"])
+        if not looks_like_file(self.data):
+            return read(self.data, split="test")
+        whole = read(self.data)
+        return replace(whole, examples=tuple(splits(read, self.data).test))
 
     def _attacked(self, victim: Victim, data: Dataset, spec: str) -> list[Attacked]:
         """Successes that leave the number of words as it is, with what the victim said of both texts."""
@@ -174,7 +185,7 @@ def simulated(draws: int, seed: int) -> list[Bound]:
 
 def summary_of(record: AttentionStudy) -> dict[str, Any]:
     """The study in few values, for machines."""
-    return {
+    summary = {
         "data": record.data,
         "recipe": record.recipe,
         "texts": record.texts,
@@ -190,3 +201,5 @@ def summary_of(record: AttentionStudy) -> dict[str, Any]:
         ],
         "bounds": [{"where": b.where, "bound": b.bound, "mean": b.mean, "over": b.over} for b in record.bounds],
     }
+    found: dict[str, Any] = plain(summary)
+    return found

@@ -91,9 +91,12 @@ class Work:
     def _check(self) -> None:
         """A wrong name should not wait for a model."""
         from malaprop.analysis.quality import check
+        from malaprop.models.train import check_settings
+        from malaprop.models.zoo import parse
         from malaprop.runs.api import recipe
 
         check(self.measures)
+        check_settings(self.settings, [parse(self.specs[name])[0] for name in self.specs if self._trains(name)])
         for name in self.plan.recipes:
             recipe(name, **self.plan.settings(name))
 
@@ -121,12 +124,26 @@ class Work:
             self._folder(name),
             seed=self.seed,
             device=self.device,
-            given=Given(settings=self.settings),
+            given=Given(settings=self._own(name)),
             quiet=self.quiet,
             text=self.columns["text"],
             label=self.columns["label"],
         )
         return f"{name}: right on {figures['test_accuracy']:.1%} of the test texts"
+
+    def _own(self, name: str) -> dict[str, Any]:
+        """The settings that this model has."""
+        from malaprop.models.train import check_settings
+        from malaprop.models.zoo import parse
+
+        def has(setting: str) -> bool:
+            try:
+                check_settings({setting: None}, [parse(self.specs[name])[0]])
+            except SettingError:
+                return False
+            return True
+
+        return {setting: value for setting, value in self.settings.items() if has(setting)}
 
     def _victim(self, name: str) -> Victim:
         from malaprop.runs.victims import victim

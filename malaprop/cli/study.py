@@ -110,7 +110,8 @@ def study(
         conduct(
             o.listed(models) or (), set_ or [], recipes=o.listed(recipes) or (), vocabulary=vocabulary, words=words,
             trials=trials, gather=gather, measures=o.listed(measure) or (), data=data, n=n, seed=seed, width=width,
-            columns=columns, fields=fields, device=device, precision=precision, jobs=jobs, out=out, json=json, quiet=quiet,
+            columns=columns, fields=fields, device=device, precision=precision, jobs=jobs, out=out, json=json,
+            quiet=quiet,
         )  # fmt: skip
         return
     floors = _floors(confidences)

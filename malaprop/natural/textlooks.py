@@ -13,7 +13,7 @@ from malaprop.attacks.latent.clouds import Cloud
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Flags, Floats, winners
 from malaprop.core.victim import Fields
-from malaprop.models.generative.sentences import dressed
+from malaprop.models.generative.sentences import dressed, joined
 from malaprop.models.vocab import tokens
 
 Answer = Callable[[list[Fields]], Sequence[Any]]
@@ -40,8 +40,8 @@ class Case:
 
     def others(self, items: Sequence[str]) -> Flags:
         """Which sentences are neither empty nor the original, whatever their case and spacing."""
-        mine = tokens(self.fields[self.place])
-        return np.asarray([bool(item) and tokens(item) != mine for item in items], bool)
+        mine = joined(tokens(self.fields[self.place]))  # as a sentence model would write it
+        return np.asarray([item not in ("", mine) for item in items], bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -119,7 +120,7 @@ class AttentionStudy:
     def write(self, folder: Path) -> Path:
         """Whole or not at all."""
         path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
+        text = json.dumps(plain({"format": FORMAT, **asdict(self)}), ensure_ascii=False, indent=1, allow_nan=False)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             half.write_text(text + "\n", encoding="utf-8")
@@ -147,6 +148,19 @@ class AttentionStudy:
             ) from None
 
 
+def plain(value: Any) -> Any:
+    """JSON's own values: what is no finite number is null."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
 def _study(raw: Mapping[str, Any]) -> AttentionStudy:
     return AttentionStudy(
         data=str(raw["data"]),
@@ -159,7 +173,7 @@ def _study(raw: Mapping[str, Any]) -> AttentionStudy:
 
 
 def _mean(raw: Mapping[str, Any]) -> Mean:
-    return Mean(float(raw["value"]), float(raw["low"]), float(raw["high"]), int(raw["n"]))
+    return Mean(_number(raw["value"]), _number(raw["low"]), _number(raw["high"]), int(raw["n"]))
 
 
 def _maybe(raw: Mapping[str, Any] | None, make: Callable[[Mapping[str, Any]], Mean]) -> Mean | None:
@@ -187,7 +201,7 @@ def _layer(raw: Mapping[str, Any]) -> Layer:
 
 
 def _rows(raw: Any) -> tuple[Row, ...]:
-    return tuple(tuple(map(float, row)) for row in raw)
+    return tuple(tuple(map(_number, row)) for row in raw)
 
 
 def _sight(raw: Mapping[str, Any]) -> Sight:
@@ -205,6 +219,6 @@ def _sight(raw: Mapping[str, Any]) -> Sight:
 
 def _bound(raw: Mapping[str, Any]) -> Bound:
     whole = {name: int(raw[name]) for name in ("dim", "words", "over", "cases")}
-    shares = {name: float(raw[name]) for name in ("delta", "bound", "mean", "signed", "exact", "largest", "cosine")}
+    shares = {name: _number(raw[name]) for name in ("delta", "bound", "mean", "signed", "exact", "largest", "cosine")}
     tails = tuple(Tail(**{name: float(tail[name]) for name in ("epsilon", "share", "markov")}) for tail in raw["tails"])
     return Bound(where=str(raw["where"]), tails=tails, **whole, **shares)  # type: ignore[arg-type]

@@ -104,8 +104,7 @@ def _rates(study: Study) -> tuple[str, str, Sequence[str], Rows]:
     for model in study.models:
         names += [model.name, f"paper, {model.kin}"] if model.kin in paper else [model.name]
     rows: Rows = []
-    listed = [recipe for recipe in study.recipes if recipe not in ("gs-gr", "gs-ec")]
-    for recipe in [*listed, *([BEST] if set(listed) & set(ATTENTION) else []), "gs-gr", "gs-ec"]:
+    for recipe in _in_order(study.recipes):
         row = [recipe]
         for model in study.models:
             row.append(_best(study, model.name) if recipe == BEST else _rate(study.cell(model.name, recipe)))
@@ -117,6 +116,13 @@ def _rates(study: Study) -> tuple[str, str, Sequence[str], Rows]:
         "texts that at least one trial breaks."
     )
     return "Success of one-word attacks", note, names, rows
+
+
+def _in_order(recipes: Sequence[str]) -> list[str]:
+    """As the paper's tables have them, then others."""
+    known = [BEST] if set(recipes) & set(ATTENTION) else []
+    order = list(PAPER["sentiment"]["LSTM"])
+    return sorted([*recipes, *known], key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _rate(cell: Cell | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from malaprop.records.transfer import Estimate, Factor, Model, Speed, Table, Transfer
 from malaprop.reports.markup import Child, Markup, join, tag
@@ -48,9 +48,7 @@ def heat_map(record: Transfer) -> Markup:
     many = len(record.models)
     numbered = many <= _NUMBERED
     cell, size = (38, 12) if numbered else (14, 8)
-    most = (
-        max((rate.value for s in range(many) for t in range(many) if (rate := record.rate(s, t))), default=1.0) or 1.0
-    )
+    scale = _scale(record, numbered)
     left = top = 24 + int(size * 0.62 * max(len(_called(model)) for model in record.models))
     width, height = left + many * cell + 8, top + many * cell + 8
     parts: list[Markup] = []
@@ -60,7 +58,7 @@ def heat_map(record: Transfer) -> Markup:
         turn = f"translate({left + middle:g} {top - 6}) rotate(-90)"
         parts.append(tag("text", _called(model), transform=turn, dy="0.34em"))
     for s in range(many):
-        parts += [_cell(record, s, t, left, top, cell, numbered, _INK / most) for t in range(many)]
+        parts += [_cell(record, s, t, left, top, cell, numbered, scale) for t in range(many)]
     about = _about(record)
     return tag(
         "svg",
@@ -75,13 +73,26 @@ def heat_map(record: Transfer) -> Markup:
     )
 
 
+def _scale(record: Transfer, numbered: bool) -> Callable[[float], float]:
+    """How dark a rate is: numbers in cells must stay readable; without them all of the ink tells rates apart."""
+    many = range(len(record.models))
+    found = [rate.value for s in many for t in many if (rate := record.rate(s, t))]
+    most = max(found, default=1.0) or 1.0
+    if numbered:
+        return lambda value: _INK * value / most
+    least = min(found, default=0.0)
+    return lambda value: 0.03 + 0.94 * (value - least) / max(most - least, 1e-9)
+
+
 def _about(record: Transfer) -> str:
     pairs = "" if record.pairs is None else f"Mean over pairs of two models {record.pairs}. "
     base = "" if record.base is None else f"Mean base rate {record.base}. "
     return f"Sources down, targets across. {pairs}{base}The same figures stand in matrix.csv."
 
 
-def _cell(record: Transfer, s: int, t: int, left: int, top: int, cell: int, numbered: bool, ink: float) -> Markup:
+def _cell(
+    record: Transfer, s: int, t: int, left: int, top: int, cell: int, numbered: bool, scale: Callable[[float], float]
+) -> Markup:
     rate = record.rate(s, t)
     x, y = left + t * cell, top + s * cell
     source, target = record.models[s].name, record.models[t]
@@ -89,7 +100,7 @@ def _cell(record: Transfer, s: int, t: int, left: int, top: int, cell: int, numb
     if rate is None:
         told = tag("title", f"{source} to {whom}: not tried")
         return tag("rect", told, x=x, y=y, width=cell - 1, height=cell - 1, style="fill:var(--grid)")
-    shade = f"fill:var(--broken-hue);fill-opacity:{ink * rate.value:.3f}"
+    shade = f"fill:var(--broken-hue);fill-opacity:{scale(rate.value):.3f}"
     frame = "stroke:var(--ink);stroke-width:1" if s == t else ""
     box = tag(
         "rect",

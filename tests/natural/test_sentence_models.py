@@ -85,8 +85,8 @@ def test_refining_lowers_the_loss_of_a_sentence() -> None:
 
 @pytest.mark.parametrize("kind", ["arae", "vae"])
 def test_a_small_world_is_learnt(kind: str, tmp_path: Path) -> None:
-    more = {"beta": 0.02} if kind == "vae" else {}
-    settings = {**SMALL, "steps": 260, "rate": 0.005, **more}
+    more = {"beta": 0.01, "steps": 250} if kind == "vae" else {"steps": 100}
+    settings = {**SMALL, "rate": 0.01, **more}
     card = train_sentences(kind, str(write_texts(tmp_path)), load, tmp_path / "m", settings=settings, seed=1)
     assert card.figures["through_z"] >= 0.8
     assert card.figures["sentences"] >= 4
@@ -100,7 +100,7 @@ def test_a_small_world_is_learnt(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = {**SMALL, "steps": 60}
+    settings = {**SMALL, "steps": 30, "critic": 1}
     texts = str(write_texts(tmp_path))
     monkeypatch.setattr(unfinished, "EVERY", 0.0)
     monkeypatch.setattr(sentencetraining, "_LOOK", 10)
@@ -117,7 +117,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, monkeypatc
         def counted(rows: torch.Tensor, progress: float) -> dict[str, torch.Tensor]:
             nonlocal count
             count += 1
-            if count == 35:
+            if count == 15:
                 raise Killed
             return step(rows, progress)
 
@@ -129,7 +129,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, monkeypatc
         train_sentences("arae", texts, load, tmp_path / "cut", settings=settings)
     assert not is_sentence_model(tmp_path / "cut")
     train_sentences("arae", texts, load, tmp_path / "cut", settings=settings)
-    assert count == 35 + 30  # it went on from step 30
+    assert count == 15 + 20  # it went on from step 10
     assert (tmp_path / "cut" / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
     ).read_bytes()

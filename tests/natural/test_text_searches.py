@@ -69,10 +69,10 @@ def test_width_changes_nothing(search: Any) -> None:
 
 
 def test_a_victim_that_never_changes_ends_at_the_cap_and_says_so() -> None:
-    turns = list(_quest(lambda texts: np.tile([0.9, 0.1], (len(texts), 1)), cap=500).turns())
+    turns = list(_quest(lambda texts: np.tile([0.9, 0.1], (len(texts), 1)), cap=300).turns())
     failed = [turn for turn in turns if turn.status == "failed"]
     assert failed
-    assert all("cap of 500 queries" in (turn.reason or "") and turn.asked == 500 for turn in failed)
+    assert all("cap of 300 queries" in (turn.reason or "") and turn.asked == 300 for turn in failed)
     assert all(turn.reason == "the victim was wrong already" for turn in turns if turn.status == "skipped")
 
 

@@ -183,6 +183,8 @@ def load(folder: Path, *, device: str = "cpu") -> ImageManifold:
             mine = {k.removeprefix(f"{name}."): t for k, t in weights.items() if k.startswith(f"{name}.")}
             net.load_state_dict({k: t.float() if t.is_floating_point() else t for k, t in mine.items()})
             net.to(device).eval().requires_grad_(False)
+            if device != "cpu":
+                net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # what tensor cores want
     except (OSError, SafetensorError, RuntimeError, TypeError, SettingError) as error:
         reason = str(error).splitlines()[0][:160]
         raise VictimError(f"{folder} is damaged or cut short ({reason}); train the model again") from None

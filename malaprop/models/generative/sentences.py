@@ -57,12 +57,14 @@ class Codec:
         return out
 
     def strings(self, rows: Ints | Int[Tensor, "batch slot"]) -> list[str]:
-        """The sentences of rows, each up to its end."""
-        words = self.vocab.words
+        """The sentences of rows, each up to its end; equal rows, of which searches make many, are joined once."""
+        known: dict[tuple[int, ...], str] = {}
         out = []
-        for row in rows.tolist():
-            cut = next((at for at, n in enumerate(row) if n in (SEP, PAD)), len(row))
-            out.append(joined(words[n] for n in row[:cut]))
+        for row in map(tuple, rows.tolist()):
+            if (found := known.get(row)) is None:
+                cut = next((at for at, n in enumerate(row) if n in (SEP, PAD)), len(row))
+                found = known[row] = joined(self.vocab.words[n] for n in row[:cut])
+            out.append(found)
         return out
 
 

@@ -42,6 +42,8 @@ class Lstm(nn.Module):
     """Luong et al. 2015, general attention. Differs: the first layer's state asks, and the answer goes into the second
     layer instead of the next step's input, so that training reads whole rows at a time."""
 
+    half_precision = False  # cuDNN would take fp16 where bf16 is asked for
+
     def __init__(self, vocab: int, shape: Shape) -> None:
         super().__init__()
         self.shape = shape

@@ -106,7 +106,8 @@ class Fitting:
         for group in self.optimiser.param_groups:
             group["lr"] = self.plan.rate * self.plan.slope(self.step)
         picked = self.batches()[self.at]
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
+        half = self.device.type == "cuda" and bool(self.model.half_precision)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
             loss = _loss(self.model, self.rows, picked, self.device, self.plan.smoothing)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -157,7 +158,7 @@ class Fitting:
         found: dict[str, dict[str, Tensor]] = {}
         for label, tensor in tensors.items():
             key, _, name = label.partition("|")
-            found.setdefault(key, {})[name] = tensor if key == "step" else tensor.to(self.device)
+            found.setdefault(key, {})[name] = tensor.to(self.device)
         self.model.load_state_dict(found.pop("now"))
         self.kept, self.mean, self.loss = found.pop("kept"), found.pop("mean"), found.pop("loss")[""]
         parameters = dict(self.model.named_parameters())

@@ -46,6 +46,8 @@ class State(NamedTuple):
 class Transformer(nn.Module):
     """Norms first, sinusoids for places; differs from the paper's base model in size and in where the norms stand."""
 
+    half_precision = True  # on a GPU it learns in bf16
+
     def __init__(self, vocab: int, shape: Shape) -> None:
         super().__init__()
         self.shape = shape

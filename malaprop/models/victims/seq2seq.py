@@ -82,7 +82,10 @@ class FunctionTranslator:
                 found = self.call(part)
             except Exception as error:
                 raise VictimError(f"{self.name} failed on {len(part)} sources: {plain(error)[:200]}") from error
-            if isinstance(found, str) or len(found) != len(part) or not all(isinstance(text, str) for text in found):
+            strings = (
+                isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(t, str) for t in found)
+            )
+            if not strings or len(found) != len(part):
                 raise VictimError(f"{self.name} was given {len(part)} sources; expected a list of as many strings")
             out += found
         return out

@@ -34,8 +34,9 @@ class Halves:
         import torch
 
         inside = torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
-        with _zeroed(self.model.get_input_embeddings(), blank):
-            states = self.model.get_encoder()(input_ids=ids, attention_mask=inside.long()).last_hidden_state
+        encoder = self.model.get_encoder()
+        with _zeroed(encoder.get_input_embeddings(), blank):  # its own table: others share the weights alone
+            states = encoder(input_ids=ids, attention_mask=inside.long()).last_hidden_state
         return Memory(states, inside)
 
     def decode(self, memory: Memory, before: Tensor) -> Tensor:
@@ -156,20 +157,20 @@ def wrap_seq2seq(
     end = tokenizer.eos_token_id
 
     def target(text: str) -> list[int]:
-        found: list[int] = tokenizer(text_target=text).input_ids
+        found: list[int] = tokenizer(text_target=text, verbose=False).input_ids
         return [i for i in found if i != end and i != forced and i != tokenizer.bos_token_id]
 
     def word(keyword: str) -> list[int]:
         return target(f"a {keyword}")[len(target("a")) :]
 
     def source(text: str) -> list[int]:
-        return list(tokenizer(text).input_ids)
+        return list(tokenizer(text, verbose=False).input_ids)
 
     ahead = _ahead(source(""), source("a"))
 
     def within(text: str, start: int, stop: int) -> tuple[int, int]:
         def pieces(part: str) -> int:
-            return len(tokenizer(part, add_special_tokens=False).input_ids) if part else 0
+            return len(tokenizer(part, add_special_tokens=False, verbose=False).input_ids) if part else 0
 
         first_piece, last = pieces(text[:start].rstrip()), pieces(text[:stop])
         return ahead + min(first_piece, last - 1), ahead + last

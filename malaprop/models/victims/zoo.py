@@ -41,7 +41,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
     scorer = _scorer(model)
     gradients = gradients_of(model, vocab, card.limit, device)
     looks = _attention(model, vocab, card.limit, device)
-    padding = _padding(gradients, len(card.labels))
+    padding = padding_of(gradients, len(card.labels))
     return TokenVictim(
         name=name or card.name,
         cut=vocab.cut,
@@ -83,7 +83,7 @@ def gradients_of(model: torch.nn.Module, vocab: Vocab | OpenVocab, limit: int, d
     return CharGradients(model=model, vocab=vocab, layout=layout, by_word=words, device=device)
 
 
-def _padding(gradients: Gradients | None, labels: int) -> ZeroWords | None:
+def padding_of(gradients: Gradients | None, labels: int) -> ZeroWords | None:
     words = gradients.by_word if isinstance(gradients, CharGradients) else gradients
     return ZeroWords.like(words, labels) if isinstance(words, TokenGradients) else None
 

@@ -1,0 +1,253 @@
+"""The defence test on a toy victim: attacks that know a defence, made samples, certificates held against attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import toy
+
+from malaprop.core.errors import DataError, SettingError
+from malaprop.core.score import winners
+from malaprop.core.seeds import generator
+from malaprop.data.base import of
+from malaprop.defences.adaptive import Adaptive
+from malaprop.defences.certify import Certifier
+from malaprop.defences.defended import Defended
+from malaprop.defences.premade import from_outcomes, read_premade
+from malaprop.defences.ranmask import Masks
+from malaprop.defences.stock import Stock, folders, given
+from malaprop.defences.trial import Bench, Rules, check, robust, verdict
+from malaprop.defences.wrap import defended
+from malaprop.records.certified import Certificate
+from malaprop.records.defences import Gain
+from malaprop.runs.folder import run_to_folder
+from malaprop.runs.local import run
+
+TEXTS = [
+    "a good film",
+    "a great film that is fine",
+    "an awful film",
+    "bad and poor",
+    "good good good",
+    "great great great great great great",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Luck:
+    """The toy's answer pushed this way or that by a draw of the seed and the text."""
+
+    kind: ClassVar[str] = "luck"
+    samples: int = 2
+    spread: float = 0.6
+    discrete: ClassVar[bool] = False
+
+    def prepare(self, victim, texts, counters):
+        return texts
+
+    def answers(self, victim, prepared, seeds: Sequence[int], counters, *, exact):
+        counters.inner += len(prepared)
+        scores = victim.predict([text.values() for text in prepared])
+        push = [
+            generator(s, *t.values()).uniform(-self.spread, self.spread) for s, t in zip(seeds, prepared, strict=True)
+        ]
+        moved = np.clip(scores[:, 1] + np.asarray(push), 0, 1)
+        return np.stack([1 - moved, moved], axis=1).astype(np.float32)
+
+
+ATTACK = toy.listed({"good": ("poor", "fine"), "fine": ("poor",), "awful": ("nice",), "great": ("good",)})
+
+
+def lucky() -> Defended:
+    return Defended(victim=toy.victim(), method=Luck())
+
+
+def data():
+    return of(toy.examples(TEXTS), name="toys")
+
+
+def test_an_adaptive_victim_averages_draws_and_verifies_with_others():
+    whole, texts = lucky(), [(text,) for text in TEXTS]
+    knowing = Adaptive(defended=whole, draws=3, fresh=5)
+    fresh = whole.draws(texts, range(4, 9), exact=True)
+    assert (
+        knowing.predict(texts) == np.stack([np.eye(2)[winners(one)] for one in fresh]).mean(0).astype(np.float32)
+    ).all()
+    asked = []
+
+    def draws(texts, numbers, *, exact=False):
+        asked.append((tuple(numbers), exact))
+        return np.zeros((len(numbers), len(texts), 2), np.float32)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Defended, "draws", lambda self, *a, **k: draws(*a, **k))
+        outcomes = list(run(toy.listed(), knowing, toy.examples(TEXTS[:1])))
+    assert {numbers for numbers, exact in asked if not exact} == {(1, 2, 3)}
+    assert all(numbers == (4, 5, 6, 7, 8) for numbers, exact in asked if exact)
+    assert len(outcomes) == 1
+
+
+def test_what_luck_broke_holds_on_fresh_draws_when_the_attack_knows():
+    """Successes against one draw may be luck; those of the adaptive attack fool most of the fresh draws."""
+    whole = lucky()
+    examples = toy.some_examples(30)
+    lucky_ones = [o for o in run(toy.listed(), whole, examples) if o.status == "success"]
+    knowing = Adaptive(defended=whole, draws=4, fresh=9)
+    sure_ones = [o for o in run(toy.listed(), knowing, examples) if o.status == "success"]
+    assert len(sure_ones) >= 3
+
+    def fooled(outcome):
+        votes = whole.draws([tuple(outcome.adversarial.fields.values())], range(5, 14))
+        return np.mean([winners(one)[0] != outcome.label for one in votes]) > 0.5
+
+    assert all(map(fooled, sure_ones))
+    assert not all(map(fooled, lucky_ones))
+
+
+def test_outcomes_of_an_adaptive_attack_are_the_same_at_any_width():
+    knowing, examples = Adaptive(defended=lucky(), draws=2, fresh=3), toy.some_examples(12)
+    alone, together = (
+        sorted((o.id, o.status, str(o.adversarial)) for o in run(toy.listed(), knowing, examples, width=w))
+        for w in (1, 64)
+    )
+    assert alone == together
+
+
+def test_bad_numbers_of_draws():
+    with pytest.raises(SettingError, match="draws"):
+        Adaptive(defended=lucky(), draws=0)
+
+
+def bench(tmp_path, **more):
+    return Bench(data=data(), root=tmp_path, rules=Rules(attack=ATTACK, draws=2, fresh=3, **more))
+
+
+def test_a_test_of_no_defence_a_lucky_one_and_masks(tmp_path):
+    table = bench(tmp_path, certifier=Certifier(samples=200, select=40))
+    none = table.test("none", toy.victim(), "none")
+    assert none.verdict == "no defence"
+    assert (none.clean.hits, none.clean.total) == (6, 6)
+    assert none.premade.hits == 0
+    assert none.premade.total == none.active.success.hits > 0
+    assert none.adaptive is None
+    assert none.worst == none.active.accuracy
+    row = table.test("luck", lucky(), "luck")
+    assert row.adaptive is not None
+    assert (row.adaptive.draws, row.adaptive.fresh) == (2, 3)
+    assert row.worst.hits <= min(row.active.accuracy.hits, row.adaptive.accuracy.hits)
+    assert row.certified is None
+    masks = table.test("ranmask", defended("ranmask:keep=0.5:samples=16", toy.victim()), "ranmask")
+    assert masks.certified is not None
+    assert masks.certified.clean.total == 6
+    assert masks.checked is not None
+    assert masks.checked.contradicted == 0
+    assert masks.checked.within is not None
+    assert masks.checked.within.accuracy.hits >= masks.certified.certified[1].hits
+
+
+def test_what_is_done_is_not_done_again(tmp_path):
+    first = bench(tmp_path).test("none", toy.victim(), "none")
+    calls = toy.Calls()
+    again = bench(tmp_path).test("none", toy.victim(calls), "none")
+    assert again.active == first.active
+    assert len(calls.texts) == first.premade.total  # made samples are asked, the attack is not run
+
+
+def test_a_certificate_that_is_contradicted_is_told():
+    """A made-up certificate for a text that does flip."""
+    outcomes = list(run(ATTACK, toy.victim(), toy.examples(["good film"])))
+    (outcome,) = outcomes
+    assert outcome.status == "success"
+    said = Certificate(
+        id=outcome.id, label=1, prediction=1, hits=9, lower=0.99, words=2, changeable=2, radius=len(outcome.edits)
+    )
+    found = check(Certifier(samples=50), toy.victim(), Masks(keep=0.9), [said], outcomes)
+    assert (found.inside, found.flipped, found.contradicted) == (1, 1, 1)
+    small = Certificate(id=outcome.id, label=1, prediction=1, hits=9, lower=0.99, words=2, changeable=2, radius=0)
+    assert check(Certifier(samples=50), toy.victim(), Masks(keep=0.9), [small], outcomes).inside == 0
+
+
+@pytest.mark.parametrize(
+    ("gain", "kept", "random", "said"),
+    [
+        ((0.3, 0.2, 0.4), (0.05, -0.1, 0.2), True, "vanishes when the attack knows it"),
+        ((0.3, 0.2, 0.4), (0.15, 0.1, 0.2), True, "keeps 50% of its gain"),
+        ((0.3, 0.2, 0.4), (0.29, 0.2, 0.4), True, "keeps its gain"),
+        ((0.1, -0.1, 0.3), (0.1, -0.1, 0.3), True, "no gain under attack"),
+        ((-0.3, -0.4, -0.2), (-0.3, -0.4, -0.2), False, "worse than none"),
+        ((0.3, 0.2, 0.4), (0.3, 0.2, 0.4), False, "draws nothing"),
+    ],
+)
+def test_verdicts(gain, kept, random, said):
+    one, two = (Gain(value=v, low=a, high=b) for v, a, b in (gain, kept))
+    assert said in verdict("x", one, two, random)
+
+
+def test_paired_gains():
+    gain = Gain.of([False] * 8 + [True] * 2, [True] * 5 + [False] * 3 + [True, False])
+    assert gain.value == pytest.approx(0.4)
+    assert gain.low < 0.4 < gain.high
+    assert gain.low < 0.05  # five won, one lost: ten texts do not say much
+    assert Gain.of([True] * 3, [True] * 3).value == 0
+
+
+def test_errors_are_in_no_rate():
+    outcomes = list(run(ATTACK, toy.victim(), toy.examples(["good film", "good ..."], label=1)))
+    assert {o.status for o in outcomes} >= {"success"}
+    assert len(robust(outcomes)) == sum(o.status != "error" for o in outcomes)
+
+
+def test_made_samples_from_a_run_a_file_of_outcomes_and_a_dataset(tmp_path):
+    outcomes = run_to_folder(ATTACK, toy.victim(), data(), tmp_path / "run")
+    broken = [o for o in outcomes if o.status == "success"]
+    folder, file = read_premade(tmp_path / "run"), read_premade(tmp_path / "run" / "outcomes.jsonl")
+    assert len(folder.examples) == len(file.examples) == len(broken) > 0
+    assert folder.accuracy(toy.victim()).hits == 0
+    assert "toy against toy" in folder.source
+    (tmp_path / "made.csv").write_text("text,label\ngood film,1\nbad film,0\n")
+    assert read_premade(tmp_path / "made.csv").accuracy(toy.victim()).hits == 2
+
+
+def test_nothing_made_is_said(tmp_path):
+    with pytest.raises(DataError, match="no run folder"):
+        read_premade(tmp_path / "nowhere.csv")
+    run_to_folder(toy.listed({"x": ("y",)}), toy.victim(), data(), tmp_path / "run")
+    with pytest.raises(DataError, match="no adversarial text"):
+        read_premade(tmp_path / "run")
+    assert from_outcomes([], "x").accuracy(toy.victim()).total == 0
+
+
+def stock(**more) -> Stock:
+    return Stock(victim="toy:predict", data="mr", open=lambda _: toy.victim(), say=lambda _: None, **more)
+
+
+def test_models_by_name(tmp_path):
+    shelf = stock(given={"fact": tmp_path, "safer": tmp_path})
+    assert shelf.defended("none").name == "toy"
+    assert shelf.defended("ranmask:keep=0.5(fact)").name == "ranmask:keep=0.5(toy)"
+    assert shelf.defended("fact").name == "toy"
+    with pytest.raises(SettingError, match="--hardened twin=FOLDER"):
+        shelf.defended("twin")
+    with pytest.raises(SettingError, match="--hardened ranmask=FOLDER"):
+        shelf.defended("ranmask")
+
+
+@pytest.mark.parametrize("name", ["firve", "five(frct)", "ranmask(nothing)"])
+def test_unknown_defences_are_refused_before_any_work(name):
+    with pytest.raises(SettingError, match="no defence is called"):
+        stock().check((name,))
+
+
+def test_folders_in_the_list_of_defences(tmp_path):
+    assert given(["none", "fact=models/x", "five:noise=2(fact)"]) == (
+        ("none", "fact", "five:noise=2(fact)"),
+        ("fact=models/x",),
+    )
+    with pytest.raises(SettingError, match="no model in that folder"):
+        folders((f"fact={tmp_path}",))
+    with pytest.raises(SettingError, match="name=FOLDER"):
+        folders(("fact",))

@@ -1,0 +1,165 @@
+"""The search for settings: reproducible, resumable, on validation texts; the test part is looked at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import toy
+
+from malaprop.cli.main import main
+from malaprop.core.errors import DataError, RecordError, SettingError
+from malaprop.defences.space import SPACES, Plain, drawn, narrowed
+from malaprop.defences.tune import Search, around
+from malaprop.records.summary import Rate
+from malaprop.records.tuning import Judged, Try, Tuning
+from malaprop.reports.html import write_report
+
+
+@pytest.fixture
+def folder(tiny_assets, monkeypatch, tmp_path):
+    monkeypatch.setattr("malaprop.runs.services.tags", toy.tags)
+    monkeypatch.chdir(tmp_path)
+    rows = [f"the {('good', 'great', 'bad', 'awful')[i % 4]} film {i},{int(i % 4 < 2)}" for i in range(200)]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    return tmp_path / "found"
+
+
+def search(folder, **more):
+    victim = toy.victim()
+    told = {
+        "defence": "fuse",
+        "victim": victim,
+        "data": "rows.csv",
+        "attack": toy.listed({"good": ("poor",), "great": ("poor",), "bad": ("nice",), "awful": ("nice",)}),
+        "make": around("fuse", victim),
+        "folder": folder,
+        "n": 12,
+        "fixed": {"similarity": "off"},
+        "say": lambda _: None,
+    }
+    return Search(**(told | more))
+
+
+def settings(record):
+    return [one.settings for one in record.trials]
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe", "plain"])
+def test_what_was_stopped_goes_on_as_if_it_had_not_been(folder, sampler):
+    whole = search(folder / "a", sampler=sampler).run(seconds=600, trials=4)
+    search(folder / "b", sampler=sampler).run(seconds=600, trials=2)
+    with (folder / "b" / "trials.jsonl").open("a") as file:
+        file.write('{"number": 2, "sett')  # a kill in the midst of a line
+    again = search(folder / "b", sampler=sampler).run(seconds=600, trials=4)
+    assert settings(again) == settings(whole)
+    assert [one.judged for one in again.trials] == [one.judged for one in whole.trials]
+    assert len({json.dumps(one) for one in settings(whole)}) == 4
+    assert all("similarity" in one and "floor" not in one for one in settings(whole))
+
+
+def test_time_ends_it_after_a_trial(folder):
+    assert len(search(folder).run(seconds=0, trials=9).trials) == 1
+
+
+def test_the_test_part_is_looked_at_once_and_not_before(folder):
+    made = search(folder)
+    record = made.run(seconds=600, trials=3)
+    assert record.plain.adversarial.hits == 0
+    assert record.plain.adversarial.total > 0
+    assert not (folder / "adversarial-test").exists()
+    record = made.look(record)
+    assert record.test is not None
+    assert record.test.number == record.best.number
+    assert Tuning.read(folder) == record
+    with pytest.raises(RecordError, match="looked at its test part"):
+        search(folder).run(seconds=600, trials=9)
+    write_report([folder], folder / "report.html")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Search for settings" in page
+    assert "Test, looked at once" in page
+
+
+def test_another_search_in_the_same_folder_is_refused(folder):
+    search(folder).run(seconds=0, trials=1)
+    with pytest.raises(RecordError, match="seed 0, not 1"):
+        search(folder, seed=1).run(seconds=0, trials=1)
+
+
+def test_a_trial_that_fails_is_told_and_the_search_goes_on(folder):
+    def make(given, number):
+        if number == 0:
+            raise SettingError("too much")
+        return around("fuse", toy.victim())(given, number)
+
+    record = search(folder, make=make).run(seconds=600, trials=2)
+    assert [one.reason for one in record.trials] == ["too much", ""]
+    assert record.best.number == 1
+
+
+def test_an_attack_that_breaks_nothing_leaves_nothing_to_search(folder):
+    with pytest.raises(DataError, match="broke none"):
+        search(folder, attack=toy.listed({"film": ("movie",)})).run(seconds=1, trials=1)
+
+
+def test_the_best_is_the_first_of_equals():
+    both = Judged(clean=Rate(5, 10), adversarial=Rate(5, 10))
+    tries = tuple(Try(number=n, settings={}, judged=j, seconds=0.1) for n, j in enumerate((None, both, both)))
+    record = Tuning(defence="five", victim="v", data="d", recipe="r", sampler="plain", seed=0, plain=both, trials=tries)
+    assert record.best.number == 1
+    assert both.value == 0.5
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_space_gives_settings_that_its_defence_takes(name):
+    for number in range(40):
+        given = drawn(SPACES[name], {}, Plain(0, number))
+        if name == "fact":
+            from malaprop.defences.fact import Fact
+
+            Fact(**given)
+        else:
+            from malaprop.defences.wrap import method
+
+            method(name, given)
+
+
+def test_fixing():
+    with pytest.raises(SettingError, match="did you mean noise"):
+        narrowed(SPACES["five"], {"noize": 1})
+    with pytest.raises(SettingError, match="nothing to search"):
+        narrowed({"noise": SPACES["five"]["noise"]}, {"noise": 1})
+
+
+def test_without_optuna_it_says_what_to_do(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(SettingError, match="malaprop\\[tuning\\]"):
+        search(folder, sampler="random")
+    search(folder, sampler="plain")
+
+
+def test_as_it_is_typed(folder, monkeypatch, capsys):
+    Path("own_tuned_model.py").write_text("from toy import predict\n")
+    monkeypatch.syspath_prepend(str(Path(toy.__file__).parent))
+    monkeypatch.setattr("malaprop.runs.api.recipe", lambda *_, **__: search(folder).attack)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["malaprop", "tune", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    words = ("--victim", "own_tuned_model:predict", "--data", "rows.csv", "--n", 8, "--trials", 2, "--device", "cpu")
+    code, out, err = run("fuse", *words, "--fix", "similarity=off", "--out", "typed", "--test", "--json")
+    assert code == 0, err
+    told = json.loads(out.splitlines()[-1])
+    assert told["trials"] == 2
+    assert set(told["test"]) == {"plain", "best"}
+    assert "trial 2 of 2" in err
+    assert run("sieve", *words)[0] == 2
+    code, _, err = run("fuse", *words, "--sampler", "grid", "--out", "other")
+    assert code == 2
+    assert "random, tpe, plain" in err

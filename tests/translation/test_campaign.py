@@ -1,0 +1,137 @@
+"""Attacks over a dataset: found, verified, the same at any width, nothing lost when killed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from malaprop.attacks.translation.goals import BleuDrop, Disappears, KeywordAppears, Probe
+from malaprop.attacks.translation.replacements import Typos, Vocabulary
+from malaprop.attacks.translation.sweep import WordSweep
+from malaprop.attacks.translation.typo import OneTypo
+from malaprop.core.errors import DataError, RecordError, SettingError
+from malaprop.data.base import of
+from malaprop.records.outcome import compare_key
+from malaprop.translation.campaign import check_pairs, run, write
+from malaprop.translation.study import gather
+from tests.translation.small_translators import LEXICON, PAIRS, Toy, pairs, word_by_word
+
+WORDS = Vocabulary(words=tuple(LEXICON))
+CATS = pairs([pair for pair in PAIRS if "cat" in pair[0] and "dog" not in pair[0]])
+
+
+def sweep(goal=None, **how):
+    made = {"guided": True, "words": 1, "tries": 13, **how}
+    return WordSweep(goal=goal or KeywordAppears(word="Hund"), replacements=WORDS, **made)
+
+
+@pytest.mark.parametrize("guided", [True, False])
+def test_a_keyword_is_brought_in_by_the_odd_word_alone(guided):
+    toy = Toy(guides=guided)
+    found = list(run(sweep(guided=guided), toy, CATS))
+    won = [o for o in found if o.status == "success"]
+    assert len(won) > len(found) / 2
+    for outcome in won:
+        assert len(outcome.edits) == 1
+        assert outcome.edits[0].after.lower() == "odd"
+        assert "Hund" in outcome.adversarial.fields["translation"]
+        assert outcome.adversarial.fields["translation"] == word_by_word(outcome.adversarial.fields["source"])
+        assert outcome.queries.forwarded == outcome.queries.unique + 1
+
+
+def test_a_word_that_means_the_keyword_counts_only_if_free():
+    dull = pairs([("the fish runs", "der Fisch rennt.")])
+    (fair,) = run(sweep(), Toy(guides=True), dull)
+    assert fair.status == "failed"
+    (free,) = run(sweep(KeywordAppears(word="Hund", free=True)), Toy(guides=True), dull)
+    assert free.status == "success"
+    assert free.edits[0].after in ("dog", "puppy")
+
+
+def test_what_is_there_already_is_skipped():
+    (outcome,) = run(sweep(), Toy(guides=True), pairs([("the dog runs", "der Hund rennt.")]))
+    assert (outcome.status, outcome.adversarial) == ("skipped", None)
+    assert "already" in outcome.reason
+
+
+def test_bad_sentences_end_alone():
+    rows = [("the cat sees a ball.", "x"), ("explode the cat", "x"), ("...", "x"), ("a " * 200, "x")]
+    found = {o.original.fields["source"]: o for o in run(sweep(words=3), Toy(guides=True), pairs(rows))}
+    assert found[rows[0][0]].status == "success"
+    assert [found[source].status for source, _ in rows[1:]] == ["error"] * 3
+    assert "boom" in found[rows[1][0]].reason
+    assert "no word" in found[rows[2][0]].reason
+    assert "200 words" in found[rows[3][0]].reason
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        sweep(words=2, tries=4, sweep=6),
+        sweep(words=2, tries=4, guided=False),
+        sweep(Disappears(word="cat", translation="Katze"), words=2),
+        sweep(BleuDrop(share=0.4), words=2, guided=False),
+        sweep(Probe(name="p", call=lambda source, output: output.count("e") / 9), words=2, guided=False),
+        OneTypo(replacements=WORDS),
+    ],
+)
+def test_width_and_order_change_nothing(attack):
+    toy = Toy(guides=True)
+    alone = sorted(map(compare_key, run(attack, toy, CATS, width=1)))
+    assert sorted(map(compare_key, run(attack, toy, reversed(CATS.examples), width=16))) == alone
+    assert sorted(map(compare_key, run(attack, toy, CATS, width=16, seed=1))) != alone
+
+
+@dataclass
+class Wavering(Toy):
+    """Says another thing the second time."""
+
+    def translate(self, sources):
+        found = super().translate(sources)
+        return found if len(self.calls) < 5 else [text.replace("Hund", "") for text in found]
+
+
+def test_what_a_fresh_translation_does_not_confirm_is_no_success():
+    (outcome,) = run(sweep(guided=False), Wavering(), pairs([("the cat sees a ball.", "x")]))
+    assert outcome.status == "failed"
+
+
+def test_a_killed_run_goes_on(tmp_path):
+    def stop(outcome):
+        raise KeyboardInterrupt
+
+    given = {"name": "keyword Hund", "parts": {"kind": "keyword"}}
+    with pytest.raises(KeyboardInterrupt):
+        write(sweep(), Toy(guides=True), CATS, tmp_path / "a", seen=stop, **given)
+    with pytest.raises(RecordError, match="--resume"):
+        write(sweep(), Toy(guides=True), CATS, tmp_path / "a", **given)
+    whole = write(sweep(), Toy(guides=True), CATS, tmp_path / "a", resume=True, **given)
+    again = write(sweep(), Toy(guides=True), CATS, tmp_path / "b", **given)
+    assert sorted(map(compare_key, whole)) == sorted(map(compare_key, again))
+    (row,) = gather([tmp_path / "b"]).runs
+    assert row.success.total + row.skipped + row.errors == len(CATS)
+    assert row.before.value == pytest.approx(100.0)
+    assert row.after.value < row.before.value
+    assert row.drop.value == pytest.approx(row.before.value - row.after.value, abs=1e-3)
+
+
+def test_one_typo_a_sentence(monkeypatch):
+    monkeypatch.setattr("malaprop.assets.lexicon.misspellings", lambda: {"cat": ("kat", "catt"), "ball": ("bal",)})
+    found = list(run(OneTypo(), Toy(), pairs([("A cat runs", "ein Katze rennt."), ("it is", "es ist")])))
+    assert [o.status for o in sorted(found, key=lambda o: o.status)] == ["skipped", "success"]
+    won = next(o for o in found if o.status == "success")
+    assert won.edits[0].after in ("kat", "catt")
+    assert won.measures["bleu_after"] < won.measures["bleu_before"]
+    assert Typos().of("Cat", None, 9) == ["Kat", "Catt"]
+
+
+def test_data_and_settings_that_cannot_be():
+    with pytest.raises(DataError, match="source,target"):
+        check_pairs(of([("a text", 0)]))
+    with pytest.raises(SettingError, match="width"):
+        list(run(sweep(), Toy(), CATS, width=0))
+    with pytest.raises(SettingError, match="tries"):
+        sweep(tries=0)
+    with pytest.raises(SettingError, match="no words to sweep"):
+        Vocabulary(words=()).of("a", None, 3)
