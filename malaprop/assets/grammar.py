@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from malaprop.core.errors import AssetError
@@ -25,14 +26,14 @@ class Checker:
 def open_checker() -> Checker:
     """For American English; the library starts its own Java server on this machine."""
     try:
-        import language_tool_python
+        library = import_module("language_tool_python")
     except ImportError:
         raise AssetError(
             "counting mistakes of grammar needs the library language_tool_python and Java; install them, or leave "
             "grammar out of --measure"
         ) from None
     try:
-        return Checker(language_tool_python.LanguageTool("en-US"))
+        return Checker(library.LanguageTool("en-US"))
     except Exception as error:  # noqa: BLE001 - it may lack Java, its own files or the network, with errors of many kinds
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:150]
         raise AssetError(f"the grammar checker cannot be started: {reason}") from None

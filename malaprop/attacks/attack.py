@@ -108,7 +108,7 @@ class Attack:
     goal: Goal = field(default_factory=Untargeted)
     budget: int | None = None
     measures: tuple[str, ...] = ()
-    wants: frozenset[Capability] = frozenset()  # of the victim, beside what the goal needs
+    wants: frozenset[Capability] = field(default=frozenset(), repr=False)  # of the victim, beside what the goal needs
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
 
     def __post_init__(self) -> None:

@@ -45,12 +45,13 @@ def certify(
     from malaprop.core.errors import SettingError
     from malaprop.defences.certify import Certifier, noise_of
     from malaprop.defences.defended import Defended
-    from malaprop.defences.wrap import defended, parse
+    from malaprop.defences.wrap import defended, parse, told
 
     certifier = Certifier(samples=samples, select=select, alpha=alpha, seed=seed)
     layers, inner = parse(defence)
-    if len(layers) != 1 or inner:
-        raise SettingError(f"--defence takes safer or ranmask, with settings or without, got {defence!r}")
+    if len(layers) != 1 or inner or layers[0].name not in ("safer", "ranmask"):
+        raise SettingError(f"certificates are of safer and ranmask, with settings or without; got --defence {defence}")
+    told(*layers[0])  # a wrong setting should not wait for a model
     from malaprop.cli.work import Work
     from malaprop.defences.trial import certified_on
 
@@ -62,8 +63,8 @@ def certify(
     examples = work.dataset
     made = defended(defence, work.victim(victim))
     noise = noise_of(made)
-    if noise is None or not isinstance(made, Defended):
-        raise SettingError(f"{layers[0].name} has no certificate; --defence takes safer or ranmask")
+    assert noise is not None
+    assert isinstance(made, Defended)
     record, lines = certified_on(certifier, made, noise, examples.in_terms_of(made.label_names))
     path = record.write(folder, lines)
     if not quiet:

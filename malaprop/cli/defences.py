@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,6 +56,7 @@ class Test:
         names = (NONE, *(name for name in dict.fromkeys(self.defences) if name != NONE))
         stock, rules = self._stock(), self._rules()
         stock.check(names)
+        _layout(self.layout)
         made = self._premade()  # a bad file should not wait for a model
         check_writable(self.root)
         first = self.row(NONE)
@@ -70,11 +71,11 @@ class Test:
             rows=(first,),
         )
         for row in self._others(names[1:]):
-            record = replace(record, rows=(*record.rows, row))
+            rows = sorted((*record.rows, row), key=lambda one: names.index(one.name))
+            record = replace(record, rows=tuple(rows))
             record.write(self.root)  # what is tested is kept, whatever comes
-        rows = record.rows
-        record = replace(record, rows=tuple(self._timed(rows, stock)))
-        if self.pictures and (shown := self._shown(tuple(row.name for row in rows), stock)):
+        record = replace(record, rows=tuple(self._timed(record.rows, stock)))
+        if self.pictures and (shown := self._shown(tuple(row.name for row in record.rows), stock)):
             record = self._pictured(record, shown)
         record.write(self.root)
         return record
@@ -98,8 +99,8 @@ class Test:
         context = multiprocessing.get_context("spawn")
         quiet = replace(self, work=replace(self.work, quiet=True))
         with ProcessPoolExecutor(min(self.jobs, len(names)), context, one_thread) as pool:
-            for row in pool.map(quiet._tried, names):
-                if row is not None:
+            for done in as_completed([pool.submit(quiet._tried, name) for name in names]):
+                if (row := done.result()) is not None:
                     yield row
 
     def _tried(self, name: str) -> Row | None:

@@ -55,19 +55,21 @@ def _rows(kind: str) -> list[dict[str, Any]]:
             for name, e in store.entries().items()
         ]
     if kind == "datasets":
+        from malaprop.data import images
         from malaprop.data.base import names
 
-        return [{"name": name} for name in names()]
+        return [{"name": name} for name in (*names(), *images.names())]
     if kind == "models":
         from malaprop.models.trained import listing
 
         return listing()
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
     from malaprop.defences import DEFENCES
+    from malaprop.defences.wrap import WRAPPERS
 
     table = {
         "recipes": recipes.RECIPES,
-        "defences": DEFENCES,
+        "defences": {name: DEFENCES[name] if name in DEFENCES else WRAPPERS[name] for name in (*DEFENCES, *WRAPPERS)},
         "searches": search.SEARCHES,
         "rankings": ranking.RANKINGS,
         "candidates": candidates.CANDIDATES,

@@ -117,11 +117,14 @@ def natural(
         naturaltext.one(victim, generator=generator, refine=refine, probe=probe, resume=resume, json=json, **common)
         return
     job = _job(generator, refine=refine, judge=judge, **common)
-    tried, finds = job.run(victim, job.folder, resume=resume, seen=_seen(quiet))
-    rows, shown = [tried], {victim: finds}
-    if (baseline := job.fgsm(victim)) is not None:
+    from malaprop.natural.work import short
+
+    name = short([victim])[victim]
+    tried, finds = job.run(victim, job.folder, called=name, resume=resume, seen=_seen(quiet))
+    rows, shown = [tried], {name: finds}
+    if (baseline := job.fgsm(victim, name)) is not None:
         rows.append(baseline[0])
-        shown[f"{victim}, FGSM"] = baseline[1]
+        shown[f"{name}, FGSM"] = baseline[1]
     _finish("natural", job, job.record(rows, shown), json)
 
 
@@ -178,11 +181,15 @@ def compare(
         naturaltext.several(names, kinds, generator=generator, resume=resume, json=json, **common)
         return
     job = _job(generator, search=kinds[0], judge=judge, **common)
+    from malaprop.natural.work import short
+
     rows, shown = [], {}
     for kind in kinds:
-        for name in names:
+        for spec, name in short(names).items():
             folder = job.folder / o.slug(kind) / o.slug(name)
-            tried, finds = job.run(name, folder, search=kind, labels=False, resume=resume, seen=_seen(quiet))
+            tried, finds = job.run(
+                spec, folder, search=kind, called=name, labels=False, resume=resume, seen=_seen(quiet)
+            )
             rows.append(tried)
             if kind == kinds[0]:
                 shown[name] = finds
@@ -244,7 +251,9 @@ def sweep(
     def seen(dot: Any) -> None:
         nonlocal many
         many += 1
-        o.say(f"{many} of {classifiers}: {dot.name}: accuracy {dot.accuracy}, distance {dot.distance.mean}", quiet)
+        o.say(
+            f"{many} of {classifiers}: {dot.name}: accuracy {dot.accuracy}, distance {_three(dot.distance.mean)}", quiet
+        )
 
     _finish("natural sweep", job, job.sweep(classifiers, epochs=epochs, batch=batch, seen=seen), json)
 
@@ -341,6 +350,7 @@ def _summary(record: Any) -> dict[str, Any]:
                 "accuracy": t.accuracy.to_dict(),
                 "success": t.success.to_dict(),
                 "distance": t.distance.to_dict(),
+                "distance_where_the_start_held": t.searched.to_dict(),
                 "asked": t.asked.to_dict(),
                 "changed_at_start": t.started.to_dict(),
                 "judged": {

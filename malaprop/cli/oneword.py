@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -69,14 +70,15 @@ class Work:
             if (chosen := Texts.read(self.root)) is None:
                 raise RecordError(f"{self.root} holds no study of one-word attacks; leave out --gather to begin one")
             return self.gathered(chosen)
-        for line in self._all(self.train, [name for name in self.specs if self._untrained(name)]):
-            say(line, self.quiet)
-        texts = self._texts()
-        missing = [cell for cell in self.plan.cells() if not done(run_folder(self.root, *cell))]
-        left = list(dict.fromkeys(model for model, recipe in missing if not self._lacks(texts, model, recipe)))
-        for lines in self._all(partial(self.attack, texts), left):
-            for line in lines:
+        with self._helpers() as helpers:
+            for line in self._all(helpers, self.train, [name for name in self.specs if self._untrained(name)]):
                 say(line, self.quiet)
+            texts = self._texts(helpers)
+            missing = [cell for cell in self.plan.cells() if not done(run_folder(self.root, *cell))]
+            left = dict.fromkeys(model for model, recipe in missing if not self._lacks(texts, model, recipe))
+            for lines in self._all(helpers, partial(self.attack, texts), left):
+                for line in lines:
+                    say(line, self.quiet)
         return self.gathered(texts)
 
     def gathered(self, texts: Texts) -> Study:
@@ -163,7 +165,7 @@ class Work:
         whole = Dataset(name=parts.name, examples=tuple(parts.test), labels=parts.labels, fields=tuple(first.fields))
         return (whole if self.fields is None else whole.opened(self.fields)).sample(EXAMINED, self.seed)
 
-    def _texts(self) -> Texts:
+    def _texts(self, helpers: Executor | None) -> Texts:
         """Those chosen before, or chosen now: the first that every model answers correctly."""
         found = Texts.read(self.root)
         if found is not None:
@@ -171,7 +173,7 @@ class Work:
                 raise SettingError(f"the study in {self.root} has no {missing[0]}; give another --out")
             return found
         test = self._test()
-        answers = dict(zip(self.specs, self._all(self.answers, list(self.specs)), strict=True))
+        answers = dict(zip(self.specs, self._all(helpers, self.answers, self.specs), strict=True))
         right = {name: flags for name, (flags, _) in answers.items()}
         ids, many = common(right, [e.id for e in test], self.n)
         said = ", ".join(f"{name} {sum(flags) / len(test):.1%}" for name, flags in right.items())
@@ -238,13 +240,20 @@ class Work:
                 say(lines.pop(), self.quiet)
         return lines
 
-    def _all(self, task: Callable[[str], T], names: Iterable[str]) -> list[T]:
-        left = list(names)
-        if self.jobs == 1 or len(left) < 2:
-            return [task(name) for name in left]
+    @contextmanager
+    def _helpers(self) -> Iterator[Executor | None]:
+        """Processes that each take a model; None where there is but one at a time."""
+        if self.jobs == 1 or len(self.specs) < 2:
+            yield None
+            return
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self.jobs, len(left)), context, _one_thread) as pool:
-            return list(pool.map(task, left))
+        with ProcessPoolExecutor(min(self.jobs, len(self.specs)), context, _one_thread) as pool:
+            yield pool
+
+    @staticmethod
+    def _all(helpers: Executor | None, task: Callable[[str], T], names: Iterable[str]) -> Iterator[T]:
+        """As they are done, in the order of the names."""
+        return map(task, names) if helpers is None else helpers.map(task, names)
 
 
 def conduct(

@@ -17,7 +17,7 @@ from malaprop.cli.options import say, slug
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
-from malaprop.data.base import SPLITS, Dataset, load, need_two_labels
+from malaprop.data.base import SPLITS, Dataset, held, load, need_two_labels
 from malaprop.records.rules import Rule, write_rules, write_whole
 from malaprop.records.store import check_writable, read_outcomes
 from malaprop.runs.folder import ENGINES
@@ -66,7 +66,7 @@ class Texts:
         if not is_file and self.split != "all":
             return read(self.data, split=self.split)
         if not is_file:
-            parts = [read(self.data, split=split) for split in SPLITS]
+            parts = [read(self.data, split=split) for split in SPLITS if split in held(self.data)]
             return replace(parts[0], name=self.data, examples=tuple(e for part in parts for e in part))
         whole = read(self.data)
         try:

@@ -32,6 +32,9 @@ Sweep = Annotated[
     ),
 ]
 Tries = Annotated[int, typer.Option(help="How many of them are translated.", min=1)]
+Maps = Annotated[
+    int, typer.Option(help="How many successes are shown with their attention, where the victim is our own.", min=0)
+]
 Replace = Annotated[
     str | None,
     typer.Option(
@@ -64,6 +67,7 @@ def attack(
     sweep: Sweep = 2000,
     tries: Tries = 32,
     replace: Replace = None,
+    maps: Maps = 2,
     beam: Beam = 5,
     split: o.Split = "test",
     seed: o.Seed = 0,
@@ -99,6 +103,7 @@ def attack(
         beam=beam,
         resume=resume,
         quiet=quiet,
+        maps=maps,
     )
     work.search(goals, goal, words=words, sweep=sweep, tries=tries, replace=chosen)
     work.finish(f"translate {goal}", json)
@@ -163,6 +168,7 @@ def probe(
     sweep: Sweep = 2000,
     tries: Tries = 32,
     replace: Replace = None,
+    maps: Maps = 2,
     beam: Beam = 5,
     split: o.Split = "test",
     seed: o.Seed = 0,
@@ -199,6 +205,7 @@ def probe(
         beam=beam,
         resume=resume,
         quiet=quiet,
+        maps=maps,
     )
     work.search([goal], "probe", words=words, sweep=sweep, tries=tries, replace=replace or "vocabulary")
     work.finish("translate probe", json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as _json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from malaprop.core.errors import SettingError
 from malaprop.data.base import Dataset, load
 from malaprop.models.translation.translator import Translator
 from malaprop.models.victims.seq2seq import load as load_translator
-from malaprop.records.translation import Attacked, TranslationStudy
+from malaprop.records.translation import Attacked, Sight, TranslationStudy
 from malaprop.runs.victims import device_of
 from malaprop.translation.campaign import Attack, check_pairs, write
+from malaprop.translation.sights import sights
 from malaprop.translation.study import gather
 
 GOALS = ("keyword", "bleu")
@@ -50,8 +51,11 @@ class Work:
     folder: Path
     seed: int
     width: int
+    beam: int
+    maps: int  # successes whose attention is shown
     resume: bool
     quiet: bool
+    seen: list[Sight] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -68,6 +72,7 @@ class Work:
         beam: int,
         resume: bool,
         quiet: bool,
+        maps: int = 0,
     ) -> Work:
         whole = check_pairs(load(data, split=split))
         translator = load_translator(victim, device=device_of(device), beam=beam)
@@ -83,6 +88,8 @@ class Work:
             folder=folder,
             seed=seed,
             width=width,
+            beam=beam,
+            maps=maps,
             resume=resume,
             quiet=quiet,
         )
@@ -106,7 +113,7 @@ class Work:
             extra = {"drop": ready.share} if isinstance(ready, BleuDrop) else {}
             free = {"free": ready.free} if isinstance(ready, KeywordAppears) else {}
             self._write(made, at, ready.name, {"kind": kind, **parts, **extra, **free})
-            gather([self.folder]).write(self.folder)  # several keywords take long: what is done is shown
+            self._study().write(self.folder)  # several keywords take long: what is done is shown
 
     def _spelled(self, goal: Goal) -> None:
         if goal.lead is not None and not self.translator.spells(goal.lead.word):
@@ -120,24 +127,28 @@ class Work:
 
     def _write(self, attack: Attack, folder: Path, name: str, parts: dict[str, Any]) -> None:
         with outcomes_bar(name, len(self.data), self.quiet) as seen:
-            write(
+            found = write(
                 attack,
                 self.translator,
                 self.data,
                 folder,
                 name=name,
-                parts=parts,
+                parts={**parts, "beam": self.beam},
                 seed=self.seed,
                 width=self.width,
                 resume=self.resume,
                 seen=seen,
             )
+        self.seen.extend(sights(name, self.translator, found, self.maps))
+
+    def _study(self) -> TranslationStudy:
+        return replace(gather([self.folder]), sights=tuple(self.seen))
 
     def finish(self, command: str, json: bool) -> None:
         """The record over all runs, the table, the report."""
         from malaprop.reports.html import write_report
 
-        study = gather([self.folder])
+        study = self._study()
         record = study.write(self.folder)
         report = write_report([self.folder], self.folder / "report.html")
         if not self.quiet:

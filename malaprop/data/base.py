@@ -275,6 +275,13 @@ def names() -> tuple[str, ...]:
     return (*packaged.NAMES, *synthetic.NAMES, *translation.NAMES, *local.names())
 
 
+def held(name: str) -> tuple[str, ...]:
+    """The splits that a dataset of this name has; of the hub's, all are taken to be there."""
+    from malaprop.data import local
+
+    return tuple(local.TABLE[name].splits) if name in local.TABLE else SPLITS
+
+
 def check_split(split: str) -> str:
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)

@@ -72,6 +72,14 @@ class ImageSet:
         return self.pick(np.sort(np.lexsort((place, turns))[:n]))
 
 
+def names() -> tuple[str, ...]:
+    """Image sets that have a name here: the packaged one, and the full one where local copies are."""
+    from malaprop.assets.folders import data_root
+
+    root = data_root()
+    return NAMES if root is not None and (root / _FOLDER).is_dir() else (PACKAGED,)
+
+
 def is_images(spec: str | os.PathLike[str]) -> bool:
     """Whether a dataset's name, file or folder stands for images."""
     path = Path(spec)

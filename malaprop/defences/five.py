@@ -82,7 +82,13 @@ class Five:
         assert gradients is not None
         scorer = getattr(victim, "scorer", None)
         reader = Reader(gradients=gradients, scorer=scorer if isinstance(scorer, BertScorer) and not exact else None)
-        scores = reader.scores([self._noisy(prepared[i], seeds[i]) for i in voted], self.samples, self.noise)
+        try:
+            scores = reader.scores([self._noisy(prepared[i], seeds[i]) for i in voted], self.samples, self.noise)
+        except torch.OutOfMemoryError:
+            raise VictimError(
+                f"{self.samples} noisy copies of these texts do not fit in the memory of {gradients.device}; take "
+                "fewer samples, or ask for fewer texts at a time (--width)"
+            ) from None
         of = np.repeat(np.arange(len(voted)), self.samples)
         out[voted] = poll(scores, of, len(voted), self.vote)
         return out

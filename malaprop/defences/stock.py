@@ -15,7 +15,7 @@ from malaprop.data.base import Dataset
 from malaprop.data.base import load as read
 from malaprop.defences import DEFENCES
 from malaprop.defences.harden import Defence, typed
-from malaprop.defences.wrap import WRAPPERS, Layer, defended, parse
+from malaprop.defences.wrap import WRAPPERS, Layer, defended, parse, told
 
 if TYPE_CHECKING:
     from malaprop.models.splits import Splits
@@ -44,11 +44,13 @@ class Stock:
         for spec in specs:
             layers, inner = parse(spec)
             for layer in layers:
-                WRAPPERS[layer.name]
-            if inner not in ("", NONE, TWIN, *self.given):
-                name = inner.partition(":")[0]
-                if name not in DEFENCES:
-                    raise unknown("defence", name, [*WRAPPERS, *DEFENCES, NONE, TWIN])
+                told(layer.name, layer.settings)
+            name = inner.partition(":")[0]
+            if name in ("", NONE, TWIN, *self.given):
+                continue
+            if name not in DEFENCES:
+                raise unknown("defence", name, [*WRAPPERS, *DEFENCES, NONE, TWIN])
+            typed(inner)
 
     def defended(self, spec: str) -> Victim:
         """The victim behind a defence, as five:noise=2, fact or five(fact)."""

@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import AssetError, SettingError, plain
+from malaprop.core.errors import AssetError, DataError, SettingError, plain
+from malaprop.core.example import PAIR
 from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.kim import Channels
@@ -75,6 +76,7 @@ def train(
     makes what a defence adds; `hardened` is then its name, and `about` says with which settings.
     """
     given = given or Given()
+    _check_fields(spec, data)
     checkpoint.check_target(folder)
     how = _changed(settings or zoo.training(spec, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, words)
@@ -116,6 +118,15 @@ def train(
     job.save(folder, card)
     unfinished.clear()
     return card
+
+
+def _check_fields(spec: ZooSpec, data: Splits) -> None:
+    fields = tuple(data.train[0].fields)
+    if spec.pairs and len(fields) != len(PAIR):
+        raise DataError(
+            f"{spec.name} reads a premise and a hypothesis, {data.name} has {', '.join(fields)}; give pairs, such as "
+            "entailment-synthetic, or train another model"
+        )
 
 
 class Job(Protocol):

@@ -60,6 +60,11 @@ class ZooSpec:
         return self.encoder in FINE_TUNED
 
     @property
+    def pairs(self) -> bool:
+        """Whether it reads a premise and a hypothesis."""
+        return self.special and SPECIAL_MODELS[self.encoder].reads is Reads.PAIR
+
+    @property
     def special(self) -> bool:
         return self.encoder in SPECIAL_MODELS
 

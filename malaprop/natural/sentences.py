@@ -149,7 +149,7 @@ class TextQuest:
             goal: Any = self.asked.goal(case, before)
             rng = generator(self.seed, "latent", self.ground.examples[i].id)
             catch = yield from hunt(self.search, self.ground.starts[i], goal, rng, cap=self.cap)
-            return (yield from self._told(case, turn, catch))
+            return (yield from self._told(goal, turn, catch))
         except ServiceFailed as error:
             return replace(turn, status="error", reason=str(error))
 
@@ -166,13 +166,17 @@ class TextQuest:
             unknown=self.ground.model.codec.unknown(self.ground.sentences[i]),
         )
 
-    def _told(self, case: Case, turn: Turn, catch: Catch) -> Steps[Turn]:
-        """A catch in words; the adversary's answer is asked anew."""
+    def _told(self, goal: Any, turn: Turn, catch: Catch) -> Steps[Turn]:
+        """A catch in words; the adversary is written and its answer asked anew, and both must still reach the goal."""
         turn = replace(turn, asked=catch.asked, reason=catch.reason or None)
         if catch.point is None or catch.distance is None:
             return replace(turn, status="error" if catch.failed else "failed")
-        whole = case.whole(self.ground.model.generate(catch.point[None])[0])
+        case: Case = goal.case
+        sentence = self.ground.model.generate(catch.point[None])[0]
+        whole = case.whole(sentence)
         answer = (yield Ask("texts", [whole]))[0]
+        if not goal([sentence], [answer])[0]:
+            return replace(turn, reason="a success was not confirmed by a fresh query")
         return replace(
             turn,
             status="success",

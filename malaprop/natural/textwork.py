@@ -14,6 +14,7 @@ from malaprop.assets.folders import cache_root
 from malaprop.attacks.latent import SEARCHES
 from malaprop.attacks.latent.hunt import CAP
 from malaprop.attacks.latent.probe import LatentSearch
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.core.example import Example
 from malaprop.core.score import winners
@@ -131,8 +132,15 @@ class TextJob:
         return 1024 if self.device == "cpu" else 16_384
 
     def searching(self, name: str) -> LatentSearch:
-        known = _DEFAULTS.get(name, {})
-        made: LatentSearch = call(SEARCHES[name], {**known, **self.settings}, f"the {name} search")
+        """A search with its settings: those written NAME.setting are for that search alone."""
+        own = dict(_DEFAULTS.get(name, {}))
+        for key, value in self.settings.items():
+            whose, dot, setting = key.rpartition(".")
+            if dot and whose not in SEARCHES:
+                raise unknown("latent search", whose, SEARCHES)
+            if not dot or whose == name:
+                own[setting] = value
+        made: LatentSearch = call(SEARCHES[name], own, f"the {name} search")
         return made
 
     def run(
@@ -140,6 +148,7 @@ class TextJob:
         spec: str,
         folder: Path,
         *,
+        called: str = "",
         search: str = "",
         wrong: bool = False,
         resume: bool,
@@ -163,7 +172,7 @@ class TextJob:
         hits = [turn for turn in turns if turn.status == "success"]
         tried = TextTried.of(
             turns,
-            victim=spec,
+            victim=called or short([spec])[spec],
             search=name,
             settings=repr(method),
             accuracy=accuracy,
@@ -180,6 +189,7 @@ class TextJob:
     def _classifier(self, spec: str, wrong: bool) -> tuple[Classified, Sequence[Example], Rate]:
         from malaprop.runs.victims import victim
 
+        assert len(self.chosen)  # what is wrong with the data should not wait for a victim
         made = victim(spec, device=self.device, quiet=self.quiet)
         names = getattr(made, "label_names", ()) or ()
         chosen = self.chosen.in_terms_of(names)
@@ -236,7 +246,21 @@ class TextJob:
 
 
 # Sizes that learn in a few minutes where no GPU is.
-_SMALL: dict[str, Any] = {"steps": 800, "batch": 64, "filters": (64, 96, 128), "code": 128, "latent": 50, "hidden": 128}
+_SMALL: dict[str, Any] = {
+    "steps": 800,
+    "batch": 64,
+    "words": 4000,
+    "filters": (64, 96, 128),
+    "code": 128,
+    "latent": 50,
+    "hidden": 128,
+}
+
+
+def short(specs: Sequence[str]) -> dict[str, str]:
+    """What victims are called: a folder by its last name, unless two would be called the same."""
+    names = {spec: Path(spec).name if Path(spec).is_dir() else spec for spec in specs}
+    return names if len(set(names.values())) == len(names) else {spec: spec for spec in specs}
 
 
 def _sentence(example: Example) -> str:
@@ -280,7 +304,7 @@ def run(
     """`malaprop natural` on texts."""
     job = TextJob(**settings)
     tried, turns = job.run(victim, job.folder, resume=resume, seen=seen)
-    return job, job.record([tried], {victim: turns})
+    return job, job.record([tried], {tried.victim: turns})
 
 
 def compare(
@@ -296,9 +320,9 @@ def compare(
     job = TextJob(search=searches[0], **settings)
     rows, shown = [], {}
     for kind in searches:
-        for name in victims:
+        for spec, name in short(victims).items():
             folder = job.folder / place_of(kind) / place_of(name)
-            tried, turns = job.run(name, folder, search=kind, wrong=True, resume=resume, seen=seen)
+            tried, turns = job.run(spec, folder, called=name, search=kind, wrong=True, resume=resume, seen=seen)
             rows.append(tried)
             if kind == searches[0]:
                 shown[name] = turns

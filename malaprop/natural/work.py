@@ -75,7 +75,7 @@ class ImageJob:
 
     @property
     def batch(self) -> int:
-        return 1024 if self.device == "cpu" else 32_768
+        return 1024 if self.device == "cpu" else 16_384
 
     @cached_property
     def manifold(self) -> ImageManifold:
@@ -134,6 +134,7 @@ class ImageJob:
         folder: Path,
         *,
         search: str = "",
+        called: str = "",
         labels: bool = True,
         resume: bool = False,
         seen: Callable[[Find], None],
@@ -157,7 +158,7 @@ class ImageJob:
         right = accurate(victim, self.whole)
         tried = Tried.of(
             finds,
-            victim=spec,
+            victim=called or spec,
             search=name,
             settings=repr(quest.search),
             accuracy=Rate(int(right.sum()), len(right)),
@@ -165,7 +166,7 @@ class ImageJob:
         )
         return tried, finds
 
-    def fgsm(self, spec: str) -> tuple[Tried, list[Find]] | None:
+    def fgsm(self, spec: str, called: str = "") -> tuple[Tried, list[Find]] | None:
         """The baseline, where the victim gives gradients."""
         victim = self.victim(spec)
         if victim.network is None:
@@ -173,7 +174,7 @@ class ImageJob:
         finds = list(Fgsm(data=self.some, victim=victim, judge=self.judging).finds())
         right = accurate(victim, self.whole)
         accuracy = Rate(int(right.sum()), len(right))
-        return Tried.of(finds, victim=spec, search="fgsm", settings="", accuracy=accuracy), finds
+        return Tried.of(finds, victim=called or spec, search="fgsm", settings="", accuracy=accuracy), finds
 
     def record(self, tried: Sequence[Tried], found: Mapping[str, Sequence[Find]], **more: Any) -> Natural:
         """What was found, with pictures of some of it and figures of the generative model."""
@@ -220,6 +221,12 @@ class ImageJob:
         groups = ["all", *dict.fromkeys(dot.group for dot in dots)]
         found = [one for group in groups if (one := correlation(dots, group))]
         return self.record((), {}, dots=tuple(dots), correlations=tuple(found))
+
+
+def short(specs: Sequence[str]) -> dict[str, str]:
+    """What records call victims: of folders and files the last part of their path, where no two are alike."""
+    names = {spec: Path(spec).name if Path(spec).exists() else spec for spec in specs}
+    return names if len(set(names.values())) == len(names) else {spec: spec for spec in specs}
 
 
 def _sized(kind: str, device: str) -> dict[str, Any]:

@@ -57,6 +57,7 @@ class Tried:
     accuracy: Rate  # on the whole test part
     success: Rate  # of those attacked
     distance: Spread
+    searched: Spread  # distances where the start was still answered as the original
     asked: Spread
     started: Rate  # where the generator alone changed the answer
     pixels: Spread
@@ -81,6 +82,7 @@ class Tried:
         return cls(
             success=Rate(len(hits), len(tried)),
             distance=Spread.of(find.distance for find in hits if find.distance is not None),
+            searched=Spread.of(f.distance for f in hits if f.distance is not None and f.start == f.prediction),
             asked=Spread.of(find.asked for find in tried),
             started=Rate(sum(find.start != find.prediction for find in tried), len(tried)),
             pixels=Spread.of(find.pixels for find in hits if find.pixels is not None),
@@ -225,7 +227,7 @@ def _spread(raw: Mapping[str, Any]) -> Spread:
 
 
 _RATES = ("accuracy", "success", "started", "judged_original", "judged_changed", "judged_other", "larger", "found")
-_SPREADS = ("distance", "asked", "pixels", "latent_apart", "plane_apart")
+_SPREADS = ("distance", "searched", "asked", "pixels", "latent_apart", "plane_apart")
 
 
 def _values(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,10 +54,31 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    """Where a translation looks: a row an output word, a column a source word."""
+
+    source: tuple[str, ...]
+    output: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """Attention of one success, before and after; `changed` numbers the source words that differ."""
+
+    attack: str
+    victim: str
+    before: Map
+    after: Map
+    changed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationStudy:
-    """All runs below a folder."""
+    """All runs below a folder, and what a few of their successes look at."""
 
     runs: tuple[Attacked, ...]
+    sights: tuple[Sight, ...] = ()
 
     def write(self, folder: Path) -> Path:
         """Whole or not at all."""
@@ -81,7 +102,7 @@ class TranslationStudy:
             raw = json.loads(path.read_text(encoding="utf-8"))
             if raw["format"] != FORMAT:
                 raise ValueError("another format")
-            return cls(runs=tuple(_attacked(one) for one in raw["runs"]))
+            return cls(runs=tuple(map(_attacked, raw["runs"])), sights=tuple(map(_sight, raw["sights"])))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise RecordError(
@@ -111,6 +132,24 @@ def _attacked(raw: Mapping[str, Any]) -> Attacked:
         asked=_maybe(raw["asked"]),
         distance=_maybe(raw["distance"]),
     )
+
+
+def _sight(raw: Mapping[str, Any]) -> Sight:
+    return Sight(
+        attack=str(raw["attack"]),
+        victim=str(raw["victim"]),
+        before=_map(raw["before"]),
+        after=_map(raw["after"]),
+        changed=tuple(map(int, raw["changed"])),
+    )
+
+
+def _map(raw: Mapping[str, Any]) -> Map:
+    source, output = (tuple(map(str, raw[name])) for name in ("source", "output"))
+    weights = tuple(tuple(map(float, row)) for row in raw["weights"])
+    if len(weights) != len(output) or any(len(row) != len(source) for row in weights):
+        raise ValueError("a map whose weights do not fit its words")
+    return Map(source=source, output=output, weights=weights)
 
 
 def _bleu(raw: Mapping[str, Any] | None) -> Bleu | None:

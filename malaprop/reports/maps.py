@@ -13,8 +13,8 @@ _TOP, _LEFT, _EDGE = 78, 128, 16
 _INK = 0.85  # of the strongest shade
 _STYLE = """
 svg.map { font: 12px ui-sans-serif, "Segoe UI", "Liberation Sans", Arial, sans-serif; }
-svg.map text { fill: var(--soft, #5d5850); } svg.map .cell { fill: var(--accent, #1f5fa8); }
-svg.map .frame { fill: none; stroke: var(--line, #e2ddd2); }
+svg.map text { fill: var(--soft, #5d5850); }
+svg.map .cell { fill: var(--accent, #1f5fa8); stroke: var(--line, #e2ddd2); }
 svg.map .mark { fill: none; stroke: var(--old, #a8321a); stroke-width: 2; }
 svg.map .changed { fill: var(--old, #a8321a); }
 svg.map .base { stroke: var(--quiet, #a39c8f); } svg.map .line { fill: none; stroke-width: 2; }
@@ -38,7 +38,7 @@ class Table:
 
     @property
     def size(self) -> tuple[int, int]:
-        return _LEFT + len(self.columns) * self.cell + 40, _EDGE + _TOP + len(self.rows) * self.row + 12
+        return _LEFT + len(self.columns) * self.cell + 64, _EDGE + _TOP + len(self.rows) * self.row + 12
 
 
 def _svg(name: str, about: str, width: float, height: float, *children: Markup) -> Markup:
@@ -77,7 +77,7 @@ def _drawn(table: Table) -> Iterator[Markup]:
     for place, column in enumerate(table.columns):
         at = f"translate({_LEFT + place * table.cell + table.cell / 2:g} {head - 8}) rotate(-50)"
         kind = "changed" if place in table.marked else None
-        yield tag("text", tag("title", column), clip(column, 14), transform=at, class_=kind)
+        yield tag("text", tag("title", column), clip(column, 18), transform=at, class_=kind)
     most = max((value for row in table.values for value in row), default=0.0)
     for number, (row, values) in enumerate(zip(table.rows, table.values, strict=True)):
         y = head + number * table.row
@@ -87,7 +87,6 @@ def _drawn(table: Table) -> Iterator[Markup]:
             box = {"x": _LEFT + place * table.cell, "y": y, "width": table.cell, "height": table.row}
             about = tag("title", f"{row}, {table.columns[place]}: {value:.3f}")
             yield tag("rect", about, **box, class_="cell", fill_opacity=f"{_INK * max(0.0, value) / top:.3f}")
-            yield tag("rect", **box, class_="frame")
     for place in sorted(table.marked):
         if table.rows and place < len(table.columns):
             box = {

@@ -14,10 +14,10 @@ _SIDE = 260
 
 def closely(trial: Trial) -> Markup:
     """All looks of a test; nothing where there are none."""
-    if not trial.around and not trial.pictures:
+    if not trial.pictures and not any(one.texts for one in trial.around):
         return Markup("")
     body: list[Child] = [tag("h3", "Neighbourhoods of attacked words")]
-    if trial.around:
+    if trial.around and trial.around[0].texts:
         body.append(_around(trial.around))
     body += [_look(one, trial.labels) for one in trial.pictures]
     return join(*body)
@@ -114,7 +114,7 @@ def field(one: Field, labels: Sequence[str]) -> Markup:
             parts.append(tag("circle", cx=f"{left:.1f}", cy=f"{down:.1f}", r=2.5, style=paint))
     counts = [
         f"around the {'adversarial' if side else 'original'} word "
-        + ", ".join(f"{_named(labels, label)} {n}" for label, n in _counts(one, side))
+        + ", ".join(f"{n} are {_named(labels, label)}" for label, n in _counts(one, side))
         for side in (False, True)
     ]
     about = "; ".join(counts)

@@ -21,9 +21,13 @@ def _row(entry: Entry, extra: Sequence[str], wrong: bool) -> tuple[str, ...]:
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
     broken = f"{100 * s.success.value:.0f}% ({s.success.hits}/{s.success.total})" if s.success.total else "-"
-    measures = (number(s.measures[m].mean) if m in s.measures else "-" for m in extra)
+    measures = (_short(s.measures[m].mean) if m in s.measures else "-" for m in extra)
     errors = (str(s.counts["error"]),) if wrong else ()
     return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *errors
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def summary_table(victim: str, group: Sequence[Entry]) -> Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.translation import Attacked, TranslationStudy
+from malaprop.records.translation import Attacked, Sight, TranslationStudy
+from malaprop.reports.maps import Table, tables
 from malaprop.reports.markup import Child, Markup, join, tag
 
 _DASH = "–"  # noqa: RUF001 - for nothing
@@ -45,9 +46,38 @@ def translations(studies: Sequence[TranslationStudy]) -> Markup:
         tag("h2", "Translation", id="translation"),
         tag("p", note),
         tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Attacks on translation"),
+        *_figures([sight for study in studies for sight in study.sights]),
         class_="card",
         aria_labelledby="translation",
     )
+
+
+def _figures(sights: Sequence[Sight]) -> list[Markup]:
+    return [
+        tag("figure", tag("figcaption", f"{sight.victim}, {sight.attack}"), figure(sight), class_="panel scroll")
+        for sight in sights
+    ]
+
+
+def figure(sight: Sight) -> Markup:
+    """Attention before and after, side by side."""
+    about = (
+        "Each row is a word of the translation, each column a word of the source; a shade is the weight it is given."
+    )
+    both = [
+        Table(
+            title=f"{when}: a row looks at columns",
+            rows=found.output,
+            columns=found.source,
+            values=found.weights,
+            marked=sight.changed,
+            whole=True,
+            cell=24,
+            row=19,
+        )
+        for when, found in (("before", sight.before), ("after", sight.after))
+    ]
+    return tables("Attention of a translation before and after", about, [both])
 
 
 def _row(run: Attacked) -> tuple[Child, ...]:

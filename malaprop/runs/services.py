@@ -82,10 +82,10 @@ def services(victim: Victim) -> dict[str, Service]:
 def _insights(victim: OpenBox, offers: frozenset[Capability], scoring: Scoring) -> dict[str, Service]:
     """What the victim shows beside its scores."""
     made: dict[str, Service] = {}
-    if Capability.ATTENTION in offers and victim.attention is not None:
-        made["attention"] = Insight(victim.attention.focus, scoring)
-    if Capability.EMBEDDINGS in offers and victim.embeddings is not None:
-        made["embeddings"] = Insight(victim.embeddings.apart, scoring)
-    if Capability.PADDING in offers and victim.padding is not None:
-        made["padding"] = Insight(victim.padding.blanked, scoring)
+    if Capability.ATTENTION in offers and (attention := victim.attention) is not None:
+        made["attention"] = Insight(lambda looks: attention.focus(looks), scoring)
+    if Capability.EMBEDDINGS in offers and (embeddings := victim.embeddings) is not None:
+        made["embeddings"] = Insight(lambda looks: embeddings.apart(looks), scoring)
+    if Capability.PADDING in offers and (padding := victim.padding) is not None:
+        made["padding"] = Insight(lambda looks: padding.blanked(looks), scoring)
     return made

@@ -255,3 +255,17 @@ def test_what_is_wrong_is_said_before_anything_is_trained(more, said, tmp_path):
             catch_exceptions=False,
             standalone_mode=False,
         )
+
+
+def test_the_terminal_does_not_round_a_similarity_to_one(root):
+    from io import StringIO
+
+    from rich.console import Console
+
+    from malaprop.records.store import read_outcomes
+    from malaprop.reports import print_summary
+
+    folder = run_folder(root, "m", "random")
+    out = StringIO()
+    print_summary([(Run.read(folder), read_outcomes(folder))], Console(file=out, width=200))
+    assert "0.2" in out.getvalue().split("hit_share")[1]

@@ -34,8 +34,10 @@ def assets(tiny_assets):
 
 @pytest.fixture
 def pairs(tmp_path):
-    """TextFooler's format: a premise that says nothing, and a hypothesis of which the toy victim knows a word."""
-    rows = [(f"the film of number {n}", f"a {word} film of {n}") for n in range(8) for word in ("good", "bad", "great")]
+    """TextFooler's format: a premise that says little, and a hypothesis that says more."""
+    rows = [
+        (f"the fine film of number {n}", f"a {word} film of {n}") for n in range(8) for word in ("good", "bad", "great")
+    ]
     lines = [f"{int(predict([row])[0][1] > 0.5)}\t{row[0]}\t{row[1]}\n" for row in rows]
     path = tmp_path / "snli"
     path.write_text("".join(lines))
@@ -58,7 +60,7 @@ def outcomes(folder):
 
 @pytest.mark.parametrize(("fields", "changed"), [(None, {"hypothesis"}), ("premise", {"premise"}), ("both", None)])
 def test_attack_changes_the_fields_asked_for(tmp_path, pairs, fields, changed):
-    words = ["attack", "typos", "--victim", VICTIM, "--data", pairs, "--out", str(tmp_path / "o")]
+    words = ["attack", "deepwordbug", "--victim", VICTIM, "--data", pairs, "--out", str(tmp_path / "o")]
     done(*words, *(["--fields", fields] if fields else []))
     found = outcomes(tmp_path / "o")
     assert len(found) == 24
@@ -76,14 +78,14 @@ def test_audit_and_report_show_both_fields(tmp_path, pairs):
     out = tmp_path / "o"
     done("audit", "--victim", VICTIM, "--data", pairs, "--attacks", "pwws,typos", "--n", "6", "--out", str(out))
     page = (out / "report.html").read_text()
-    assert "the film of number" in page
+    assert "the fine film of number" in page
     assert '"hypothesis"' in page
     done("report", str(out))
 
 
 def test_transfer_works_on_pairs(tmp_path, pairs):
     out = tmp_path / "o"
-    victims = f"{VICTIM},toy:also"
+    victims = f"{VICTIM},pair_victim:predict"
     found = done("transfer", "--victims", victims, "--data", pairs, "--no-base", "--out", str(out), "--device", "cpu")
     assert found["texts"] == 24
     assert {e["field"] for o in outcomes(out) for e in o["edits"]} <= {"hypothesis"}
@@ -91,17 +93,17 @@ def test_transfer_works_on_pairs(tmp_path, pairs):
 
 def test_rules_are_put_to_the_hypothesis(tmp_path, pairs):
     rule = tmp_path / "rules.csv"
-    rule.write_text("label,word,to,salience,count\n1,good,fine,2,9\n1,film,movie,1,9\n")
+    rule.write_text("label,from,to,salience\n1,good,fine,2\n1,film,movie,1\n")
     out = tmp_path / "changed.csv"
     done("rules", "apply", str(rule), "--data", pairs, "--share", "1", "--out", str(out))
     with out.open() as file:
         rows = list(csv.DictReader(file))
     assert any("fine movie" in row["hypothesis"] for row in rows)
-    assert all(row["premise"].startswith("the film of number") for row in rows)
+    assert all(row["premise"].startswith("the fine film of number") for row in rows)
     done("rules", "apply", str(rule), "--data", pairs, "--share", "1", "--fields", "premise", "--out", str(out))
     with out.open() as file:
         rows = list(csv.DictReader(file))
-    assert any(row["premise"].startswith("the movie") for row in rows)
+    assert any(row["premise"].startswith("the fine movie") for row in rows)
     assert all("film" in row["hypothesis"] for row in rows)
     done("rules", "show", str(rule), "--data", pairs, "--split", "all")
     done("attack", "rules", "--set", f"file={rule}", "--victim", VICTIM, "--data", pairs, "--out", str(tmp_path / "r"))
@@ -114,7 +116,7 @@ def test_rules_are_mined_from_the_hypothesis(tmp_path, pairs):
         "rules", "mine", "--victims", VICTIM, "--data", pairs, "--split", "all", "--out", str(mined), "--device", "cpu"
     )
     with (mined / "rules.csv").open() as file:
-        words = {row["word"] for row in csv.DictReader(file)}
+        words = {row["from"] for row in csv.DictReader(file)}
     assert "good" in words
     made = done("rules", "pmi", "--data", pairs, "--split", "all", "--out", str(tmp_path / "pmi"))
     assert made["texts"] == 24
@@ -122,19 +124,19 @@ def test_rules_are_mined_from_the_hypothesis(tmp_path, pairs):
 
 def test_people_are_shown_pairs(tmp_path, pairs):
     out = tmp_path / "o"
-    done("attack", "typos", "--victim", VICTIM, "--data", pairs, "--out", str(out))
+    done("attack", "deepwordbug", "--victim", VICTIM, "--data", pairs, "--out", str(out))
     tasks = tmp_path / "tasks.json"
     words = ["humans", "export", str(out), "--ask", "label", "--out", str(tmp_path / "s.db"), "--json-file", str(tasks)]
     assert run(*words, "--quiet").exit_code == 0
-    assert "the film of number" in tasks.read_text()
+    assert "the fine film of number" in tasks.read_text()
 
 
-@pytest.mark.parametrize("name", ["Pair-Average", "Pair-Transformer"])
-def test_a_pair_model_is_trained_and_attacked(tmp_path, pairs, name):
+def test_a_pair_model_is_trained_and_attacked(tmp_path, pairs):
+    name = "Pair-Transformer"
     rows = (tmp_path / "snli").read_text() * 8
     (tmp_path / "many").write_text(rows)
     model = tmp_path / "m"
-    small = ["--set", "epochs=1", "--set", "dim=24"]
+    small = ["--set", "epochs=1", "--set", "dim=24", "--set", "inner=24"]
     figures = done("train", name, "--data", str(tmp_path / "many"), "--out", str(model), "--device", "cpu", *small)
     assert figures["train_rows"] > 100
     done("attack", "typos", "--victim", str(model), "--data", pairs, "--out", str(tmp_path / "o"), "--device", "cpu")
@@ -144,6 +146,10 @@ def test_a_pair_model_is_trained_and_attacked(tmp_path, pairs, name):
     result = run("attack", "typos", *words)
     assert isinstance(result.exception, VictimError)
     assert f"{name} reads a premise and a hypothesis" in str(result.exception)
+    (tmp_path / "many.csv").write_text("text,label\n" + "".join(f"a film of {n},{n % 2}\n" for n in range(200)))
+    result = run("train", name, "--data", str(tmp_path / "many.csv"), "--out", str(tmp_path / "y"), "--quiet")
+    assert isinstance(result.exception, DataError)
+    assert "reads a premise and a hypothesis, many.csv has text; give pairs" in str(result.exception)
 
 
 @pytest.mark.parametrize(

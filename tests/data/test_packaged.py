@@ -9,6 +9,7 @@ import pytest
 from malaprop.assets import store
 from malaprop.core.errors import AssetError, DataError
 from malaprop.data import load, packaged
+from malaprop.data.base import held
 
 
 @pytest.fixture
@@ -61,3 +62,8 @@ def test_local_sets(tmp_path, monkeypatch):
         load("mr-full", split="validation")
     with pytest.raises(DataError, match="set MALAPROP_DATA"):
         load("snli")
+
+
+def test_splits_by_name():
+    assert held("mnli") == ("train", "test")
+    assert held("mr") == held("entailment-synthetic") == held("hub:any") == ("train", "validation", "test")

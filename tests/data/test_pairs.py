@@ -133,3 +133,61 @@ def test_which_fields_of_a_large_file_may_change(tmp_path):
     stream = open_stream(path).opened("premise")
     assert [e.open for e in stream] == [("premise",)] * 2
     assert list(stream) == list(stream.held()) == list(reach(path).opened("premise"))
+
+
+@pytest.mark.assets
+def test_the_words_are_as_wordnet_has_them(real_asset):
+    """Kinds have their general word among their hypernyms, opposites are antonyms."""
+    from malaprop.assets import store
+
+    real_asset("wordnet")
+    root = store.locate("wordnet") / "wordnet"
+    found = synthetic.words()
+    nouns, verbs, adjectives = (_Net(root / f"data.{part}") for part in ("noun", "verb", "adj"))
+    for part, net in (("people", nouns), ("things", nouns), ("places", nouns), ("acts", verbs)):
+        for general, kinds in found[part].items():
+            lacking = [kind for kind in kinds if not net.is_a(_base(kind), _base(general))]
+            assert not lacking, (general, lacking)
+    assert all(nouns.is_a(person, "person") for person in found["people"])
+    assert all(adjectives.opposed(*pair) for pair in found["opposites"].items())
+
+
+def _base(phrase):
+    """The noun of a phrase, or the verb of a form in -ing, as WordNet may list them."""
+    noun = re.sub(r"^(?:(?:in|on|near) )?(?:(?:a|an|some) )?", "", phrase).replace(" ", "_")
+    stem = noun.removesuffix("ing")
+    return (noun,) if stem == noun else (noun, stem, stem + "e", stem[:-1])
+
+
+class _Net:
+    """One file of WordNet's database: synsets by word, and their pointers."""
+
+    def __init__(self, path):
+        self.senses, self.above, self.against = {}, {}, set()
+        for line in path.read_text(encoding="latin-1").splitlines():
+            if line.startswith(" "):
+                continue
+            cells = line.partition("|")[0].split()
+            many = int(cells[3], 16)
+            for place in range(many):
+                self.senses.setdefault(cells[4 + 2 * place].lower(), []).append(cells[0])
+            at = 5 + 2 * many
+            pointers = [cells[at + 4 * n : at + 4 * n + 4] for n in range(int(cells[at - 1]))]
+            self.above[cells[0]] = [to for kind, to, *_ in pointers if kind in ("@", "@i")]
+            self.against |= {(cells[0], to) for kind, to, *_ in pointers if kind == "!"}
+
+    def is_a(self, words, generals):
+        words, generals = ((x,) if isinstance(x, str) else x for x in (words, generals))
+        goal = {sense for general in generals for sense in self.senses.get(general, ())}
+        left, seen = [sense for word in words for sense in self.senses.get(word, ())], set()
+        while left:
+            sense = left.pop()
+            if sense in goal:
+                return True
+            if sense not in seen:
+                seen.add(sense)
+                left += self.above[sense]
+        return False
+
+    def opposed(self, one, other):
+        return any((a, b) in self.against for a in self.senses[one] for b in self.senses[other])

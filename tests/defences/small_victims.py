@@ -1,4 +1,4 @@
-"""Victims small enough to train nothing: a network of words, and a BERT of two layers, with vectors that can be moved."""
+"""Victims of random weights whose vectors can be moved: a network of words, and a BERT of two layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from malaprop.models.victims.zoo import gradients_of
 from malaprop.models.vocab import UNKNOWN, Vocab
 
 VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "great awful fine nice poor okay movie"])
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "film", "the", ".", "gr", "##eat", "awful", "fine"]
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "good",
+    "bad",
+    "film",
+    "the",
+    ".",
+    "gr",
+    "##eat",
+    "awful",
+    "fine",
+]
 
 
 def words(limit: int = 20) -> TokenVictim:

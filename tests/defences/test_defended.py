@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_victims import bert, words
 
-from malaprop.core.errors import CapabilityError, SettingError
+from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
@@ -95,6 +95,31 @@ def test_no_batch_and_no_road_changes_an_answer(make, kind):
     assert made.predict(TEXTS[::-1])[::-1] == pytest.approx(together, abs=1e-5)
     assert by_pool(made, TEXTS) == pytest.approx(together, abs=1e-5)
     assert made.at(5).predict(TEXTS) != pytest.approx(together, abs=1e-4)
+
+
+def test_pairs_are_perturbed_in_the_last_field_and_read_alike_by_both_roads():
+    victim = bert()
+    pairs = [("the good film .", "bad film"), ("awful", "the great good film"), ("good", "the")]
+    plain = victim.predict(pairs)
+    assert defended("five:noise=0:samples=2", victim).predict(pairs) == pytest.approx(plain, abs=1e-5)
+    for spec in ("five:noise=1:samples=3:words=2", "fuse:samples=3"):
+        made = defended(spec, victim)
+        table = Words()
+        fields = [{"premise": one, "hypothesis": two} for one, two in pairs]
+        pool = Pool([Variants.itself(Text.of(f, table, i)) for i, f in enumerate(fields)])
+        assert made.finish(made.begin(pool, np.arange(3))) == pytest.approx(made.predict(pairs), abs=1e-5)
+        assert made.counters.fallbacks == 2  # the last pair, twice
+
+
+def test_what_does_not_fit_in_memory_is_said(monkeypatch):
+    import torch
+
+    def full(*_):
+        raise torch.OutOfMemoryError("no room")
+
+    monkeypatch.setattr("malaprop.defences.five.gaussian", full)
+    with pytest.raises(VictimError, match="take fewer samples"):
+        defended("five", words()).predict([("good",)])
 
 
 def test_noise_is_on_all_chosen_words_at_once(monkeypatch):

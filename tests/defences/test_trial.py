@@ -196,9 +196,9 @@ def test_paired_gains():
 
 
 def test_errors_are_in_no_rate():
-    outcomes = list(run(ATTACK, toy.victim(), toy.examples(["good film", "good ..."], label=1)))
-    assert {o.status for o in outcomes} >= {"success"}
-    assert len(robust(outcomes)) == sum(o.status != "error" for o in outcomes)
+    outcomes = list(run(ATTACK, toy.victim(), [*toy.examples(["good film"]), *toy.examples(["great film"], label=7)]))
+    assert sorted(o.status for o in outcomes) == ["error", "success"]
+    assert list(robust(outcomes).values()) == [False]
 
 
 def test_made_samples_from_a_run_a_file_of_outcomes_and_a_dataset(tmp_path):

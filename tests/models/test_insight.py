@@ -188,3 +188,24 @@ def test_a_classifier_that_does_not_read_one_vector_a_text_says_so():
         score = layer
 
     assert last_linear(Decoder()) is None
+
+
+def test_a_module_of_ones_own_can_be_blanked():
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = torch.nn.Embedding(12, 4)
+            self.head = torch.nn.Linear(4, 2)
+
+        def forward(self, ids):
+            return self.head(self.words(ids).mean(1))
+
+    torch.manual_seed(0)
+    model = Small()
+    victim = wrap(model, letters)
+    assert Capability.PADDING in victim.offers
+    assert Capability.EMBEDDINGS not in victim.offers
+    (found,) = victim.padding.blanked([Blank(text=Text.of("ab c", Words()), slots=np.asarray([0]))])
+    with torch.inference_mode():
+        expected = model.head(model.words(torch.tensor([4])).sum(0) / 3).softmax(-1)
+    np.testing.assert_allclose(found[0], expected.numpy(), atol=1e-5)

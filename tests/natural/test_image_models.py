@@ -152,6 +152,16 @@ def test_training_goes_on_where_it_was_killed(kind, data, tmp_path):
             assert torch.equal(tensor, rest.nets[name].state_dict()[key]), (name, key)
 
 
+@pytest.mark.parametrize("kind", ["wgan", "vae"])
+def test_large_images_in_colour_train_too(kind):
+    images = np.random.default_rng(0).random((6, 3, 64, 64), np.float32)
+    plan = ImagePlan(kind=kind, steps=1, inverter_steps=1, critic_steps=1, batch=3, width=1, dim=4)
+    work = ImageWork(plan, Shape.of((3, 64, 64), width=1, dim=4), images, seed=0, device="cpu")
+    curves, _ = train(work)
+    assert all(np.isfinite(value) for points in curves.values() for _, value in points)
+    work.fill(work.state())
+
+
 def test_a_vae_learns_bars(data, tmp_path):
     plan = ImagePlan(kind="vae", width=8, dim=4, steps=300, batch=32, inverter_rate=3e-3, weight=0.05)
     made = train_generator(plan, data, tmp_path / "vae", seed=0)

@@ -159,6 +159,7 @@ def test_what_a_judge_says_adds_up():
     tried = Tried.of(finds, victim="v", search="s", settings="", accuracy=Rate(4, 5))
     assert (tried.success, tried.started) == (Rate(3, 4), Rate(1, 4))
     assert tried.distance == Spread(3.0, 3.0)
+    assert tried.searched == Spread(3.0, 3.0)  # of a and c: where b began, the answer had changed
     assert [r.hits for r in (tried.judged_original, tried.judged_changed, tried.judged_other)] == [1, 1, 1]
     assert tried.reasons == {"the cap": 1}
 

@@ -67,6 +67,11 @@ def test_train_then_attack_and_report(here, type_in):
     page = (here / "a" / "report.html").read_text()
     assert "Translation" in page
     assert "keyword Hund" in page
+    won = sum(run["success"]["hits"] for run in done["runs"])
+    assert page.count("Attention of a translation before and after</title>") == len(
+        TranslationStudy.read(here / "a").sights
+    )
+    assert bool(TranslationStudy.read(here / "a").sights) == bool(won)
     type_in("report", "a", "--out", "again.html")
     assert "keyword Katze" in (here / "again.html").read_text()
     assert len(TranslationStudy.read(here / "a").runs) == 2

@@ -55,6 +55,15 @@ def test_what_comes_later_changes_nothing_before(model):
 
 
 @torch.no_grad()
+def test_attention_is_on_the_source_alone(model):
+    both = model.attention(model.encode(IDS, LENGTHS), BEFORE)
+    torch.testing.assert_close(both.sum(-1), torch.ones(2, 4))
+    assert not both[1, :, 3:].any()
+    alone = model.attention(model.encode(IDS[1:, :3], LENGTHS[1:]), BEFORE[1:])
+    torch.testing.assert_close(both[1:, :, :3], alone, atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
 def test_a_blank_hides_which_piece_stood_there(model):
     other = IDS.clone()
     other[0, 1] = 10

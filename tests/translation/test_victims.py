@@ -50,6 +50,19 @@ def test_hints_know_what_stands_in_the_output(trained):
     assert same < 1e-6 < apart
 
 
+def test_where_a_translation_looks(trained):
+    victim = load(trained)
+    source, output = "the cat, sees a ball.", "der Katze sieht ein Ball."
+    found = victim.look(source, output)
+    assert (found.source, found.output) == (tuple(source.split()), tuple(output.split()))
+    assert found.weights.shape == (5, 5)
+    assert (found.weights >= 0).all()
+    assert (found.weights.sum(1) <= 1 + 1e-5).all()
+    assert victim.look(source, "").weights.shape == (0, 5)
+    long = victim.look("the cat " * 40, output)
+    assert len(long.source) == long.weights.shape[1] < 80
+
+
 def test_our_own_model_is_attacked_the_same_at_any_width(trained):
     victim = load(trained, beam=2)
     attack = WordSweep(
@@ -62,6 +75,28 @@ def test_our_own_model_is_attacked_the_same_at_any_width(trained):
     )
     assert one == many
     assert {status for _, status, _ in one} <= {"success", "failed"}
+
+
+def test_odd_sources_end_in_an_outcome_each(trained):
+    victim = load(trained, beam=1)
+    odd = [
+        "🙂 🙂 cat",
+        "\u200bcat\u0301 runs",
+        "a\tcat\nruns",
+        "the " + "x" * 500,
+        "</s> <pad> cat",
+        "ﬁsh ½ ①",
+        "؟",
+        " ",
+    ]
+    attack = WordSweep(
+        goal=KeywordAppears(word="Ball"), replacements=Vocabulary(words=victim.words), guided=True, tries=2, words=1
+    )
+    found = {o.original.fields["source"]: o for o in run(attack, victim, pairs([(source, "x") for source in odd]))}
+    assert set(found) == set(odd)
+    assert [found[odd[i]].status for i in (3, 6, 7)] == ["error"] * 3
+    assert "sub-words" in found[odd[3]].reason
+    assert {found[odd[i]].status for i in (0, 1, 2, 4, 5)} <= {"success", "failed", "skipped"}
 
 
 def test_functions(tmp_path, monkeypatch):

@@ -108,7 +108,8 @@ class WordSweep:
         if why := self.goal.pointless(first):
             return Ending("skipped", origin, None, output, reason=why, spent=count.spent)
         rng = generator(seed, case.id, "sweep")
-        held = Held(origin, first, -np.inf)
+        led = self.guided and self.goal.lead is not None
+        held = Held(origin, first, -np.inf if led else self.goal.value(first, first))
         closed = [self.goal.holds(word) for word in origin.strings]
         while len(held.text.changed(origin)) < self.words and not all(closed):
             slot = yield from self._weakest(held, first, closed, count)

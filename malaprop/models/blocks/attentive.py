@@ -71,7 +71,14 @@ class AttentivePair(nn.Module):
 
 
 def pair_bilstm_attention(
-    vocab: int, labels: int, *, dim: int = 100, hidden: int = 150, depth: int = 1, inner: int = 200, dropout: float = 0.3
+    vocab: int,
+    labels: int,
+    *,
+    dim: int = 100,
+    hidden: int = 150,
+    depth: int = 1,
+    inner: int = 200,
+    dropout: float = 0.3,
 ) -> Classifier:
     """The LSTM of Hsieh et al. 2019, section 5, for pairs: each side read with attention, then compared.
 

@@ -29,8 +29,8 @@ class NGrams:
                     self.counts[size][gram[3 - size :]] += 1
         self.before: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
         for size in (1, 2, 3):
-            for gram, count in self.counts[size].items():
-                self.before[size - 1][gram[:-1]] += count
+            for whole, count in self.counts[size].items():
+                self.before[size - 1][whole[:-1]] += count
 
     def _grams(self, row: Sequence[str]) -> Iterable[tuple[str, str, str]]:
         words = [_START, _START, *(word if word in self.known else _UNKNOWN for word in row), _END]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import file_digest, sha256
@@ -120,14 +121,14 @@ class SentenceModel:
 
     def invert(self, items: Sequence[str]) -> Floats:
         """The inverter's point of each sentence, I(E(x))."""
-        with torch.inference_mode():
+        with torch.inference_mode(), _exactly(self.net.bias.device):
             parts = [self.net.invert(self.net.encode(rows)).cpu() for rows in torch.split(self._rows(items), _BATCH)]
         return np.asarray(torch.cat(parts).numpy(), np.float32) if parts else np.empty((0, self.dim), np.float32)
 
     def generate(self, z: Floats) -> list[str]:
         """The sentence of each point; an empty one is possible."""
         device = self.net.bias.device
-        with torch.inference_mode():
+        with torch.inference_mode(), _exactly(device):
             points = torch.split(torch.from_numpy(np.ascontiguousarray(z, np.float32)), _BATCH)
             rows = [self.net.write(self.net.out(part.to(device))).cpu() for part in points if len(part)]
         return self.codec.strings(torch.cat(rows)) if rows else []
@@ -156,6 +157,16 @@ class SentenceModel:
 
     def _rows(self, items: Sequence[str]) -> Int[Tensor, "batch slot"]:
         return torch.from_numpy(self.codec.rows(items)).to(self.net.bias.device)
+
+
+def _exactly(device: torch.device) -> AbstractContextManager[None]:
+    """On a GPU, products in whole fp32: by shorter ones a sentence would depend on the batch that it is written in."""
+    if device.type != "cuda":
+        return nullcontext()
+    exact: AbstractContextManager[None] = torch.backends.cudnn.flags(
+        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+    )
+    return exact
 
 
 class _learning:  # noqa: N801 - a context, read as a word

@@ -127,7 +127,8 @@ class SentenceNet(nn.Module):
 
     def _vectors(self, words: Int[Tensor, " *batch"]) -> Float[Tensor, " *batch dim"]:
         """Of a mean square of about 1, as networks like what they read; the vectors themselves have length 1."""
-        return self.words(words) * self.shape.dim**0.5
+        vectors: Tensor = self.words(words) * self.shape.dim**0.5
+        return vectors
 
     def invert(self, code: Float[Tensor, "batch code"]) -> Float[Tensor, "batch latent"]:
         """The point of a code."""

@@ -52,12 +52,17 @@ class Quality:
 
 
 @torch.inference_mode()
-def judge(net: SentenceNet, codec: Codec, held_out: Sequence[str], yardstick: NGrams, *, seed: int = 0) -> Quality:
-    """Measures on sentences that the model never saw, and on as many samples, at least 200."""
+def judge(
+    net: SentenceNet, codec: Codec, held_out: Sequence[str], yardstick: NGrams, *, direct: bool = True, seed: int = 0
+) -> Quality:
+    """Measures on sentences that the model never saw, and on as many samples, at least 200.
+
+    A model that is not `direct`, as a VAE, never learnt to write from codes: for it all ways lead through z.
+    """
     net.eval()
     device = net.bias.device
     rows = torch.from_numpy(codec.rows(held_out)).to(device)
-    written, through, shown = _ways(net, rows)
+    written, through, shown = _ways(net, rows, direct)
     inside = rows != PAD
     many = max(200, len(held_out))
     z = torch.randn(many, net.shape.latent, generator=torch.Generator().manual_seed(seed)).to(device)
@@ -85,14 +90,16 @@ def judge(net: SentenceNet, codec: Codec, held_out: Sequence[str], yardstick: NG
 
 
 def _ways(
-    net: SentenceNet, rows: Int[Tensor, "batch slot"]
+    net: SentenceNet, rows: Int[Tensor, "batch slot"], direct: bool
 ) -> tuple[Int[Tensor, "batch slot"], Int[Tensor, "batch slot"], float]:
     """Rows as written from their codes, from their points, and the share right where the words before are shown."""
     written, through, right = [], [], 0
     for part in torch.split(rows, _BATCH):
         code = net.encode(part)
+        back = net.out(net.invert(code))
+        code = code if direct else back
         written.append(net.write(code))
-        through.append(net.write(net.out(net.invert(code))))
+        through.append(net.write(back))
         right += int(((net.logits(code, part).argmax(-1) == part) & (part != PAD)).sum())
     return torch.cat(written), torch.cat(through), right / int((rows != PAD).sum())
 

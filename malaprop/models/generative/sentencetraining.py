@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,7 +33,7 @@ from malaprop.models.pretrain.texts import Corpus, corpus
 from malaprop.models.splits import Read
 from malaprop.models.training import seeded
 from malaprop.models.unfinished import Unfinished
-from malaprop.models.vectors import Start, read_file
+from malaprop.models.vectors import Start, check_width, read_file
 from malaprop.models.vocab import SPECIAL, Vocab
 
 KINDS: Mapping[str, type[Arae] | type[TextVae]] = {"arae": Arae, "vae": TextVae}
@@ -111,9 +111,11 @@ def train_sentences(
     texts = corpus(data, read)
     train, held_out = sentences_of(texts, shape.longest)
     codec = Codec(Vocab.build(train, least=plan.least, most=plan.words), shape.longest)
-    start = _vectors(codec.vocab.words, vectors)
-    if start is not None and "dim" not in (settings or {}):
-        shape = Shape(**{**asdict(shape), "dim": start.table.shape[1]})
+    own = "dim" in (settings or {})
+    start = None if own and vectors is None else _vectors(codec.vocab.words, vectors)
+    if start is not None:
+        start = check_width(start, shape.dim, kind) if own else start
+        shape = replace(shape, dim=start.table.shape[1])
     with seeded(seed):
         net = SentenceNet(len(codec.vocab), shape).to(device)
         about = _begin(net, start)
@@ -127,7 +129,7 @@ def train_sentences(
         work, torch.from_numpy(codec.rows(train)), plan, unfinished, seed=seed, quiet=quiet, kind=kind
     )
     _halve(net)
-    quality = judge(net, codec, held_out, NGrams(train), seed=seed)
+    quality = judge(net, codec, held_out, NGrams(train), direct=kind == "arae", seed=seed)
     card = SentenceCard(
         kind=kind,
         shape=asdict(shape),
@@ -194,7 +196,7 @@ def _vectors(words: Sequence[str], given: Path | None) -> Start | None:
 
 def _begin(net: SentenceNet, start: Start | None) -> str:
     """Puts vectors of length 1 where a word has one; the others keep their random ones."""
-    if start is None or start.table.shape[1] != net.shape.dim:
+    if start is None:
         return "Word vectors: drawn at random."
     known = torch.from_numpy(start.known.copy())
     known[: len(SPECIAL)] = False
@@ -263,16 +265,17 @@ class _State:
     """Where a training stands: weights, optimisers, step and curves."""
 
     def __init__(self, work: Work) -> None:
-        self.work, self.step = work, 0
+        self.work, self.step, self.every = work, 0, _LOOK
         self.curves: list[dict[str, float]] = []
 
     def look(self, losses: dict[str, float], show: Any, progress: float) -> None:
         worst = max(losses.values(), key=lambda value: abs(value) if math.isfinite(value) else math.inf)
         if not math.isfinite(worst):
             raise SettingError(f"training broke down: a loss became {worst}; use a smaller rate")
-        self.curves.append({"step": self.step, **{name: round(value, 4) for name, value in losses.items()}})
+        if self.step % self.every == 0:
+            self.curves.append({"step": self.step, **{name: round(value, 4) for name, value in losses.items()}})
         if len(self.curves) > _POINTS:
-            self.curves = self.curves[1::2]
+            self.curves, self.every = self.curves[1::2], 2 * self.every
         show(progress, next(iter(losses.values())))
 
     def keep(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -283,9 +286,9 @@ class _State:
                 tensors[f"now|{part}.{name}"] = parameter
                 names[id(parameter)] = f"{part}.{name}"
         for which, optimiser in self.work.optimisers.items():
-            for parameter, held in optimiser.state.items():
-                tensors |= {f"{which}/{key}|{names[id(parameter)]}": value for key, value in held.items()}
-        return tensors, {"step": self.step, "curves": self.curves}
+            for weight, held in optimiser.state.items():
+                tensors |= {f"{which}/{key}|{names[id(weight)]}": value for key, value in held.items()}
+        return tensors, {"step": self.step, "every": self.every, "curves": self.curves}
 
     def fill(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
         parameters = {
@@ -302,7 +305,7 @@ class _State:
                     which, _, what = key.partition("/")
                     device = "cpu" if what == "step" and tensor.device.type == "cpu" else parameters[name].device
                     self.work.optimisers[which].state[parameters[name]][what] = tensor.to(device)
-        self.step, self.curves = int(notes["step"]), list(notes["curves"])
+        self.step, self.every, self.curves = int(notes["step"]), int(notes["every"]), list(notes["curves"])
 
 
 @torch.no_grad()

@@ -52,6 +52,15 @@ class Attention(nn.Module):
         out: Tensor = self.out(mixed.transpose(1, 2).flatten(2))
         return out
 
+    def weights(
+        self, queries: Float[Tensor, "batch step dim"], cache: Cache, inside: Bool[Tensor, "batch slot"]
+    ) -> Float[Tensor, "batch step slot"]:
+        """Mean over heads of how much each step takes from each slot."""
+        asked = self._split(self.query(queries))
+        fit = asked @ cache.keys.transpose(2, 3) / asked.shape[-1] ** 0.5
+        mean: Tensor = fit.masked_fill(~inside[:, None, None, :], -torch.inf).softmax(-1).mean(1)
+        return mean
+
     def _split(self, states: Tensor) -> Tensor:
         return states.view(*states.shape[:-1], self.heads, -1).transpose(1, 2)
 
@@ -80,12 +89,27 @@ class Layer(nn.Module):
         self, x: Float[Tensor, "batch step dim"], memory: Memory, source: Cache, before: Cache | None = None
     ) -> tuple[Tensor, Cache]:
         """The decoder's way: whole rows, or with what was `before` the one next step."""
+        x, own = self._own(x, before)
         assert self.source is not None
-        assert self.source_norm is not None
+        x = x + self.drop(self.source(self._asking(x), source, memory.inside))
+        return x + self.drop(self.inner(x)), own
+
+    def watched(
+        self, x: Float[Tensor, "batch step dim"], memory: Memory, source: Cache
+    ) -> tuple[Tensor, Cache, Float[Tensor, "batch step slot"]]:
+        """As `write`, with where it looks in the source."""
+        out, own = self.write(x, memory, source)
+        assert self.source is not None
+        return out, own, self.source.weights(self._asking(self._own(x, None)[0]), source, memory.inside)
+
+    def _own(self, x: Tensor, before: Cache | None) -> tuple[Tensor, Cache]:
         normed = self.own_norm(x)
         own = self.own.cache(normed)
         if before is not None:
             own = Cache(torch.cat([before.keys, own.keys], 2), torch.cat([before.values, own.values], 2))
-        x = x + self.drop(self.own(normed, own, causal=before is None and x.shape[1] > 1))
-        x = x + self.drop(self.source(self.source_norm(x), source, memory.inside))
-        return x + self.drop(self.inner(x)), own
+        return x + self.drop(self.own(normed, own, causal=before is None and x.shape[1] > 1)), own
+
+    def _asking(self, x: Tensor) -> Tensor:
+        assert self.source_norm is not None
+        out: Tensor = self.source_norm(x)
+        return out

@@ -78,7 +78,10 @@ class Guide:
     def _places(self, asked: Sequence[Hint]) -> list[list[list[int]]]:
         """Of each hint the beginnings of its output after which its keyword is likeliest."""
         ids = [self.source(hint.base) for hint in asked]
-        outputs = [[*self.head, *self.target(hint.output)][: self.limit] for hint in asked]
+        outputs = [
+            [*self.head, *self.target(hint.output)][: max(len(self.head), self.limit - len(self.word(hint.keyword)))]
+            for hint in asked
+        ]
         rows = [
             Row(at, output[:end], self.word(hint.keyword))
             for at, (hint, output) in enumerate(zip(asked, outputs, strict=True))

@@ -101,10 +101,17 @@ class Lstm(nn.Module):
         logits = functional.linear(mixed, self.embedding.weight, self.bias)
         return logits, state._replace(layers=(hidden, cell, hidden2, cell2))
 
+    def attention(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
+        """Where each step looks."""
+        state = self.start(memory)
+        return self._weights(self.first(self._embedded(before), state.layers[:2])[0], state)
+
     def _look(self, queries: Float[Tensor, "batch step dim"], state: State) -> Float[Tensor, "batch step dim"]:
+        return self._weights(queries, state) @ state.memory.states
+
+    def _weights(self, queries: Float[Tensor, "batch step dim"], state: State) -> Float[Tensor, "batch step slot"]:
         fit = queries @ state.keys.transpose(1, 2)
-        fit = fit.float().masked_fill(~state.memory.inside[:, None], -torch.inf).softmax(-1)
-        return fit.to(state.memory.states.dtype) @ state.memory.states
+        return fit.masked_fill(~state.memory.inside[:, None], -torch.inf).softmax(-1)
 
     def _embedded(self, ids: Tensor) -> Tensor:
         out: Tensor = self.drop(self.embedding(ids) * self.shape.dim**0.5)

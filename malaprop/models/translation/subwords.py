@@ -83,6 +83,10 @@ class SubWords:
             self._known[run] = found
         return found
 
+    def counts(self, text: str) -> list[int]:
+        """How many pieces each run of a text has."""
+        return [len(self.ids(run)) - 1 for run in text.split()]
+
     def within(self, text: str, start: int, end: int) -> tuple[int, int]:
         """Which pieces hold the characters from start to end: the first, and the one after the last."""
         first = last = at = place = 0

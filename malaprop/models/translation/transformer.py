@@ -80,6 +80,15 @@ class Transformer(nn.Module):
             x, _ = layer.write(x, memory, source)
         return self._logits(x)
 
+    def attention(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
+        """Where each step looks: mean over layers and heads."""
+        x, looks = self._embedded(before, 0), []
+        for layer, source in zip(self.decoder, self.start(memory).source, strict=True):
+            assert isinstance(layer, Layer)
+            x, _, look = layer.watched(x, memory, source)
+            looks.append(look)
+        return torch.stack(looks).mean(0)
+
     def start(self, memory: Memory) -> State:
         found = [layer.source.cache(memory.states) for layer in self.decoder]  # type: ignore[operator, union-attr]
         return State(memory, tuple(found), ())

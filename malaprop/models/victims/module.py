@@ -11,9 +11,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError, plain
 from malaprop.models.gradients.layout import ByParts, Frame
 from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import Cut, at_breaks
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.victims.strings import StringVictim
@@ -74,7 +76,8 @@ def wrap_module(
         unknown=unknown,
         fingerprint=_fingerprint(module, cut) if fingerprint is None else fingerprint,
         gradients=gradients,
-        offers=ANSWERS | (gradients.offers if gradients else frozenset()),
+        padding=None if gradients is None else ZeroWords.like(gradients, labels),
+        offers=ANSWERS | (gradients.offers | {Capability.PADDING} if gradients else frozenset()),
         device=where,
     )
     return victim if not any(cut([" ", "\n"])) else _by_strings(victim)

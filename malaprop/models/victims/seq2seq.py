@@ -15,6 +15,7 @@ from malaprop.models.translation.translator import Hint, Translator
 
 if TYPE_CHECKING:
     from malaprop.models.translation.guide import Guide
+    from malaprop.models.translation.looking import Look
     from malaprop.models.translation.subwords import SubWords
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -55,6 +56,12 @@ class OwnTranslator:
 
     def states(self, sources: Sequence[str]) -> list[Floats]:
         return self.guide.states(sources)
+
+    def look(self, source: str, output: str) -> Look:
+        """Where a translation looks in its source."""
+        from malaprop.models.translation.looking import look
+
+        return look(self.model, self.subwords, source, output)
 
 
 def _too_long(name: str, pieces: int, limit: int) -> str:

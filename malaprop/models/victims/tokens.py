@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.example import PAIR
 from malaprop.core.gradient import Gradients
 from malaprop.core.insight import Padding
 from malaprop.core.pool import Pool
@@ -81,6 +82,7 @@ class TokenVictim:
     states: WordStates | None = None  # of its layers
     gradients: Gradients | None = None  # what it shows to white-box attacks, of which `offers` speaks
     pooled: Forward | None = None  # [batch, dim] in the place of logits: what the last layer reads
+    pairs: bool = False  # whether it reads a premise and a hypothesis, and nothing else
     padding: Padding | None = None  # what zero vectors in a word's place do
     device: torch.device | str = "cpu"
     rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
@@ -119,6 +121,8 @@ class TokenVictim:
 
     def _answers(self, pool: Pool, wanted: Ints, fast: Scorer, plain: Scorer) -> Float[Tensor, "wanted any"]:
         """By the fast scorer where tokens can be spliced, else from strings by the plain one."""
+        if self.pairs:
+            self._check_fields(len(pool.bases[b].names) for b in np.unique(pool.base[wanted]).tolist())
         seen = self._of(pool.table)
         good = self._may_splice(seen, pool, wanted)
         some, rest = np.flatnonzero(good), np.flatnonzero(~good)
@@ -142,8 +146,13 @@ class TokenVictim:
     def predict(self, texts: Sequence[Fields]) -> Floats:
         if not texts:
             return np.empty((0, self.labels), np.float32)
+        self._check_fields(map(len, texts))
         with full_precision(self.device), self._aside():
             return self._checked(self._whole(texts, self._plain(self.forward)).softmax(-1).cpu().numpy())
+
+    def _check_fields(self, counts: Iterable[int]) -> None:
+        if self.pairs and any(count != len(PAIR) for count in counts):
+            raise VictimError(f"{self.name} reads a premise and a hypothesis; give data with both")
 
     @contextmanager
     def _aside(self) -> Iterator[None]:

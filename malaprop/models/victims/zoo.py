@@ -60,6 +60,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         states=_states(model, vocab, card.limit, device),
         pooled=cast(Shows, model).pooled,
         padding=padding,
+        pairs=card.zoo.pairs,
         offers=ANSWERS
         | {Capability.EMBEDDINGS, Capability.STATES}
         | (gradients.offers if gradients else frozenset())

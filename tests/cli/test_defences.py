@@ -1,0 +1,114 @@
+"""malaprop audit --defences and malaprop certify as a user types them, on a few made texts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from malaprop.cli.main import main
+from malaprop.records.certified import Certified
+from malaprop.records.defences import Trial
+
+SMALL = [word for pair in ("dim=12", "hidden=8", "epochs=4", "batch=16", "rate=0.02") for word in ("--set", pair)]
+
+
+@pytest.fixture
+def type_in(monkeypatch, capsys, tiny_assets, tmp_path):
+    """On 160 rows whose label is one of two words; WordNet and vectors are the toy's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path / "cache"))
+    rows = [
+        f"the {('story', 'film', 'idea', 'scene')[i % 4]} {i} was {('awful', 'great', 'bad', 'good')[i % 4]},{i % 2}"
+        for i in range(160)
+    ]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    monkeypatch.setattr("malaprop.runs.services.tags", lambda texts: [["ADJ"] * text.slots for text in texts])
+    from malaprop.runs.services import shared
+
+    shared.cache_clear()
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    yield run
+    shared.cache_clear()
+
+
+def last(out: str) -> dict[str, object]:
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
+    code, _, err = type_in("train", "LSTM-W-Random-1", "--data", "rows.csv", "--out", "m", "--device", "cpu", *SMALL)
+    assert code == 0, err
+    names = "none,twin,ranmask:keep=0.5:samples=8,hotflip"
+    words = ["audit", "--victim", "m", "--data", "rows.csv", "--attacks", "pwws", "--defences", names, "--out", "out"]
+    words += ["--n", "6", "--draws", "2", "--fresh", "3", "--samples", "60", "--device", "cpu", "--json"]
+    code, out, err = type_in(*words, *SMALL)
+    assert code == 0, err
+    assert "hotflip is left out" in err
+    found = last(out)["defences"]
+    assert list(found) == ["none", "twin", "ranmask:keep=0.5:samples=8"]
+    assert found["ranmask:keep=0.5:samples=8"]["contradicted"] == 0
+    record = Trial.read(Path("out"))
+    assert record is not None
+    assert record.texts == 6
+    assert all(row.cost for row in record.rows)
+    page = Path("out/report.html").read_text()
+    assert "Defence test" in page
+    assert "ranmask" in page
+    code, out, err = type_in(*words, *SMALL)
+    assert code == 0, err
+    assert "training" not in err.replace("training LSTM-W-Random-1 with hotflip", "")
+    again = last(out)["defences"]
+    assert {name: row["worst"] for name, row in again.items()} == {name: row["worst"] for name, row in found.items()}
+
+
+def test_certificates(type_in):
+    words = ["harden", "ranmask:keep=0.5", "--model", "LSTM-W-Random-1", "--data", "rows.csv", "--out", "m"]
+    assert type_in(*words, "--device", "cpu", *SMALL)[0] == 0
+    code, out, err = type_in(
+        *("certify", "--victim", "m", "--defence", "ranmask:keep=0.5", "--data", "rows.csv", "--n", "5"),
+        *("--samples", "80", "--device", "cpu", "--out", "proofs", "--json"),
+    )
+    assert code == 0, err
+    record = Certified.read(Path("proofs"))
+    assert record is not None
+    assert record.clean.total == 5
+    assert "certified, d = 1" in out
+    assert last(out)["certified_accuracy"][0]["total"] == 5
+    assert len(Path("proofs/certificates.jsonl").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("audit --defences firve --victim LSTM-W-GloVe-1", "no defence is called 'firve'"),
+        ("audit --defences five --victim a,b", "one victim under one attack"),
+        ("audit --defences five --victim a --attacks pwws,typos", "one victim under one attack"),
+        ("audit --defences fact=nowhere --victim a", "no model in that folder"),
+        ("audit --defences five --victim a --engine ray", "leave out --engine"),
+        ("audit --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
+        ("audit --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
+        ("audit --defences five:noise=-1 --victim a", "0 or more"),
+        ("certify --victim a --defence five", "certificates are of safer and ranmask"),
+        ("certify --victim a --defence nothing", "certificates are of safer and ranmask"),
+        ("certify --victim a --defence ranmask:keep=7", "above 0 and below 1"),
+        ("certify --victim a --alpha 2", "above 0 and below 1"),
+        ("harden ranmask:keep=2", "above 0 and below 1"),
+        ("harden ranmask:kept=0.2", "no setting of harden ranmask is called 'kept'"),
+        ("harden safer:floor", "name=value"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(type_in, words, said):
+    code, _, err = type_in(*words.split())
+    assert code == 2
+    assert said in err
+    assert len(err.strip().splitlines()) == 1

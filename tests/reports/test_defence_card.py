@@ -1,0 +1,166 @@
+"""A defence test in the report: its figure, its tables, its pictures, and hostile words as text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from malaprop.core.errors import RecordError
+from malaprop.records.certified import Certificate, Certified, read_certificates
+from malaprop.records.defences import (
+    Around,
+    Attacked,
+    Checked,
+    Defended,
+    Field,
+    Gain,
+    Neighbourhood,
+    Strip,
+    Trial,
+)
+from malaprop.records.summary import Rate, Spread
+from malaprop.reports import certified
+from malaprop.reports.defences import terminal, trials
+
+LINES = [
+    Certificate(id="a", label=1, prediction=1, hits=99, lower=0.95, words=9, changeable=9, radius=2),
+    Certificate(id="b", label=1, prediction=1, hits=60, lower=0.55, words=4, changeable=1, radius=1),
+    Certificate(id="c", label=0, prediction=1, hits=99, lower=0.95, words=9, changeable=9, radius=9),
+    Certificate(id="d", label=0, prediction=0, hits=50, lower=0.45, words=9, changeable=9, radius=None),
+]
+CERTIFIED = Certified.of(
+    LINES,
+    victim="toy",
+    data="toys",
+    defence="ranmask",
+    about="any <d> words",
+    samples=100,
+    alpha=0.05,
+    plain=Rate(4, 4),
+)
+
+
+def attacked(hits: int, **more: int) -> Attacked:
+    return Attacked(
+        accuracy=Rate(hits, 10), success=Rate(9 - hits, 9), asked=Spread(40.0, 30.0), changed=Spread(0.2, 0.1), **more
+    )
+
+
+def row(name: str, **more: object) -> Defended:
+    gain = Gain(value=0.3, low=0.2, high=0.4)
+    plain = Defended(
+        name=name,
+        about=f"{name}(toy)",
+        clean=Rate(9, 10),
+        premade=Rate(3, 8),
+        active=attacked(4),
+        adaptive=None,
+        worst=Rate(4, 10),
+        gain=gain,
+        kept=gain,
+        cost=1.5,
+        passes=8,
+        verdict="says <b>much</b>",
+    )
+    return replace(plain, **more)
+
+
+PICTURE = Neighbourhood(
+    id="a",
+    label=1,
+    original="a <i>good</i> film",
+    adversarial="a <i>fine</i> film",
+    word="good",
+    swapped="fi<b>ne",
+    strips=(
+        Strip(
+            model="none", around="good", adversarial=False, words=("good", "<u>nice"), labels=(1, 0), scores=(0.9, 0.4)
+        ),
+        Strip(model="none", around="fine", adversarial=True, words=("fine",), labels=(0,), scores=(0.2,)),
+    ),
+    fields=(Field(model="none", noise=0.25, how="pca", points=((0.0, 0.0, 1, False), (1.0, 2.0, 0, True))),),
+)
+TRIAL = Trial(
+    victim="toy",
+    data="toys",
+    attack="textfooler",
+    texts=10,
+    labels=("bad", "good"),
+    premade="textfooler against toy",
+    rows=(
+        row("none"),
+        row("five", adaptive=attacked(2, draws=4, fresh=9)),
+        row("ranmask", certified=CERTIFIED, checked=Checked(inside=7, flipped=2, contradicted=0, within=attacked(3))),
+    ),
+    around=(Around(model="none", original=Rate(9, 10, 2), adversarial=Rate(4, 10, 2), texts=2),),
+    pictures=(PICTURE,),
+)
+
+
+def test_what_certificates_add_up_to():
+    assert CERTIFIED.clean == Rate(3, 4)
+    assert [rate.hits for rate in CERTIFIED.certified] == [2, 2, 2, 1, 1, 1]  # b has one word that can change
+    assert CERTIFIED.every.hits == 1
+    assert CERTIFIED.unsure == 1
+
+
+def test_records_come_back_as_they_were(tmp_path):
+    assert Trial.read(tmp_path) is None
+    TRIAL.write(tmp_path)
+    assert Trial.read(tmp_path) == TRIAL
+    CERTIFIED.write(tmp_path, LINES)
+    assert Certified.read(tmp_path) == CERTIFIED
+    assert read_certificates(tmp_path) == LINES
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format": 9}', '{"format": 1, "rows": 3}', "[1]"])
+@pytest.mark.parametrize(("kind", "file"), [(Trial, "defences.json"), (Certified, "certified.json")])
+def test_damaged_records_are_told(tmp_path, kind, file, text):
+    (tmp_path / file).write_text(text)
+    with pytest.raises(RecordError, match="is no record"):
+        kind.read(tmp_path)
+
+
+def test_a_card_has_figures_and_tables():
+    page = trials([TRIAL])
+    assert re.findall(r"<h3>(.+?)</h3>", page) == [
+        "Accuracy",
+        "What it takes",
+        "Certified accuracy",
+        "Neighbourhoods of attacked words",
+    ]
+    for shown in (
+        "90.0% (9/10",
+        "draws nothing",
+        "1.50x",
+        "averages 4 of its draws",
+        "none contradicts it",
+        "lie inside",
+    ):
+        assert shown in page
+    assert 'class="figure dots"' in page
+    assert 'class="figure strips"' in page
+    assert 'class="figure field"' in page
+
+
+def test_words_from_outside_stay_text():
+    page = trials([TRIAL])
+    for hostile in ("<u>nice", "<i>fine</i>", "fi<b>ne", "<b>much</b>", "<d>"):
+        assert hostile not in page
+    assert "&lt;u&gt;nice" in page
+
+
+def test_nothing_is_nothing():
+    assert trials([]) == ""
+    assert certified.certificates([]) == ""
+    assert "Defence test" in trials([replace(TRIAL, rows=(), around=(), pictures=())])
+
+
+def test_the_terminal_says_the_same():
+    said = terminal(TRIAL)
+    assert "five" in said
+    assert "20.0% (2/10" in said
+    assert "none contradicts it" in said
+    assert "d = 1 50.0% (2/4" in certified.terminal(CERTIFIED)
