@@ -13,11 +13,18 @@ Table = Mapping[str, frozenset[str]]
 
 
 def translations(
-    pairs: Sequence[tuple[str, str]], words: frozenset[str], *, rounds: int = 6, floor: float = 0.05, least: int = 2
+    pairs: Sequence[tuple[str, str]],
+    words: frozenset[str],
+    *,
+    rounds: int = 6,
+    floor: float = 0.05,
+    least: int = 2,
+    common: float = 0.1,
 ) -> dict[str, frozenset[str]]:
     """For each of `words`, lower-cased, the target words that it becomes with a chance of at least `floor`.
 
-    A word counts where it is in at least `least` pairs, and so do the words it becomes. Each source has an empty word
+    A word counts where it is in at least `least` pairs, and so do the words it becomes; marks, and words that more
+    than a share `common` of the targets hold, are no translation of anything. Each source has an empty word
     besides, which takes what nothing in the source says.
     """
     if not pairs:
@@ -42,10 +49,16 @@ def translations(
         counts = np.bincount(inverse, share)
         chance = counts / np.bincount(key // len(right), counts, minlength=len(left))[key // len(right)]
     met = np.bincount(inverse)
+    often = np.bincount(
+        two[np.unique(group, return_index=True)[1]], minlength=len(right)
+    )  # targets that hold each word
+    said = [
+        word.isalpha() and n <= max(1, common * len(pairs)) for word, n in zip(right.words, often.tolist(), strict=True)
+    ]
     out: dict[str, set[str]] = {}
     for pair, value, times in zip(key.tolist(), chance.tolist(), met.tolist(), strict=True):
         word = left.words[pair // len(right)]
-        if word in words and value >= floor and times >= least:
+        if word in words and value >= floor and times >= least and said[pair % len(right)]:
             out.setdefault(word, set()).add(right.words[pair % len(right)])
     return {word: frozenset(found) for word, found in sorted(out.items())}
 

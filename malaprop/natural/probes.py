@@ -88,12 +88,21 @@ def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) 
     if word:
         return WordAppears(word)
     found = verbs_of(sentences)
-    table = translations(pairs, found)
+    table = _with_forms(translations(pairs, found))
     if len(table) < 2:
         raise SettingError(
             f"{VERB} knows {len(table)} verbs from {len(pairs):,} pairs; give --data with source and target columns"
         )
     return VerbDropped(verbs=table)
+
+
+def _with_forms(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Each verb may also become what a verb becomes that shares a translation with it: sits, sitting and sit do."""
+    sharing: dict[str, set[str]] = {}
+    for words in table.values():
+        for word in words:
+            sharing.setdefault(word, set()).update(words)
+    return {verb: frozenset().union(*(sharing[word] for word in words)) for verb, words in table.items()}
 
 
 def verbs_of(sentences: Sequence[str]) -> frozenset[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.natural.alignment import translations
-from malaprop.natural.probes import VerbDropped, WordAppears, make, parse
+from malaprop.natural.probes import VerbDropped, WordAppears, _with_forms, make, parse
 
 _PAIRS = [
     ("a man sits", "ein mann sitzt"),
@@ -19,8 +19,17 @@ _PAIRS = [
 
 
 def test_words_are_aligned_by_what_they_occur_with() -> None:
-    table = translations(_PAIRS, frozenset({"sits", "runs", "man"}), floor=0.3)
-    assert table == {"man": {"mann"}, "runs": {"rennt"}, "sits": {"sitzt"}}
+    table = translations(_PAIRS, frozenset({"sits", "runs", "man", "a"}), floor=0.3, common=0.6)
+    assert table == {
+        "man": {"mann"},
+        "runs": {"rennt"},
+        "sits": {"sitzt"},
+    }  # "ein" is in most targets: it tells nothing
+
+
+def test_forms_of_a_verb_share_their_translations() -> None:
+    table = {"sits": frozenset({"sitzt"}), "sitting": frozenset({"sitzt", "sitzen"}), "eats": frozenset({"isst"})}
+    assert _with_forms(table) == {"sits": {"sitzt", "sitzen"}, "sitting": {"sitzt", "sitzen"}, "eats": {"isst"}}
 
 
 def test_alignment_needs_words() -> None:
