@@ -34,7 +34,7 @@ def study(**more) -> AttentionStudy:
         tails=(Tail(epsilon=1.0, share=0.0, markov=1.0),),
     )
     models = (
-        Model(name="m", edits="gs-ec", texts=9, pooled=MEAN, layers=(layer,)),
-        Model(name="m", edits="a random word", texts=9, pooled=None, layers=()),
+        Model(name="m", edits="gs-ec", texts=9, pooled=MEAN, layered=MEAN, layers=(layer,)),
+        Model(name="m", edits="a random word", texts=9, pooled=None, layered=None, layers=()),
     )
     return AttentionStudy(data="d", recipe="gs-ec", texts=9, models=models, sights=(sight,), bounds=(bound,), **more)

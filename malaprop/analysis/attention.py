@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,7 @@ def over_texts(victim: Any, pairs: Sequence[Pair], edits: str) -> Model:
         edits=edits,
         texts=len(pairs),
         pooled=mean(pooled) if pooled else None,
+        layered=mean(fmean(one.relative for one in row[1:]) for row in rows) if many > 1 else None,
         layers=tuple(layers),
     )
 

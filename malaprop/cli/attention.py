@@ -195,6 +195,9 @@ def summary_of(record: AttentionStudy) -> dict[str, Any]:
                 "edits": model.edits,
                 "texts": model.texts,
                 "pooled": None if model.pooled is None else [model.pooled.value, model.pooled.low, model.pooled.high],
+                "layered": None
+                if model.layered is None
+                else [model.layered.value, model.layered.low, model.layered.high],
                 "layers": [[x.relative.value, x.relative.low, x.relative.high] for x in model.layers],
             }
             for model in record.models

@@ -32,7 +32,7 @@ def harden(
         bool | None, typer.Option("--once/--no-once", help="hotflip: one flip a word at most; --once.")
     ] = None,
     noise: Annotated[
-        float | None, typer.Option(help="miyato: length of the noise as a share of each word's own norm; 0.1.")
+        float | None, typer.Option(help="miyato: length of the noise as a share of each word's own norm; 0.02.")
     ] = None,
     virtual: Annotated[
         bool, typer.Option("--virtual", help="miyato: away from the model's own answer, not from the label.")

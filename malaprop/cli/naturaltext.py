@@ -107,7 +107,7 @@ def _line(tried: TextTried) -> str:
     ratio = "none" if tried.ratio is None else f"{tried.ratio:.2f} times that of the originals"
     return (
         f"{accuracy}found {tried.success}, distance mean {_three(tried.distance.mean)}, median "
-        f"{_three(tried.distance.median)}, queries median {_three(tried.asked.median)}; answer changed by the sentence "
+        f"{_three(tried.distance.median)}, queries median {_three(tried.asked.median)}; goal reached by the sentence "
         f"model alone {tried.started}; words changed, mean {_three(tried.words.mean)}; perplexity {ratio}"
     )
 

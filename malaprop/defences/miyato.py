@@ -31,7 +31,7 @@ class Miyato:
     of the label. Differs: Miyato et al. bound the noise of a whole text after normalising its vectors.
     """
 
-    size: float = 0.1
+    size: float = 0.02
     virtual: bool = False
 
     def __post_init__(self) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from malaprop.core.errors import DataError
 from malaprop.models.vocab import tokens
 
-Table = Mapping[str, frozenset[str]]
+_MANY = 100  # pairs, from which on shares of them tell something
+_REST = 0.1  # a word that becomes common words nine times in ten has no translation to look for
 
 
 def translations(
@@ -17,11 +18,11 @@ def translations(
     words: frozenset[str],
     *,
     rounds: int = 6,
-    floor: float = 0.05,
+    floor: float = 0.08,
     least: int = 2,
     common: float = 0.1,
 ) -> dict[str, frozenset[str]]:
-    """For each of `words`, lower-cased, the target words that it becomes with a chance of at least `floor`.
+    """For each of `words`, lower-cased, the target words that it becomes, each at least a share `floor` of the times.
 
     A word counts where it is in at least `least` pairs, and so do the words it becomes; marks, and words that more
     than a share `common` of the targets hold, are no translation of anything. Each source has an empty word
@@ -48,17 +49,14 @@ def translations(
         share = share / np.bincount(group, share)[group]
         counts = np.bincount(inverse, share)
         chance = counts / np.bincount(key // len(right), counts, minlength=len(left))[key // len(right)]
-    met = np.bincount(inverse)
-    often = np.bincount(
-        two[np.unique(group, return_index=True)[1]], minlength=len(right)
-    )  # targets that hold each word
-    said = [
-        word.isalpha() and n <= max(1, common * len(pairs)) for word, n in zip(right.words, often.tolist(), strict=True)
-    ]
+    often = np.bincount(two[np.unique(group, return_index=True)[1]], minlength=len(right))  # targets with each word
+    limit = common * len(pairs) if len(pairs) >= _MANY else len(pairs)
+    said = np.asarray([word.isalpha() for word in right.words]) & (often <= limit)
+    chance = np.where(said[key % len(right)] & (np.bincount(inverse) >= least), chance, 0.0)
+    whole = np.bincount(key // len(right), chance, minlength=len(left))[key // len(right)]
     out: dict[str, set[str]] = {}
-    for pair, value, times in zip(key.tolist(), chance.tolist(), met.tolist(), strict=True):
-        word = left.words[pair // len(right)]
-        if word in words and value >= floor and times >= least and said[pair % len(right)]:
+    for pair in key[(chance > 0) & (chance >= floor * whole) & (whole >= _REST)].tolist():
+        if (word := left.words[pair // len(right)]) in words:
             out.setdefault(word, set()).add(right.words[pair % len(right)])
     return {word: frozenset(found) for word, found in sorted(out.items())}
 

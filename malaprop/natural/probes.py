@@ -97,12 +97,22 @@ def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) 
 
 
 def _with_forms(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Each verb may also become what a verb becomes that shares a translation with it: sits, sitting and sit do."""
-    sharing: dict[str, set[str]] = {}
-    for words in table.values():
-        for word in words:
-            sharing.setdefault(word, set()).update(words)
-    return {verb: frozenset().union(*(sharing[word] for word in words)) for verb, words in table.items()}
+    """Each verb may also become what its other forms become: sits, sitting and sit share theirs."""
+    forms: dict[str, set[str]] = {}
+    for verb, words in table.items():
+        forms.setdefault(_stem(verb), set()).update(words)
+    return {verb: frozenset(forms[_stem(verb)]) for verb in table}
+
+
+def _stem(verb: str) -> str:
+    """A verb without its ending, for comparing forms of it; irregular ones stay apart."""
+    for ending in ("ing", "ed", "es", "s"):
+        if verb.endswith(ending) and len(verb) - len(ending) >= 3:
+            verb = verb.removesuffix(ending)
+            break
+    if len(verb) > 3 and verb[-1] == verb[-2]:
+        verb = verb[:-1]
+    return verb.removesuffix("e")
 
 
 def verbs_of(sentences: Sequence[str]) -> frozenset[str]:

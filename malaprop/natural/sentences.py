@@ -78,6 +78,11 @@ class Classified:
     def goal(self, case: Case, answer: Floats) -> Otherwise:
         return Otherwise(case=case, label=winner(answer))
 
+    def kept(self, before: Floats, sentence: str, after: Floats) -> bool:
+        """Whether what came back has not reached the goal already."""
+        del sentence
+        return winner(before) == winner(after)
+
     def nothing(self, example: Example, answer: Floats) -> str:
         """Why an example is not attacked, if so."""
         return "" if self.wrong or winner(answer) == example.label else "the victim was wrong already"
@@ -103,6 +108,10 @@ class Translated:
     def goal(self, case: Case, answer: str) -> Probed:
         del answer
         return Probed(case=case, probe=self.probe)
+
+    def kept(self, before: str, sentence: str, after: str) -> bool:
+        del before
+        return not self.probe(sentence, after)
 
     def nothing(self, example: Example, answer: str) -> str:
         own = next(iter(example.fields.values()))
@@ -143,7 +152,8 @@ class TextQuest:
         turn = self._blank(i)
         try:
             before, after = yield Ask("texts", [case.fields, case.whole(self.ground.returned[i])])
-            turn = replace(turn, answer=self.asked.told(before), start=self.asked.told(after))
+            kept = self.asked.kept(before, self.ground.returned[i], after)
+            turn = replace(turn, answer=self.asked.told(before), start=self.asked.told(after), kept=kept)
             if reason := self.asked.nothing(self.ground.examples[i], before):
                 return replace(turn, status="skipped", reason=reason)
             goal: Any = self.asked.goal(case, before)
@@ -163,6 +173,7 @@ class TextQuest:
             fields=dict(example.fields),
             field=list(example.fields)[case.place],
             returned=self.ground.returned[i],
+            rebuilt=apart(self.ground.sentences[i], self.ground.returned[i]),
             unknown=self.ground.model.codec.unknown(self.ground.sentences[i]),
         )
 

@@ -273,9 +273,9 @@ def _find(turn: Turn) -> Find:
 
 
 def _few(turns: Sequence[Turn]) -> list[Turn]:
-    """Successes to look at, those first whose start kept the answer."""
+    """Successes to look at, those first whose start had not reached the goal."""
     hits = [turn for turn in turns if turn.status == "success"]
-    return sorted(hits, key=lambda turn: turn.start != turn.answer)[:_SHOWN]
+    return sorted(hits, key=lambda turn: not turn.kept)[:_SHOWN]
 
 
 def _some_answered(turns: Sequence[Turn]) -> None:

@@ -52,13 +52,14 @@ class Layer:
 class Model:
     """One victim under its own adversarial texts, or under edits that all victims share.
 
-    `pooled` is R_e of the vector that the classifier reads.
+    `pooled` is R_e of the vector that the classifier reads, `layered` the mean of R_e over the layers, the input aside.
     """
 
     name: str
     edits: str
     texts: int
     pooled: Mean | None
+    layered: Mean | None
     layers: tuple[Layer, ...]
 
 
@@ -186,6 +187,7 @@ def _model(raw: Mapping[str, Any]) -> Model:
         edits=str(raw["edits"]),
         texts=int(raw["texts"]),
         pooled=_maybe(raw["pooled"], _mean),
+        layered=_maybe(raw["layered"], _mean),
         layers=tuple(map(_layer, raw["layers"])),
     )
 

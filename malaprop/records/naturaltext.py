@@ -21,8 +21,8 @@ FORMAT = 1
 class Turn:
     """One attacked sentence. `returned` is what the start of the search writes, `distance` that of latent points.
 
-    For a classifier the answers are label names, for a translator its translations. Where `start` is not `answer`, the
-    sentence model alone changed the classifier's answer, without a search.
+    For a classifier the answers are label names, for a translator its translations. Where the start was not `kept`,
+    what came back reached the goal already: the sentence model alone, without a search.
     """
 
     id: str
@@ -33,6 +33,8 @@ class Turn:
     field: str  # which of them changes
     returned: str = ""
     start: str = ""  # the answer to what came back
+    kept: bool = True
+    rebuilt: int | None = None  # words that differ between the original and what came back
     adversary: str = ""
     changed: str = ""  # the answer to the adversary
     distance: float | None = None
@@ -53,7 +55,7 @@ class Turn:
 class TextTried:
     """A victim under one search. Perplexities are by an n-gram model of the sentence model's training sentences.
 
-    `kept` are the distances of those whose start kept the answer: where it did not, a success may be as near as can be.
+    `kept` are the distances of those whose start had not reached the goal: where it had, a success may be quite near.
     `ratio` is the perplexity of adversaries over that of their originals.
     """
 
@@ -65,8 +67,8 @@ class TextTried:
     distance: Spread
     kept: Spread
     asked: Spread
-    started: Rate  # where the sentence model alone changed the answer
-    whole: Rate  # where it gave the very sentence back
+    started: Rate  # where the sentence model alone reached the goal
+    whole: Rate  # where it gave the very sentence back, case aside
     words: Spread
     perplexity_original: float
     perplexity_adversary: float
@@ -88,14 +90,14 @@ class TextTried:
         for turn in tried:
             if turn.reason:
                 reasons[turn.reason] = reasons.get(turn.reason, 0) + 1
-        kept = [turn.distance for turn in hits if turn.distance is not None and turn.start == turn.answer]
+        kept = [turn.distance for turn in hits if turn.distance is not None and turn.kept]
         return cls(
             success=Rate(len(hits), len(tried)),
             distance=Spread.of(turn.distance for turn in hits if turn.distance is not None),
             kept=Spread.of(kept),
             asked=Spread.of(turn.asked for turn in tried),
-            started=Rate(sum(turn.start != turn.answer for turn in tried), len(tried)),
-            whole=Rate(sum(turn.returned == turn.original for turn in tried), len(tried)),
+            started=Rate(sum(not turn.kept for turn in tried), len(tried)),
+            whole=Rate(sum(turn.rebuilt == 0 for turn in tried), len(tried)),
             words=Spread.of(turn.words for turn in hits if turn.words is not None),
             reasons=reasons,
             **known,

@@ -67,8 +67,9 @@ def layer_rows(models: Sequence[Model]) -> list[tuple[str, ...]]:
         for layer in model.layers:
             means = (layer.relative, layer.elsewhere, layer.reach, layer.shift)
             rows.append((model.name, model.edits, _layer(layer.number), *map(_shown, means)))
-        if model.pooled is not None:
-            rows.append((model.name, model.edits, "vector read", _shown(model.pooled), "–", "–", "–"))  # noqa: RUF001
+        for name, found in (("mean of the layers", model.layered), ("vector read", model.pooled)):
+            if found is not None:
+                rows.append((model.name, model.edits, name, _shown(found), "–", "–", "–"))  # noqa: RUF001
     return rows
 
 
@@ -232,8 +233,9 @@ def print_study(study: AttentionStudy) -> None:
         for layer in model.layers:
             means = (layer.relative, layer.elsewhere, layer.reach, layer.shift)
             table.add_row(_layer(layer.number), *map(_short, means))
-        if model.pooled is not None:
-            table.add_row("vector read", _short(model.pooled))
+        for name, found in (("mean of the layers", model.layered), ("vector read", model.pooled)):
+            if found is not None:
+                table.add_row(name, _short(found))
         out.print(f"{printable(model.name)}, {printable(model.edits)}, {model.texts} texts", markup=False)
         out.print(table)
     if study.bounds:

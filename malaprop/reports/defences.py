@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from malaprop.records.defences import Attacked, Defended, Trial
@@ -48,12 +49,18 @@ def _verdicts(rows: Sequence[Defended]) -> Markup:
 
 def _figure(rows: Sequence[Defended]) -> Markup:
     lines = [
-        (row.name, [Dot(kind, color, rate) for color, (kind, rate) in enumerate(_rates(row)) if rate]) for row in rows
+        (name, [Dot(kind, color, rate) for color, (kind, rate) in enumerate(_rates(row)) if rate])
+        for name, row in zip(short([row.name for row in rows]), rows, strict=True)
     ]
     title = "Accuracy with each defence"
-    return tag(
-        "div", tag("figure", tag("figcaption", title), dots(title, lines), key(KINDS), class_="panel"), class_="panels"
-    )
+    shown = tag("figure", tag("figcaption", title), dots(title, lines), key(KINDS), class_="panel")
+    return tag("div", shown, class_="panels")
+
+
+def short(names: Sequence[str]) -> list[str]:
+    """Names without settings, where that leaves them apart."""
+    bare = [re.sub(r":[^():]+", "", name) for name in names]
+    return [less if bare.count(less) == 1 else name for less, name in zip(bare, names, strict=True)]
 
 
 def _rates(row: Defended) -> list[tuple[str, Rate | None]]:

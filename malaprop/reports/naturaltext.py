@@ -61,12 +61,12 @@ def _tried(tried: Sequence[TextTried]) -> Markup:
         for t in tried
     ]
     names = (
-        *("Victim", "Search", "Accuracy", "Found", "Distance, mean / median", "Where the start kept the answer"),
-        *("Queries, median", "Answer changed at the start", "Words changed, mean", "Perplexity over originals'"),
+        *("Victim", "Search", "Accuracy", "Found", "Distance, mean / median", "Where the start had not got there"),
+        *("Queries, median", "Got there at the start", "Words changed, mean", "Perplexity over originals'"),
     )
     note = (
-        "Found is over the sentences attacked, with 95% intervals. The sentence model alone may change the "
-        "answer, as it does not give back every sentence; the distances of the others stand apart. Perplexity is by an "
+        "Found is over the sentences attacked, with 95% intervals. The sentence model alone, which does not give back "
+        "every sentence, may reach the goal at the start; the distances of the others stand apart. Perplexity is by an "
         "n-gram model of the sentence model's training sentences."
     )
     return _table("What the searches found", names, rows, note)

@@ -24,10 +24,10 @@ def _tagger() -> Any:
 
 
 @cache
-def _encoder() -> Any:
+def _encoder(device: str = "cpu") -> Any:
     from malaprop.models.encoder import open_encoder
 
-    return open_encoder()
+    return open_encoder(device=device)
 
 
 @cache
@@ -69,10 +69,25 @@ def shared() -> dict[str, Service]:
     }
 
 
+@cache
+def _encoding(device: str) -> Service:
+    """The sentence encoder on a GPU; on a CPU it is shared by all."""
+    return Batched(lambda texts: _encoder(device).encode(texts), size=len)
+
+
+def _device(victim: Any) -> str:
+    """Where a victim lies, or the one inside it."""
+    while (inner := getattr(victim, "victim", None) or getattr(victim, "defended", None)) is not None:
+        victim = inner
+    return str(getattr(victim, "device", "cpu"))
+
+
 def services(victim: Victim) -> dict[str, Service]:
     """All services for attacks on one victim; gradients where it offers them."""
     scoring = Scoring(victim)
     made: dict[str, Service] = {**shared(), "victim": scoring, "verify": Fresh(victim)}
+    if (device := _device(victim)).startswith("cuda"):
+        made["encoder"] = _encoding(device)
     if Capability.GRADIENTS in victim.offers and (gradients := cast(WhiteBox, victim).gradients) is not None:
         made["gradient"] = Passes(gradients, scoring)
     made.update(_insights(cast(OpenBox, victim), victim.offers, scoring))

@@ -20,7 +20,7 @@ def test_written_and_read_again(tmp_path):
 
 
 def test_a_mean_of_nothing_is_null_in_the_file(tmp_path):
-    nothing = Model(name="m", edits="e", texts=0, pooled=Mean(math.nan, math.nan, math.inf, 0), layers=())
+    nothing = Model(name="m", edits="e", texts=0, pooled=Mean(math.nan, math.nan, math.inf, 0), layered=None, layers=())
     AttentionStudy(data="d", recipe="r", texts=0, models=(nothing,)).write(tmp_path)
     raw = json.loads((tmp_path / FILE).read_text(), parse_constant=lambda name: pytest.fail(name))
     assert raw["models"][0]["pooled"] == {"value": None, "low": None, "high": None, "n": 0}

@@ -22,7 +22,7 @@ from malaprop.records.defences import (
 )
 from malaprop.records.summary import Rate, Spread
 from malaprop.reports import certified
-from malaprop.reports.defences import terminal, trials
+from malaprop.reports.defences import short, terminal, trials
 
 LINES = [
     Certificate(id="a", label=1, prediction=1, hits=99, lower=0.95, words=9, changeable=9, radius=2),
@@ -164,3 +164,8 @@ def test_the_terminal_says_the_same():
     assert "20.0% (2/10" in said
     assert "none contradicts it" in said
     assert "d = 1 50.0% (2/4" in certified.terminal(CERTIFIED)
+
+
+def test_names_are_short_where_that_leaves_them_apart():
+    assert short(["none", "five:noise=2:samples=3(fact)", "five:noise=2"]) == ["none", "five(fact)", "five"]
+    assert short(["five:noise=1", "five:noise=2"]) == ["five:noise=1", "five:noise=2"]
