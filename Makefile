@@ -6,7 +6,7 @@ OPENATTACK := .venv-openattack
 RUN := $(VENV)/bin
 PIP_ENV := PIP_DISABLE_PIP_VERSION_CHECK=1
 
-.PHONY: audit test slow lint format bench bench-peers docs clean transfer
+.PHONY: audit test slow lint format bench bench-peers docs clean transfer natural
 
 audit: $(VENV)/ready
 	$(RUN)/malaprop audit
@@ -37,6 +37,16 @@ bench-peers: $(PEERS)/ready $(OPENATTACK)/ready
 transfer: $(VENV)/ready
 	$(RUN)/malaprop transfer --n 100 --jobs 2 --out runs/transfer
 	$(RUN)/malaprop ensemble --from runs/transfer --size 2..3
+
+# a small generator and VAE are trained too; under five minutes on two cores
+natural: $(VENV)/ready
+	$(RUN)/malaprop train wgan --set width=16 --set dim=32 --set steps=500 --set critic_steps=3 --set rate=0.0005 --set inverter_steps=300 --out runs/natural/wgan
+	$(RUN)/malaprop train vae --set width=16 --set dim=32 --set steps=500 --out runs/natural/vae
+	$(RUN)/malaprop natural compare --victims forest,lenet --generator runs/natural/wgan --searches hybrid,iterative,boundary --n 20 --set samples=50 --set boundary.samples=100 --out runs/natural/compare
+	$(RUN)/malaprop natural --victim lenet --generator runs/natural/vae --search boundary --set samples=100 --n 10 --out runs/natural/lenet
+	$(RUN)/malaprop natural sweep --classifiers 12 --generator runs/natural/wgan --n 10 --set samples=60 --epochs 5 --out runs/natural/sweep
+	$(RUN)/malaprop natural synthetic --out runs/natural/synthetic
+	$(RUN)/malaprop report runs/natural/compare runs/natural/lenet runs/natural/sweep runs/natural/synthetic --out runs/natural/report.html --quiet
 
 docs: $(VENV)/ready
 	$(RUN)/mkdocs build --strict

@@ -217,6 +217,7 @@ def sweep(
     width: o.Width = 64,
     device: o.Device = "auto",
     out: o.Out = None,
+    resume: o.Resume = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -232,7 +233,7 @@ def sweep(
     job = _job(
         generator,
         data=data,
-        folder=o.out_folder(out, False, "natural", "sweep", data),
+        folder=o.out_folder(out, resume, "natural", "sweep", data),
         search=search,
         settings=overrides(set_ or []),
         n=n,
@@ -255,7 +256,8 @@ def sweep(
             f"{many} of {classifiers}: {dot.name}: accuracy {dot.accuracy}, distance {_three(dot.distance.mean)}", quiet
         )
 
-    _finish("natural sweep", job, job.sweep(classifiers, epochs=epochs, batch=batch, seen=seen), json)
+    record = job.sweep(classifiers, epochs=epochs, batch=batch, resume=resume, seen=seen)
+    _finish("natural sweep", job, record, json)
 
 
 @app.command()
@@ -315,6 +317,7 @@ def _line(tried: Any) -> str:
         f"found {tried.success}, distance mean {_three(distance.mean)}, median {_three(distance.median)}, "
         f"queries median {_three(tried.asked.median)}; accuracy {tried.accuracy}; judge: original "
         f"{tried.judged_original}, new {tried.judged_changed}, another {tried.judged_other}"
+        + (f"; {tried.errors} ended in an error and are not counted" if tried.errors else "")
     )
 
 
@@ -359,6 +362,7 @@ def _summary(record: Any) -> dict[str, Any]:
                     "another": t.judged_other.to_dict(),
                 },
                 "reasons": t.reasons,
+                "errors": t.errors,
             }
             for t in record.tried
         ],

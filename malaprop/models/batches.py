@@ -42,7 +42,7 @@ def crowded(device: torch.device) -> bool:
 
 
 def bounds_for(device: torch.device, *, rows: int = 64, bytes_per_token: int = 1 << 16) -> Bounds:
-    """On a CPU `rows` texts, so that activations stay in the cache; on a GPU what a quarter of its free memory holds."""
+    """On a CPU `rows` texts, so that activations stay cached; on a GPU what a quarter of its free memory holds."""
     if device.type != "cuda":
         return Bounds(rows=rows)
     free, total = torch.cuda.mem_get_info(device)

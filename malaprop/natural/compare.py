@@ -60,16 +60,18 @@ def spearman(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
 
 
 def correlation(dots: Sequence[Dot], group: str = "all", *, rounds: int = 2000, seed: int = 0) -> Correlation | None:
-    """Of accuracy with mean distance over a group of classifiers; None of fewer than four."""
+    """Of accuracy with mean distance over a group of classifiers; None of fewer than four, or where all are alike."""
     kept = [d for d in dots if d.distance.mean is not None and group in ("all", d.group)]
     if len(kept) < 4:
         return None
     accuracy = np.asarray([d.accuracy.value for d in kept])
     distance = np.asarray([d.distance.mean for d in kept], np.float64)
+    rho = spearman(accuracy, distance)
+    if np.isnan(rho):
+        return None
     rng = np.random.default_rng(seed)
     drawn = [spearman(accuracy[some], distance[some]) for some in rng.integers(0, len(kept), (rounds, len(kept)))]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
-    rho = spearman(accuracy, distance)
     return Correlation(
         group=group, rho=round(rho, 4), low=round(float(low), 4), high=round(float(high), 4), count=len(kept)
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from malaprop.attacks.latent.probe import LatentSearch
 from malaprop.core.errors import SettingError
@@ -17,6 +18,7 @@ from malaprop.records.summary import Rate
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
 _LITTLE = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
 _DECAY = (0.0, 0.1, 1.0)
+_Named = tuple[str, tuple[str, Schooling]]  # a classifier's name, its group and its training
 
 
 def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[str, Schooling]]:
@@ -39,22 +41,30 @@ def line_up(many: int, *, epochs: int = 3, batch: int = 64) -> dict[str, tuple[s
         for deep in _DEEP
     ]
     spread = [variants[(k * 37) % len(variants)] for k in range(len(variants))]  # 37 shares no factor with 168
-    most = len(widths) + len(drops) + len(variants)
+    most = len({plan for _, (_, plan) in (*widths, *drops, *variants)})
     if not 2 <= many <= most:
         raise SettingError(f"a sweep takes 2 to {most} classifiers, got {many}")
-    groups = [_thinned(widths, many), _thinned(drops, many), spread]
+    groups = _apart([_thinned(widths, many), _thinned(drops, many), spread])
     return dict(_turns(groups, many))
 
 
-def _thinned(group: list[tuple[str, tuple[str, Schooling]]], many: int) -> list[tuple[str, tuple[str, Schooling]]]:
+def _thinned(group: list[_Named], many: int) -> list[_Named]:
     """The whole group, or where few are wanted about a third of them, evenly over the group."""
     few = max(1, many // 3)
     return group if few >= len(group) else [group[round(k * (len(group) - 1) / max(1, few - 1))] for k in range(few)]
 
 
-def _turns(
-    groups: list[list[tuple[str, tuple[str, Schooling]]]], many: int
-) -> Iterator[tuple[str, tuple[str, Schooling]]]:
+def _apart(groups: list[list[_Named]]) -> list[list[_Named]]:
+    """A classifier that two groups hold, as width 64 without dropout, is left in the first alone."""
+    given: set[Schooling] = set()
+    out = []
+    for group in groups:
+        out.append([entry for entry in group if entry[1][1] not in given])
+        given.update(plan for _, (_, plan) in group)
+    return out
+
+
+def _turns(groups: list[list[_Named]], many: int) -> Iterator[_Named]:
     given = 0
     for turn in range(max(map(len, groups))):
         for group in groups:
@@ -77,6 +87,27 @@ class Sweep:
     batch: int = 1024
     device: str = "cpu"
 
+    def settings(self, plan: Schooling) -> str:
+        """All that a classifier's figures depend on."""
+        ground = self.ground
+        ids = sha256("\n".join(ground.data.ids).encode()).hexdigest()[:12]
+        return (
+            f"{plan}, {self.search}, seed {self.seed}, cap {self.cap}, refine {ground.refine}, "
+            f"learnt {self.learn.fingerprint}, test {self.test.fingerprint}, images {ids}, "
+            f"generator {ground.manifold.fingerprint}"
+        )
+
+    def dots(self, plans: Mapping[str, tuple[str, Schooling]], done: Mapping[str, Dot] | None = None) -> Iterator[Dot]:
+        """Every classifier in turn; those `done` are given as they are, or refused where they had other settings."""
+        done = done or {}
+        for name, (_, plan) in plans.items():
+            if name in done and done[name].settings != self.settings(plan):
+                raise SettingError(
+                    f"{name!r} was measured with other settings; take those again, or leave out --resume to begin anew"
+                )
+        for name, (group, plan) in plans.items():
+            yield done[name] if name in done else self.dot(name, group, plan)
+
     def dot(self, name: str, group: str, plan: Schooling) -> Dot:
         """One classifier; its labels play no part in its searches, as in the paper."""
         net, _ = fit(plan, self.learn, seed=self.seed, device=self.device)
@@ -95,4 +126,11 @@ class Sweep:
         )
         accuracy = Rate(int(right.sum()), len(right))
         tried = Tried.of(quest.finds(), victim=name, search="", settings="", accuracy=accuracy)
-        return Dot(name=name, group=group, accuracy=accuracy, distance=tried.distance, found=tried.success)
+        return Dot(
+            name=name,
+            group=group,
+            accuracy=accuracy,
+            distance=tried.distance,
+            found=tried.success,
+            settings=self.settings(plan),
+        )

@@ -235,7 +235,7 @@ class TextJob:
             samples=card.samples[:10],
             tried=tuple(tried),
             shown={name: tuple(_few(turns)) for name, turns in found.items()},
-            around=around(self.model, ground.sentences, ground.starts, reach=1.5 * reach, seed=self.seed),
+            around=around(self.model, ground.sentences, ground.starts, reach=2.5 * reach, seed=self.seed),
             **more,
         )
 

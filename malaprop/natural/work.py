@@ -201,8 +201,10 @@ class ImageJob:
     def compared(self, found: Mapping[str, Sequence[Find]]) -> dict[str, Any]:
         return {"largest": largest(found), "pairs": pairs(found)}
 
-    def sweep(self, many: int, *, epochs: int, batch: int, seen: Callable[[Dot], None]) -> Natural:
-        """Classifiers from poor to good, and whether distance follows accuracy."""
+    def sweep(
+        self, many: int, *, epochs: int, batch: int, resume: bool = False, seen: Callable[[Dot], None]
+    ) -> Natural:
+        """Classifiers from poor to good, and whether distance follows accuracy; each is written when it is finished."""
         work = Sweep(
             learn=self.learn,
             test=self.whole,
@@ -214,10 +216,18 @@ class ImageJob:
             batch=self.batch,
             device=self.device,
         )
-        dots = []
-        for name, (group, plan) in line_up(many, epochs=epochs, batch=batch).items():
-            dots.append(work.dot(name, group, plan))
-            seen(dots[-1])
+        plans = line_up(many, epochs=epochs, batch=batch)
+        before = Natural.read(self.folder) if resume else None
+        done = {dot.name: dot for dot in before.dots} if before else {}
+        kept = dict(done)
+        for dot in work.dots(plans, done):
+            kept[dot.name] = dot
+            if dot.name not in done:
+                self._swept(list(kept.values())).write(self.folder)
+            seen(dot)
+        return self._swept(list(kept.values()))
+
+    def _swept(self, dots: Sequence[Dot]) -> Natural:
         groups = ["all", *dict.fromkeys(dot.group for dot in dots)]
         found = [one for group in groups if (one := correlation(dots, group))]
         return self.record((), {}, dots=tuple(dots), correlations=tuple(found))

@@ -66,10 +66,12 @@ class Tried:
     judged_other: Rate
     reasons: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    errors: int = 0  # searches that the victim or the generator failed; no rate counts them
 
     @classmethod
     def of(cls, finds: Iterable[Find], **known: Any) -> Tried:
         """What finds add up to."""
+        finds = list(finds)
         tried = [find for find in finds if find.status in ("success", "failed")]
         hits = [find for find in tried if find.status == "success"]
         judged = [find for find in hits if find.judged is not None]
@@ -90,6 +92,7 @@ class Tried:
             judged_changed=Rate(new, len(judged)),
             judged_other=Rate(len(judged) - old - new, len(judged)),
             reasons=reasons,
+            errors=sum(find.status == "error" for find in finds),
             **known,
         )
 
@@ -119,6 +122,7 @@ class Dot:
     accuracy: Rate
     distance: Spread
     found: Rate
+    settings: str = ""  # all that its figures depend on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

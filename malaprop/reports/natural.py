@@ -106,6 +106,7 @@ def _tried(tried: Sequence[Tried]) -> Markup:
             _share(t.judged_changed),
             _share(t.judged_other),
             _share(t.started),
+            t.errors,
         )
         for t in tried
     ]
@@ -124,10 +125,12 @@ def _tried(tried: Sequence[Tried]) -> Markup:
         "Judge: new label",
         "Judge: another",
         "Changed at the start",
+        "Errors",
     )
     note = (
         "The judge is a classifier that no search asked. Where an image that merely went through the generator and "
-        "back is answered otherwise already, no search is needed: the last column counts these."
+        "back is answered otherwise already, it has changed at the start, and no search is needed. Searches that ended "
+        "in an error count in the last column alone."
     )
     return _table("Victims and searches", names, rows, note)
 

@@ -210,3 +210,32 @@ def test_settings_are_checked(kind, settings):
 def test_a_cap_of_nothing_is_refused():
     with pytest.raises(SettingError, match="at least 1"):
         next(hunt(Iterative(), np.zeros(2, np.float32), beyond(1), generator(0), cap=0))
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB"), MemoryError()], ids=["device", "host"]
+)
+def test_a_batch_that_finds_no_room_is_halved(error):
+    sizes = []
+
+    def cramped(items):
+        sizes.append(len(items))
+        if len(items) > 10:
+            raise error
+        return items
+
+    search = SEARCHES["hybrid"](**SMALL["hybrid"])
+    tight, roomy = go(search, beyond(0.5), victim=cramped), go(search, beyond(0.5))
+    assert [(c.distance, c.asked) for c in tight] == [(c.distance, c.asked) for c in roomy]
+    assert not any(c.failed for c in tight)
+    assert max(sizes) == 64
+
+
+def test_other_failures_are_not_asked_again_in_halves():
+    def failing(items):
+        sizes.append(len(items))
+        raise RuntimeError("out of order")
+
+    sizes = []
+    assert all(catch.failed for catch in go(SEARCHES["hybrid"](**SMALL["hybrid"]), beyond(0.5), many=1, victim=failing))
+    assert set(sizes) == {64}

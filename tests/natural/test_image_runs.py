@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from malaprop.models.victims.image import of_function
 from malaprop.natural.compare import correlation, largest, pairs, ranks, spearman
 from malaprop.natural.generators import train_generator
 from malaprop.natural.images import Ground, Quest, write_finds
-from malaprop.natural.sweep import line_up
+from malaprop.natural.sweep import Sweep, line_up
 from malaprop.records.natural import Dot, Find, Natural, Tried, read_finds
 from malaprop.records.summary import Rate, Spread
 
@@ -146,6 +147,7 @@ def test_ranks_and_their_correlation():
     told = correlation(dots)
     assert (told.rho, told.count) == (1.0, 6)
     assert correlation(dots[:3]) is None
+    assert correlation([replace(dot, accuracy=Rate(9, 10)) for dot in dots]) is None
 
 
 def test_what_a_judge_says_adds_up():
@@ -155,6 +157,7 @@ def test_what_a_judge_says_adds_up():
         Find(id="c", status="success", label=1, prediction=1, start=1, changed=2, judged=7, distance=5.0, asked=50),
         Find(id="d", status="failed", label=1, prediction=1, start=1, asked=99, reason="the cap"),
         Find(id="e", status="skipped", label=1, prediction=0, start=0),
+        Find(id="f", status="error", label=1, prediction=1, start=1, asked=5, reason="out of order"),
     ]
     tried = Tried.of(finds, victim="v", search="s", settings="", accuracy=Rate(4, 5))
     assert (tried.success, tried.started) == (Rate(3, 4), Rate(1, 4))
@@ -162,6 +165,7 @@ def test_what_a_judge_says_adds_up():
     assert tried.searched == Spread(3.0, 3.0)  # of a and c: where b began, the answer had changed
     assert [r.hits for r in (tried.judged_original, tried.judged_changed, tried.judged_other)] == [1, 1, 1]
     assert tried.reasons == {"the cap": 1}
+    assert tried.errors == 1
 
 
 @pytest.mark.parametrize("many", [6, 40, 80])
@@ -170,6 +174,7 @@ def test_a_sweep_has_every_group(many):
     assert len(chosen) == many
     groups = [group for group, _ in chosen.values()]
     assert set(groups) == {"width", "dropout", "variant"}
+    assert len({plan for _, plan in chosen.values()}) == many
     if many >= 40:
         assert {plan.widths for group, plan in chosen.values() if group == "width"} == {(2**k,) for k in range(1, 11)}
     with pytest.raises(SettingError, match="2 to"):
@@ -228,6 +233,36 @@ def test_compare_and_sweep(type_in, place):
     assert code == 0, err
     assert len(Natural.read(Path("three")).dots) == 6
     assert json.loads(out.splitlines()[-1])["correlations"][0]["count"] >= 4
+
+
+def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monkeypatch):
+    words = ["natural", "sweep", "--classifiers", 5, "--n", 4, "--epochs", 2, "--set", "samples=20"]
+    words += ["--data", place / "bars.npz", "--generator", place / "vae", "--device", "cpu"]
+    assert type_in(*words, "--out", "whole")[0] == 0
+    train, names = Sweep.dot, []
+
+    def killed(sweep, name, group, plan):
+        if len(names) == 3:
+            raise KeyboardInterrupt
+        names.append(name)
+        return train(sweep, name, group, plan)
+
+    monkeypatch.setattr(Sweep, "dot", killed)
+    assert type_in(*words, "--out", "torn")[0] != 0
+    assert [dot.name for dot in Natural.read(Path("torn")).dots] == names
+    assert type_in("report", "torn")[0] == 0
+
+    def rest(sweep, name, group, plan):
+        names.append(name)
+        return train(sweep, name, group, plan)
+
+    monkeypatch.setattr(Sweep, "dot", rest)
+    code, _, err = type_in(*words, "--epochs", 3, "--out", "torn", "--resume")
+    assert (code, len(names)) == (2, 3)
+    assert "other settings" in err
+    assert type_in(*words, "--out", "torn", "--resume")[0] == 0
+    assert len(names) == len(set(names)) == 5
+    assert Natural.read(Path("torn")) == Natural.read(Path("whole"))
 
 
 def test_models_are_trained_by_name(type_in, place):

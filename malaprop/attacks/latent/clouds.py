@@ -33,7 +33,10 @@ class OtherLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """Answers asks that hold Clouds, each with its flags [point]; `batch` bounds what is generated at a time."""
+    """Answers asks that hold Clouds, each with its flags [point]; `batch` bounds what is generated at a time.
+
+    Where a device that others share has no room for a batch, its halves are tried.
+    """
 
     manifold: Manifold
     victim: Answering
@@ -52,10 +55,18 @@ class Looks:
         whole = np.concatenate([cloud.points for cloud in clouds])
         cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]
         out = np.zeros(len(whole), bool)
-        for low in range(0, len(whole), self.batch):
-            high = min(low + self.batch, len(whole))
-            items = self.manifold.generate(whole[low:high])
-            answers = self.victim(items)
+        waiting = [(low, min(low + self.batch, len(whole))) for low in range(0, len(whole), self.batch)][::-1]
+        while waiting:
+            low, high = waiting.pop()
+            try:
+                items = self.manifold.generate(whole[low:high])
+                answers = self.victim(items)
+            except Exception as error:
+                if high - low < 2 or not _no_room(error):
+                    raise
+                middle = (low + high) // 2
+                waiting += [(middle, high), (low, middle)]
+                continue
             if len(answers) != high - low:
                 raise VictimError(f"the victim gave {len(answers)} answers to {high - low} items; expected one an item")
             for cloud, (start, end) in zip(clouds, pairwise(cuts), strict=True):
@@ -64,3 +75,8 @@ class Looks:
                     here = slice(a - low, b - low)
                     out[a:b] = cloud.goal(items[here], answers[here])
         return [out[a:b] for a, b in pairwise(cuts)]
+
+
+def _no_room(error: Exception) -> bool:
+    """By its words: torch's own error has a class that only torch knows."""
+    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()

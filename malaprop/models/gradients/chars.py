@@ -280,7 +280,7 @@ def _mixers(count: int, device: torch.device) -> Int[Tensor, " char"]:
 
 
 def flipped(found: Gains, counts: Int[Tensor, " batch"], *, once: bool = False) -> Signs:
-    """The signs after each text's best `counts` flips at once, one a character (`once`: a word) at most (section 4.1)."""
+    """The signs after each text's best `counts` flips at once (section 4.1), one a character, or `once` a word."""
     best, symbol = found.flips.max(-1)
     if once:
         leader = torch.zeros_like(best, dtype=torch.bool).scatter_(-1, best.argmax(-1, keepdim=True), True)
