@@ -252,9 +252,9 @@ def sweep(
     def seen(dot: Any) -> None:
         nonlocal many
         many += 1
-        o.say(
-            f"{many} of {classifiers}: {dot.name}: accuracy {dot.accuracy}, distance {_three(dot.distance.mean)}", quiet
-        )
+        lost = f"; {dot.errors} searches ended in an error" if dot.errors else ""
+        told = f"accuracy {dot.accuracy}, found {dot.found}, distance {_three(dot.distance.mean)}{lost}"
+        o.say(f"{many} of {classifiers}: {dot.name}: {told}", quiet)
 
     record = job.sweep(classifiers, epochs=epochs, batch=batch, resume=resume, seen=seen)
     _finish("natural sweep", job, record, json)

@@ -133,4 +133,5 @@ class Sweep:
             distance=tried.distance,
             found=tried.success,
             settings=self.settings(plan),
+            errors=tried.errors,
         )

@@ -123,6 +123,7 @@ class Dot:
     distance: Spread
     found: Rate
     settings: str = ""  # all that its figures depend on
+    errors: int = 0  # searches that failed and count nowhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

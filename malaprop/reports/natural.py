@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.natural import Find, Natural, Pair, Synthetic, Tried
+from malaprop.records.natural import Dot, Find, Natural, Pair, Synthetic, Tried
 from malaprop.records.naturaltext import NaturalText
 from malaprop.records.summary import Rate
 from malaprop.reports.figures import legend, percent
@@ -24,6 +24,7 @@ _STYLE = (
     ".pixels{image-rendering:pixelated;width:56px;height:56px;display:block;border:1px solid var(--line)}"
     ".strip{image-rendering:pixelated;height:56px;display:block;border:1px solid var(--line)}"
     ".grid td{padding:4px 6px;vertical-align:top;font-size:12px}.sheet{image-rendering:pixelated;width:min(100%,600px)}"
+    ".lone{max-width:600px}"
 )
 
 
@@ -66,13 +67,22 @@ def _card(record: Natural, number: int) -> Markup:
         f"{record.data}: searches in the latent space of {record.generator or 'a generative model'}. The distance is "
         "how far the adversary's point lies from the start of its search: the larger, the more had to change."
     )
-    body: list[Child] = [tag("h2", "Natural adversaries", id=place), tag("p", lead, class_="lead")]
+    body: list[Child] = [tag("h2", _heading(record), id=place), tag("p", lead, class_="lead")]
     body += [_tried(record.tried), _compared(record), _sweep(record)]
     body += [_gallery(victim, finds) for victim, finds in record.gallery.items()]
     body += [_strips(record), _quality(record)]
     if record.synthetic is not None:
         body.append(_synthetic(record.synthetic))
     return tag("section", *body, class_="card study", aria_labelledby=place)
+
+
+def _heading(record: Natural) -> str:
+    if record.synthetic is not None:
+        return f"{TITLE}: a curve in the plane"
+    if record.dots:
+        return f"{TITLE}: a sweep of {len(record.dots)} classifiers"
+    victims = list(dict.fromkeys(tried.victim for tried in record.tried))
+    return f"{TITLE} of {' and '.join(victims)}" if victims else TITLE
 
 
 def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "", kind: str = "") -> Markup:
@@ -159,7 +169,7 @@ def _sweep(record: Natural) -> Markup:
     for color, group in enumerate(groups):
         mine = [d for d in record.dots if d.group == group and d.distance.mean is not None]
         points = [(d.accuracy.value, d.distance.mean or 0.0) for d in mine]
-        names = [f"{d.name}: accuracy {d.accuracy}, distance {_figure(d.distance.mean)}" for d in mine]
+        names = [_dot(d) for d in mine]
         clouds.append(Dots(group, color, points, names))
     title = "Accuracy and mean distance of classifiers"
     frame = Frame.around(clouds, "Accuracy", "Mean distance", show_x=percent, show_y=_two)
@@ -174,8 +184,13 @@ def _sweep(record: Natural) -> Markup:
     note = "Accuracy played no part in the searches; the interval resamples classifiers."
     return join(
         _table("Does the distance follow accuracy?", ("Classifiers", "Count", "Spearman", "95% interval"), rows, note),
-        tag("div", chart, class_="panels"),
+        tag("div", chart, class_="panels lone"),
     )
+
+
+def _dot(dot: Dot) -> str:
+    lost = f", {dot.errors} errors" if dot.errors else ""
+    return f"{dot.name}: accuracy {dot.accuracy}, found {dot.found}, distance {_figure(dot.distance.mean)}{lost}"
 
 
 def _two(value: float) -> str:

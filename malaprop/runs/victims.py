@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -27,17 +28,23 @@ def behind(defence: str, victim: str) -> str:
 
 
 def device_of(asked: str) -> str:
-    """`auto` is the GPU where there is one."""
+    """`auto` is the GPU where there is one; `$MALAPROP_GPU_PARTS` says how many processes share it."""
     if asked == "cpu":
         return asked  # which every machine has: no reason to load torch
     import torch
 
     if asked == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        asked = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         torch.empty(0, device=asked)
     except (RuntimeError, AssertionError) as error:
         raise SettingError(f"device {asked!r} cannot be used here: {str(error).splitlines()[0]}") from None
+    if asked.startswith("cuda") and (parts := os.environ.get("MALAPROP_GPU_PARTS")):
+        from malaprop.models.batches import share_gpu
+
+        if not parts.isdecimal() or not int(parts):
+            raise SettingError(f"MALAPROP_GPU_PARTS is a number of processes, 1 or more, got {parts!r}")
+        share_gpu(int(parts))
     return asked
 
 

@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from malaprop.core.errors import SettingError
 from malaprop.models import batches
 from malaprop.models.batches import bounds_for, crowded, share_gpu
+from malaprop.runs.victims import device_of
 
 GIB = 1 << 30
 CUDA = torch.device("cuda")
@@ -36,3 +38,14 @@ def test_half_of_ones_part_is_crowded(gpu):
     gpu["reserved"] = 5 * GIB
     assert crowded(CUDA)
     assert not crowded(torch.device("cpu"))
+
+
+def test_the_environment_says_how_many_share_it(gpu, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "empty", lambda *size, **options: None)
+    monkeypatch.setenv("MALAPROP_GPU_PARTS", "5")
+    assert device_of("auto") == "cuda"
+    assert gpu["fraction"] == pytest.approx(0.95 / 5)
+    monkeypatch.setenv("MALAPROP_GPU_PARTS", "many")
+    with pytest.raises(SettingError, match="MALAPROP_GPU_PARTS"):
+        device_of("cuda")
