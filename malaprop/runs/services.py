@@ -77,7 +77,11 @@ def _encoding(device: str) -> Service:
 
 def _device(victim: Any) -> str:
     """Where a victim lies, or the one inside it."""
+    seen: set[int] = set()  # one that stands for itself would be followed for ever
     while (inner := getattr(victim, "victim", None) or getattr(victim, "defended", None)) is not None:
+        if id(inner) in seen:
+            break
+        seen.add(id(inner))
         victim = inner
     return str(getattr(victim, "device", "cpu"))
 

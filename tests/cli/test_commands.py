@@ -167,7 +167,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (attack("--device", "abacus"), "device 'abacus' cannot be used here"),
         (("report", "nowhere"), "no such folder"),
         (("list", "recipies"), "recipes"),
-        (("fetch", "wordnit"), "did you mean wordnet?"),
+        (("fetch", "wordnett"), "did you mean wordnet?"),
         (("train", "LSTM-W-GloVe-3"), "LSTM-W-GloVe-1"),
     ],
 )

@@ -50,7 +50,7 @@ def type_in(monkeypatch, capsys):
     [
         (("hotflip", "--r", "0.3"), "hotflip", "best 30% of their characters flipped"),
         (("miyato", "--noise", "0.4"), "miyato", "adversarial noise of 0.4"),
-        (("miyato", "--virtual"), "miyato-virtual", "virtual adversarial noise of 0.1"),
+        (("miyato", "--virtual"), "miyato-virtual", "virtual adversarial noise of 0.02"),
         (("blackbox",), "blackbox", "20% of their characters changed at random"),
     ],
     ids=["hotflip", "miyato", "virtual", "blackbox"],
