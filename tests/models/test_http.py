@@ -298,7 +298,18 @@ def test_travels_to_another_process_as_settings(at):
     victim = at("healthy", version="3")
     victim.predict(TEXTS)
     twin = pickle.loads(pickle.dumps(victim))
-    for name in ("name", "fingerprint", "offers", "url", "batch", "concurrency", "timeout", "retries", "pause", "version"):
+    for name in (
+        "name",
+        "fingerprint",
+        "offers",
+        "url",
+        "batch",
+        "concurrency",
+        "timeout",
+        "retries",
+        "pause",
+        "version",
+    ):
         assert getattr(twin, name) == getattr(victim, name)
     assert np.allclose(twin.predict(TEXTS), expected(TEXTS))
     twin.close()
