@@ -38,7 +38,7 @@ def test_raw_vectors_for_an_embedding():
     [
         ("v.txt", TEXT.encode()),
         ("v.vec", b"3 2\n" + TEXT.encode()),
-        ("v.txt.gz", gzip.compress(TEXT.encode())),
+        ("v.txt.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("v.txt.bz2", bz2.compress(TEXT.encode())),
         ("crlf.txt", TEXT.replace("\n", "\r\n").encode()),
     ],
