@@ -49,3 +49,9 @@ def test_the_environment_says_how_many_share_it(gpu, monkeypatch):
     monkeypatch.setenv("MALAPROP_GPU_PARTS", "many")
     with pytest.raises(SettingError, match="MALAPROP_GPU_PARTS"):
         device_of("cuda")
+
+
+def test_of_two_counts_of_processes_the_larger_holds(gpu):
+    share_gpu(14)
+    share_gpu(3)
+    assert gpu["fraction"] == pytest.approx(0.95 / 14)
