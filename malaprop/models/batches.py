@@ -29,7 +29,7 @@ _parts = {"gpu": 1}  # processes that share this one's GPU
 
 
 def share_gpu(parts: int) -> None:
-    """This process is one of so many on its GPU: it takes no more than its part of the memory. Said twice, the most count."""
+    """This process is one of so many on its GPU and keeps to its part of the memory; of two counts the larger holds."""
     _parts["gpu"] = max(_parts["gpu"], parts)
     torch.cuda.set_per_process_memory_fraction(0.95 / _parts["gpu"])
 
