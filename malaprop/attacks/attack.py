@@ -195,7 +195,7 @@ class Attack:
                 was, now = winner(final.answer), winner(fresh)
                 reason = f"victim is not deterministic: it answered label {was}, then {now}, for the same text"
                 return Ending("error", origin, first, None, None, trial.asked, reason)
-            if len(trial.corrected) == RETRIES:
+            if trial.times > RETRIES:
                 reason = f"{RETRIES + 1} successes in fewer bits were not confirmed by the victim's plain answers"
                 return Ending("failed", origin, first, final.text, fresh, trial.asked, reason, checks=trial.checks + 1)
             trial = trial.rewound(final.text, fresh)

@@ -71,6 +71,7 @@ class Trial:
         self.rounding = rounding  # how far the victim's fast answers may be from its plain ones
         self.corrected: dict[bytes, Floats] = {}  # plain answers for texts whose fast ones were found wrong
         self.checks = 0  # plain answers asked for on the way
+        self.times = 1  # how often the search was begun
         self.asked = 0
         self.held: Held | None = None
         self.notes: dict[str, float] = {}  # what a search counted, for the record of the example
@@ -107,8 +108,24 @@ class Trial:
         """
         again = Trial(self.attack, self.example, self.origin, self.seed, self.unknown, self.rounding)
         again.corrected = {**self.corrected, text.parts.tobytes(): answer}
-        again.asked, again.checks = 1, self.checks + 1
+        again.asked, again.checks, again.times = 1, self.checks + 1, self.times + 1
         return again
+
+    def confirmed(self, scored: Scored) -> Steps[Scored]:
+        """The same, with plain answers for what reaches the goal by no more than rounding, asked for together.
+
+        For a choice that prefers what lies near the border: one at a time, the first would nearly always be a flip of
+        rounding.
+        """
+        goal, label = self.attack.goal, self.example.label
+        near = scored.reached & ~goal.reached(scored.answers, label, 2 * self.rounding)
+        if not self.rounding or not near.any():
+            return scored
+        texts = [scored.variants.pick(i) for i in np.flatnonzero(near).tolist()]
+        plain = yield Ask("verify", texts)
+        self.checks += len(texts)
+        self.corrected |= {text.parts.tobytes(): row for text, row in zip(texts, plain, strict=True)}
+        return self._scored(scored.variants, scored.answers)
 
     def start(self, first: Floats) -> Held:
         """The original, held until there is something better."""

@@ -13,8 +13,10 @@ from malaprop.attacks.attack import RETRIES, Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.ranking.order import LeftToRight
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.oneword import Sweep
 from malaprop.core.capability import Capability
 from malaprop.core.example import Example
+from malaprop.core.insight import Apart
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
@@ -126,3 +128,59 @@ def test_it_ends() -> None:
     assert found.status == "failed"
     assert len(victim.plain) == RETRIES + 1
     assert "not confirmed" in (found.reason or "")
+
+
+@dataclass
+class Crowded(Rough):
+    """Of words w0, w1, ... only w60 and later turn the label; its fast road says that all do, by a hair."""
+
+    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES, Capability.EMBEDDINGS})
+
+    @property
+    def embeddings(self) -> Crowded:
+        return self
+
+    def apart(self, looks: Sequence[Apart]) -> list[Floats]:
+        return [np.asarray([_number(str(t)) for t in look.variants.texts()], np.float32) for look in looks]
+
+    def finish(self, begun: list[str]) -> Floats:
+        return scores([0.2 if _number(text) < 0 else 0.51 for text in begun])
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        self.plain += [fields[0] for fields in texts]
+        return scores([0.2 if (n := _number(text)) < 0 else 0.49 if n < 60 else 0.52 for (text,) in texts])
+
+
+def _number(text: str) -> int:
+    word = text.split()[0]
+    return int(word[1:]) if word[1:].isdecimal() else -1
+
+
+def test_the_nearest_is_chosen_among_what_plain_answers_confirm() -> None:
+    """More of the near ones are flips of rounding than a search is begun anew for: they are put to it together."""
+    words = tuple(f"w{i}" for i in range(2 * RETRIES + 30))
+    made = Attack(
+        name="toy",
+        candidates=Listed(table={"good": words}),
+        search=Sweep(rank=LeftToRight(), nearest=True),
+        wants=frozenset({Capability.EMBEDDINGS}),
+    )
+    found = outcomes(Crowded(error=0.0, fooled=""), "good film", made)
+    assert found.status == "success"
+    assert found.adversarial is not None
+    assert found.adversarial.text == "w60 film"
+    assert found.queries.asked == 1 + len(words)
+
+
+def test_where_plain_answers_confirm_none_of_the_near_ones_the_search_ends_at_once() -> None:
+    words = tuple(f"w{i}" for i in range(50))
+    made = Attack(
+        name="toy",
+        candidates=Listed(table={"good": words}),
+        search=Sweep(rank=LeftToRight(), nearest=True),
+        wants=frozenset({Capability.EMBEDDINGS}),
+    )
+    victim = Crowded(error=0.0, fooled="")
+    found = outcomes(victim, "good film", made)
+    assert (found.status, found.reason) == ("failed", None)
+    assert len(victim.plain) == len(words), "each was asked once"

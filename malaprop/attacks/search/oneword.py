@@ -58,6 +58,8 @@ class Sweep:
             if not len(part):
                 continue
             (scored,) = yield from trial.score([Variants.at(now.text, slot, part)])
+            if self.nearest:
+                scored = yield from trial.confirmed(scored)
             swept.append(scored)
             hits = yield from _hits(trial, scored)
             if len(hits):
