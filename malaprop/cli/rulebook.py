@@ -18,7 +18,8 @@ from malaprop.cli.progress import outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.data.base import SPLITS, Dataset, held, load, need_two_labels
-from malaprop.records.rules import Rule, write_rules, write_whole
+from malaprop.records.documents import write_whole
+from malaprop.records.rules import Rule, write_rules
 from malaprop.records.store import check_writable, read_outcomes
 from malaprop.runs.folder import ENGINES
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document
 
 FILE = "attention.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="an attention study", again="run malaprop study again")
 Row = tuple[float, ...]
 
 
@@ -119,34 +117,12 @@ class AttentionStudy:
     bounds: tuple[Bound, ...] = ()
 
     def write(self, folder: Path) -> Path:
-        """Whole or not at all."""
-        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        text = json.dumps(plain({"format": FORMAT, **asdict(self)}), ensure_ascii=False, indent=1, allow_nan=False)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            half.write_text(text + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return _RECORD.write(folder, plain(asdict(self)))
 
     @classmethod
     def read(cls, folder: Path) -> AttentionStudy | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return _study(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(
-                f"{path} is no record of an attention study ({reason[:100]}); run malaprop study again"
-            ) from None
+        return _RECORD.read(folder, _study)
 
 
 def plain(value: Any) -> Any:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document, write_whole
 from malaprop.records.summary import Rate
 
 FILE, LINES = "certified.json", "certificates.jsonl"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="certificates", again="run malaprop certify again")
 MOST = 5  # changed words up to which certified accuracy is told
 
 
@@ -70,32 +70,13 @@ class Certified:
 
     def write(self, folder: Path, lines: Iterable[Certificate] = ()) -> Path:
         """Both files, each whole or not at all."""
-        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1) + "\n"
-        path = folder / FILE
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _whole(folder / LINES, "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines))
-            _whole(path, text)
-        except OSError as error:
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        write_whole(folder / LINES, "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines))
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Certified | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return certified_of(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(
-                f"{path} is no record of certificates ({reason[:100]}); run malaprop certify again"
-            ) from None
+        return _RECORD.read(folder, certified_of)
 
 
 def rate_of(raw: Any) -> Rate:
@@ -133,13 +114,3 @@ def read_certificates(folder: Path) -> list[Certificate]:
         return [Certificate(**row) for row in rows]
     except (OSError, ValueError, TypeError) as error:
         raise RecordError(f"{path} holds no certificates ({' '.join(str(error).split())[:100]})") from None
-
-
-def _whole(path: Path, text: str) -> None:
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
-    except OSError:
-        half.unlink(missing_ok=True)
-        raise

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
 from malaprop.records.certified import Certified, certified_of, rate_of
+from malaprop.records.documents import Document
 from malaprop.records.summary import Z95, Rate, Spread
 
 FILE = "defences.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="a defence test", again="run malaprop audit --defences again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,33 +159,12 @@ class Trial:
     pictures: tuple[Neighbourhood, ...] = ()
 
     def write(self, folder: Path) -> Path:
-        """Whole or not at all."""
-        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
-        try:
-            half.write_text(text + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Trial | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return _trial(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(
-                f"{path} is no record of a defence test ({reason[:100]}); run malaprop audit --defences again"
-            ) from None
+        return _RECORD.read(folder, _trial)
 
 
 def _trial(raw: dict[str, Any]) -> Trial:

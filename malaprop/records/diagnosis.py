@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
-from malaprop.records.rules import write_whole
+from malaprop.records.documents import Document
 from malaprop.records.summary import Rate
 
 FILE = "diagnosis.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="a diagnosis", again="run malaprop rules show --out again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,27 +59,15 @@ class Diagnosis:
     lacking: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": _RECORD.form, **asdict(self)}
 
     def write(self, folder: Path) -> Path:
-        return write_whole(folder / FILE, json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n")
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Diagnosis | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw["format"] != FORMAT:
-                raise ValueError("another format")
-            return _diagnosis(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(
-                f"{path} is no record of a diagnosis ({reason[:100]}); run malaprop rules show --out again"
-            ) from None
+        return _RECORD.read(folder, _diagnosis)
 
 
 def _diagnosis(raw: Mapping[str, Any]) -> Diagnosis:

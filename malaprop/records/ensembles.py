@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from malaprop.records.documents import Document
 from malaprop.records.summary import Rate
-from malaprop.records.transfer import Estimate, Row, estimate, read_whole, tuples, write_whole
+from malaprop.records.transfer import Estimate, Row, estimate, tuples
 
 FILE = "ensembles.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="malaprop ensemble", again="run it again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +70,12 @@ class Ensembles:
     notes: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> Path:
-        return write_whole(folder / FILE, {"format": FORMAT, **asdict(self)})
+        return _RECORD.write(folder, asdict(self), indent=None)
 
     @classmethod
     def read(cls, folder: Path) -> Ensembles | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        return read_whole(path, FORMAT, _ensembles, "malaprop ensemble") if path.is_file() else None
+        return _RECORD.read(folder, _ensembles)
 
 
 def _chosen(raw: dict[str, Any]) -> Chosen:

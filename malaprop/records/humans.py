@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from malaprop.core.errors import RecordError
+from malaprop.records.documents import write_whole
 from malaprop.records.summary import Rate
 
 FILE = "humans.json"
@@ -147,18 +147,7 @@ class HumanScores:
         return {"kind": "human scores", "version": VERSION, **_plain(self)}
 
     def write(self, folder: Path) -> Path:
-        """Writes humans.json whole or not at all."""
-        path = folder / FILE
-        half = folder / f".{FILE}.{os.getpid()}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            half.write_text(json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            if folder.is_dir():
-                half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
-        return path
+        return write_whole(folder / FILE, json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> HumanScores:

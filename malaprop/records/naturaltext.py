@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document, read_lines
 from malaprop.records.natural import Pair
 from malaprop.records.summary import Rate, Spread
 
 FILE, LINES = "naturaltext.json", "naturaltext.jsonl"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="natural adversaries", again="run it again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,50 +131,17 @@ class NaturalText:
     around: tuple[Around, ...] = ()
 
     def write(self, folder: Path) -> Path:
-        """Whole or not at all."""
-        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        whole = {"format": FORMAT, **asdict(self)}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            half.write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> NaturalText | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return _record(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(f"{path} is no record of natural adversaries ({reason[:100]}); run it again") from None
+        return _RECORD.read(folder, _record)
 
 
 def read_turns(folder: Path) -> list[Turn]:
     """The finished sentences of a run; a torn last line is left out."""
-    path = folder / LINES
-    if not path.is_file():
-        return []
-    out: list[Turn] = []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines):
-        try:
-            if line:
-                out.append(_turn(json.loads(line)))
-        except (ValueError, TypeError, KeyError) as error:
-            if number == len(lines) - 1:
-                break
-            raise RecordError(f"{path}, line {number + 1}: {str(error)[:100]}") from None
-    return out
+    return read_lines(folder / LINES, _turn)
 
 
 def _turn(raw: Mapping[str, Any]) -> Turn:

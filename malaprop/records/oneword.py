@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from math import sqrt
@@ -11,11 +9,11 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document
 from malaprop.records.summary import Z95, Rate, Spread
 
 FILE = "oneword.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="a study of one-word attacks", again="run malaprop study again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,33 +99,12 @@ class Study:
         return next((c for c in self.cells if (c.model, c.recipe) == (model, recipe)), None)
 
     def write(self, folder: Path) -> Path:
-        """Whole or not at all."""
-        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
-        try:
-            half.write_text(text + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Study | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return _study(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(
-                f"{path} is no record of a study of one-word attacks ({reason[:100]}); run malaprop study again"
-            ) from None
+        return _RECORD.read(folder, _study)
 
 
 def _study(raw: dict[str, Any]) -> Study:

@@ -6,15 +6,15 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import DataError, RecordError, TextError
+from malaprop.core.errors import DataError, TextError
 from malaprop.core.text import checked, word_pattern
+from malaprop.records.documents import write_whole
 
 FORMAT = 1
 NEEDED = ("label", "from", "to", "salience")
@@ -268,17 +268,3 @@ def write_rules(rules: Iterable[Rule], path: Path) -> Path:
     """A .json file as JSON, any other as CSV; whole or not at all."""
     made = rules_json(rules) if path.suffix.lower() == ".json" else rules_csv(rules)
     return write_whole(path, made)
-
-
-def write_whole(path: Path, text: str) -> Path:
-    """The file with all of the text, or as it was before."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
-    except OSError as error:
-        if half.parent.is_dir():
-            half.unlink(missing_ok=True)
-        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
-    return path

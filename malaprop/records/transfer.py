@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document
 from malaprop.records.summary import Rate
 
 FILE = "transfer.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="malaprop transfer", again="run it again")
 Row = tuple[int | None, ...]
 
 
@@ -148,42 +146,12 @@ class Transfer:
         return None if hits is None or not total else Rate(hits, total)
 
     def write(self, folder: Path) -> Path:
-        return write_whole(folder / FILE, {"format": FORMAT, **asdict(self)})
+        return _RECORD.write(folder, asdict(self), indent=None)
 
     @classmethod
     def read(cls, folder: Path) -> Transfer | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        made: Transfer = read_whole(path, FORMAT, _transfer, "malaprop transfer")
-        return made
-
-
-def write_whole(path: Path, values: Mapping[str, Any]) -> Path:
-    """JSON, whole or not at all."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
-        half.replace(path)
-    except OSError as error:
-        if half.parent.is_dir():
-            half.unlink(missing_ok=True)
-        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
-    return path
-
-
-def read_whole(path: Path, form: int, make: Any, command: str) -> Any:
-    """What `make` makes of a file, or one line on what is wrong with it."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        if raw.pop("format") != form:
-            raise ValueError("another format")
-        return make(raw)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise RecordError(f"{path} is no record of {command} ({reason[:100]}); run it again") from None
+        return _RECORD.read(folder, _transfer)
 
 
 def estimate(raw: Sequence[float] | Mapping[str, float] | None) -> Estimate | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document
 from malaprop.records.run import Run
 from malaprop.records.summary import Rate
 
 FILE = "translation.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="attacks on translation", again="run malaprop translate again")
 TASK = "translation"  # what such a run says of itself in its parts
 
 
@@ -81,33 +79,16 @@ class TranslationStudy:
     sights: tuple[Sight, ...] = ()
 
     def write(self, folder: Path) -> Path:
-        """Whole or not at all."""
-        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
-        try:
-            half.write_text(text + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> TranslationStudy | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw["format"] != FORMAT:
-                raise ValueError("another format")
-            return cls(runs=tuple(map(_attacked, raw["runs"])), sights=tuple(map(_sight, raw["sights"])))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(
-                f"{path} is no record of attacks on translation ({reason[:100]}); run malaprop translate again"
-            ) from None
+        return _RECORD.read(folder, _studied)
+
+
+def _studied(raw: Mapping[str, Any]) -> TranslationStudy:
+    return TranslationStudy(runs=tuple(map(_attacked, raw["runs"])), sights=tuple(map(_sight, raw["sights"])))
 
 
 def find_studies(folders: Iterable[Path]) -> list[TranslationStudy]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import Document
 from malaprop.records.summary import Rate
 
 FILE = "tuning.json"
-FORMAT = 1
+_RECORD = Document(file=FILE, about="malaprop tune", again="give another --out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,31 +67,12 @@ class Tuning:
         return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)
 
     def write(self, folder: Path) -> Path:
-        """Whole or not at all."""
-        path, half = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-        text = json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
-        try:
-            half.write_text(text + "\n", encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return _RECORD.write(folder, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Tuning | None:
         """None where the folder holds none."""
-        path = folder / FILE
-        if not path.is_file():
-            return None
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            if raw.pop("format") != FORMAT:
-                raise ValueError("another format")
-            return _tuning(raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise RecordError(f"{path} is no record of malaprop tune ({reason[:100]}); give another --out") from None
+        return _RECORD.read(folder, _tuning)
 
 
 def _rate(raw: Mapping[str, Any]) -> Rate:

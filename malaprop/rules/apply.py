@@ -17,7 +17,8 @@ from malaprop.core.errors import DataError, SettingError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import ranked
 from malaprop.core.text import Text, Words
-from malaprop.records.rules import Best, Rules, write_whole
+from malaprop.records.documents import write_whole
+from malaprop.records.rules import Best, Rules
 from malaprop.rules.mine import shards
 from malaprop.rules.swaps import open_slots
 
