@@ -11,14 +11,11 @@ from time import perf_counter
 from typing import Any
 
 from malaprop.assets.folders import cache_root
-from malaprop.attacks.latent import SEARCHES
+from malaprop.attacks.latent import searching
 from malaprop.attacks.latent.hunt import CAP
-from malaprop.attacks.latent.probe import LatentSearch
-from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.core.example import Example
 from malaprop.core.score import winners
-from malaprop.core.settings import call
 from malaprop.data.base import Dataset
 from malaprop.data.base import load as read
 from malaprop.models.generative.sentencemodel import SentenceModel, is_sentence_model
@@ -131,18 +128,6 @@ class TextJob:
     def batch(self) -> int:
         return 1024 if self.device == "cpu" else 16_384
 
-    def searching(self, name: str) -> LatentSearch:
-        """A search with its settings: those written NAME.setting are for that search alone."""
-        own = dict(_DEFAULTS.get(name, {}))
-        for key, value in self.settings.items():
-            whose, dot, setting = key.rpartition(".")
-            if dot and whose not in SEARCHES:
-                raise unknown("latent search", whose, SEARCHES)
-            if not dot or whose == name:
-                own[setting] = value
-        made: LatentSearch = call(SEARCHES[name], own, f"the {name} search")
-        return made
-
     def run(
         self,
         spec: str,
@@ -156,7 +141,7 @@ class TextJob:
     ) -> tuple[TextTried, list[Turn]]:
         """One victim under one search, in a folder of its own; `wrong`: also on what the victim has wrong."""
         began, name = perf_counter(), search or self.search
-        method = self.searching(name)
+        method = searching(name, self.settings, _DEFAULTS.get(name))
         asked, examples, accuracy = self._translator(spec) if self.probe else self._classifier(spec, wrong)
         quest = TextQuest(
             ground=self.ground(examples),

@@ -10,14 +10,11 @@ from time import perf_counter
 from typing import Any
 
 from malaprop.assets.folders import cache_root
-from malaprop.attacks.latent import SEARCHES
+from malaprop.attacks.latent import searching
 from malaprop.attacks.latent.hunt import CAP
-from malaprop.attacks.latent.probe import LatentSearch
-from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.png import address, sheet
 from malaprop.core.seeds import generator as seeded
-from malaprop.core.settings import call
 from malaprop.data.images import ImageSet, load
 from malaprop.models.generative.imageplan import KINDS as GENERATORS
 from malaprop.models.generative.imageplan import ImagePlan
@@ -116,18 +113,6 @@ class ImageJob:
         found.check(self.some.shape)
         return found
 
-    def searching(self, name: str) -> LatentSearch:
-        """A search with its settings: those written NAME.setting are for that search alone."""
-        own: dict[str, Any] = {}
-        for key, value in self.settings.items():
-            whose, dot, setting = key.rpartition(".")
-            if dot and whose not in SEARCHES:
-                raise unknown("latent search", whose, SEARCHES)
-            if not dot or whose == name:
-                own[setting] = value
-        made: LatentSearch = call(SEARCHES[name], own, f"the {name} search")
-        return made
-
     def run(
         self,
         spec: str,
@@ -145,7 +130,7 @@ class ImageJob:
         quest = Quest(
             ground=self.ground,
             victim=victim,
-            search=self.searching(name),
+            search=searching(name, self.settings),
             judge=self.judging,
             seed=self.seed,
             width=self.width,
@@ -209,7 +194,7 @@ class ImageJob:
             learn=self.learn,
             test=self.whole,
             ground=self.ground,
-            search=self.searching(self.search),
+            search=searching(self.search, self.settings),
             seed=self.seed,
             width=self.width,
             cap=self.cap,

@@ -39,6 +39,7 @@ from malaprop.reports.natural import naturals, write_natural
 from malaprop.reports.oneword import one_word
 from malaprop.reports.payload import LIMIT, Payload, payload
 from malaprop.reports.rules import diagnoses
+from malaprop.reports.style import style
 from malaprop.reports.transfer import transfers
 from malaprop.reports.translation import NO_MATRIX, translations
 from malaprop.reports.translation import headline as translated_headline
@@ -99,7 +100,7 @@ def render(
         {
             "policy": escape(_policy(script)),
             "title": escape(title),
-            "style": _template("report.css"),
+            "style": style(),
             "headline": sections.headline(labelled) if labelled else translated_headline(translated),
             "facts": sections.header(found),
             "matrix": sections.matrix(labelled) if labelled else tag("p", NO_MATRIX),

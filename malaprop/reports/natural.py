@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
@@ -15,6 +14,7 @@ from malaprop.reports.figures import legend, percent
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.naturaltext import sentence_card
 from malaprop.reports.scatter import Dots, Frame, scatter
+from malaprop.reports.style import style
 
 TITLE = "Natural adversaries"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -39,14 +39,13 @@ def naturals(found: Sequence[Natural | NaturalText]) -> Markup:
 
 def write_natural(found: Sequence[Natural | NaturalText], out: Path, title: str = TITLE) -> Path:
     """A page of its own, for folders that hold nothing else; written whole or not at all."""
-    style = files("malaprop.reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
     head = join(
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
         tag("title", title),
-        tag("style", Markup(style)),
+        tag("style", Markup(style())),
     )
     top = tag("header", tag("p", "Malaprop", class_="mark"), tag("h1", title), class_="top")
     body = tag("body", top, tag("main", naturals(found)))

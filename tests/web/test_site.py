@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +176,11 @@ def test_a_value_that_was_not_given_is_an_error():
         pages.show("error.html")
 
 
-def test_pages_and_the_report_share_their_colours():
-    def palette(path: Path) -> list[str]:
-        return re.findall(r"--[\w-]+: [^;]+;", path.read_text(encoding="utf-8").partition("* {")[0])
+def test_pages_are_dressed_in_the_colours_that_reports_have():
+    from malaprop.reports.style import style
 
-    here = Path(malaprop.web.__path__[0])
-    assert palette(here / "static/base.css") == palette(here.parent / "reports/templates/report.css")
+    app, _ = make_site("malaprop.web", title="x")
+    shared = TestClient(app).get("/shared/palette.css").text
+    assert "--accent:" in shared
+    assert style().startswith(shared)
+    assert '"/shared/palette.css"' in (Path(malaprop.web.__path__[0]) / "templates/base.html").read_text("utf-8")
