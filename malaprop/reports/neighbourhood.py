@@ -118,6 +118,7 @@ def field(one: Field, labels: Sequence[str]) -> Markup:
         for side in (False, True)
     ]
     about = "; ".join(counts)
+    about = about[0].upper() + about[1:]
     drawn = tag("svg", tag("title", f"Noisy vectors, {one.model}"), tag("desc", about), *parts, role="img",
                 class_="figure field", viewBox=f"0 0 {_SIDE} {_SIDE}",
                 aria_label=f"Noisy vectors. {about}")  # fmt: skip
