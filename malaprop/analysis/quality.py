@@ -22,14 +22,15 @@ def check(names: Sequence[str]) -> None:
             raise unknown("measure", name, MEASURES)
 
 
-def quality(outcomes: Sequence[Outcome], names: Sequence[str]) -> dict[str, list[float]]:
+def quality(outcomes: Sequence[Outcome], names: Sequence[str], *, fields: Sequence[str] = ()) -> dict[str, list[float]]:
     """For each measure a number for each outcome, of its adversarial text; `_before` of its original.
 
-    Similarity is the cosine of both texts in MiniLM, perplexity that of SmolLM2, grammar a count of mistakes.
+    Similarity is the cosine of both texts in MiniLM, perplexity that of SmolLM2, grammar a count of mistakes. `fields`
+    are those that were open to change, all where none is named: one that stays would hide what happened to the other.
     """
     check(names)
-    before = [_whole(o.original.fields) for o in outcomes]
-    after = [_whole(o.adversarial.fields) if o.adversarial is not None else "" for o in outcomes]
+    before = [_whole(o.original.fields, fields) for o in outcomes]
+    after = [_whole(o.adversarial.fields, fields) if o.adversarial is not None else "" for o in outcomes]
     out: dict[str, list[float]] = {}
     for name in names:
         old, new = _asked(_SERVICES[name], before), _asked(_SERVICES[name], after)
@@ -40,8 +41,8 @@ def quality(outcomes: Sequence[Outcome], names: Sequence[str]) -> dict[str, list
     return out
 
 
-def _whole(fields: dict[str, str]) -> str:
-    return " ".join(fields.values())
+def _whole(texts: dict[str, str], fields: Sequence[str]) -> str:
+    return " ".join(text for name, text in texts.items() if not fields or name in fields)
 
 
 def _asked(service: str, texts: Sequence[str]) -> list[Any]:

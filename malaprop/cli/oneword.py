@@ -84,9 +84,11 @@ class Work:
     def gathered(self, texts: Texts) -> Study:
         """The record of what is on disk."""
         from malaprop.analysis.quality import quality
+        from malaprop.data.base import choose, editable
 
         lacking = {cell: why for cell in self.plan.cells() if (why := self._lacks(texts, *cell))}
-        measure = partial(quality, names=self.measures) if self.measures else None
+        opened = choose(texts.data, texts.fields, self.fields) if self.fields else editable(texts.fields)
+        measure = partial(quality, names=self.measures, fields=opened) if self.measures else None
         kin = {name: _kin(spec) for name, spec in self.specs.items()}
         return added_up(self.root, self.plan, texts, kin=kin, lacking=lacking, quality=measure)
 

@@ -103,6 +103,17 @@ def test_quality_is_measured_of_the_texts_on_disk(root, monkeypatch):
         quality([], ("similarty",))
 
 
+def test_quality_of_a_pair_is_that_of_what_may_change(monkeypatch):
+    from malaprop.engine.service import Batched
+
+    monkeypatch.setattr("malaprop.analysis.quality.shared", lambda: {"language-model": Batched(toy.perplexity)})
+    before = Side({"premise": "a long premise that stays", "hypothesis": "it rains"}, 1, (0.1, 0.9))
+    after = Side({"premise": "a long premise that stays", "hypothesis": "it pours"}, 0, (0.9, 0.1))
+    pair = Outcome(id="p", status="success", label=1, original=before, adversarial=after, queries=Queries(1, 1, 1))
+    assert quality([pair], ("perplexity",), fields=("hypothesis",))["perplexity"] == [1 + len("it pours")]
+    assert quality([pair], ("perplexity",))["perplexity"] == [1 + len("a long premise that stays it pours")]
+
+
 def test_the_tables_stand_beside_the_papers_figures(root):
     page = markdown(made(root))
     assert "| random | 20.00% (0.00-49.94); any: 66.7% (2/3, 20.8-93.9) | 1.1% |" in page
