@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import word_pattern
@@ -55,10 +55,22 @@ class VerbDropped:
     """Passes where the source has two known verbs or more, and the translation some of them but not all.
 
     `verbs` says what each verb may become. A verb that becomes a word which is not in the table, as a rare form, looks
-    dropped too: what passes is worth a look by someone who reads both languages, and is no proof.
+    dropped too: what passes is worth a look by someone who reads both languages, and is no proof. `of`, where given,
+    are verbs of which one must be dropped.
     """
 
     verbs: Mapping[str, frozenset[str]] = field(repr=False)
+    of: frozenset[str] | None = None
+
+    def beside(self, source: str, translation: str) -> VerbDropped:
+        """For sources that are searched around this one: dropped is a verb that its translation had."""
+        missing = self.missing(source, translation)
+        return replace(self, of=frozenset(verb for verb in self.known(source) if verb not in missing))
+
+    @property
+    def hopeless(self) -> str:
+        """Why nothing can pass, if so."""
+        return "its translation has no verb that could be dropped" if self.of == frozenset() else ""
 
     def missing(self, source: str, translation: str) -> tuple[str, ...]:
         """Verbs of the source of which the translation has nothing."""
@@ -69,7 +81,9 @@ class VerbDropped:
         return tuple(dict.fromkeys(word for word in tokens(source) if word in self.verbs))
 
     def __call__(self, source: str, translation: str) -> bool:
-        return len(self.known(source)) >= 2 and 0 < len(self.missing(source, translation)) < len(self.known(source))
+        known, missing = self.known(source), self.missing(source, translation)
+        fits = self.of is None or not self.of.isdisjoint(missing)
+        return fits and len(known) >= 2 and 0 < len(missing) < len(known)
 
 
 def parse(text: str) -> str:

@@ -21,7 +21,7 @@ from malaprop.engine.service import Batched, Service
 from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
-from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, TextLooks
+from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, Relative, TextLooks
 from malaprop.records.naturaltext import LINES, Turn, read_turns
 
 
@@ -78,10 +78,10 @@ class Classified:
     def goal(self, case: Case, answer: Floats) -> Otherwise:
         return Otherwise(case=case, label=winner(answer))
 
-    def kept(self, before: Floats, sentence: str, after: Floats) -> bool:
+    def kept(self, goal: Otherwise, sentence: str, after: Floats) -> bool:
         """Whether what came back has not reached the goal already."""
         del sentence
-        return winner(before) == winner(after)
+        return winner(after) == goal.label
 
     def nothing(self, example: Example, answer: Floats) -> str:
         """Why an example is not attacked, if so."""
@@ -106,16 +106,20 @@ class Translated:
         return ""
 
     def goal(self, case: Case, answer: str) -> Probed:
-        del answer
-        return Probed(case=case, probe=self.probe)
+        return Probed(case=case, probe=self._beside(case.fields[0], answer))
 
-    def kept(self, before: str, sentence: str, after: str) -> bool:
-        del before
-        return not self.probe(sentence, after)
+    def kept(self, goal: Probed, sentence: str, after: str) -> bool:
+        return not goal.probe(sentence, after)
 
     def nothing(self, example: Example, answer: str) -> str:
         own = next(iter(example.fields.values()))
-        return "the original passes already" if self.probe(own, answer) else ""
+        if self.probe(own, answer):
+            return "the original passes already"
+        probe = self._beside(own, answer)
+        return probe.hopeless if isinstance(probe, Relative) else ""
+
+    def _beside(self, source: str, translation: str) -> Passes:
+        return self.probe.beside(source, translation) if isinstance(self.probe, Relative) else self.probe
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,11 +156,11 @@ class TextQuest:
         turn = self._blank(i)
         try:
             before, after = yield Ask("texts", [case.fields, case.whole(self.ground.returned[i])])
-            kept = self.asked.kept(before, self.ground.returned[i], after)
+            goal: Any = self.asked.goal(case, before)
+            kept = self.asked.kept(goal, self.ground.returned[i], after)
             turn = replace(turn, answer=self.asked.told(before), start=self.asked.told(after), kept=kept)
             if reason := self.asked.nothing(self.ground.examples[i], before):
                 return replace(turn, status="skipped", reason=reason)
-            goal: Any = self.asked.goal(case, before)
             rng = generator(self.seed, "latent", self.ground.examples[i].id)
             catch = yield from hunt(self.search, self.ground.starts[i], goal, rng, cap=self.cap)
             return (yield from self._told(goal, turn, catch))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -60,6 +60,16 @@ class Passes(Protocol):
     """A probing function: whether a source and its translation are what is looked for."""
 
     def __call__(self, source: str, translation: str) -> bool: ...
+
+
+@runtime_checkable
+class Relative(Passes, Protocol):
+    """A probing function that looks at the original and its translation first."""
+
+    @property
+    def hopeless(self) -> str: ...
+
+    def beside(self, source: str, translation: str) -> Relative: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

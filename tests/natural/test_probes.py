@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from malaprop.core.errors import DataError, SettingError
+from malaprop.core.example import Example
 from malaprop.natural.alignment import translations
 from malaprop.natural.probes import VerbDropped, WordAppears, _with_forms, make, parse
+from malaprop.natural.sentences import Translated
 
 _PAIRS = [
     ("a man sits", "ein mann sitzt"),
@@ -76,3 +78,20 @@ def test_verbs_are_found_by_the_tagger() -> None:
     assert isinstance(probe, VerbDropped)
     assert {"sits", "runs"} <= set(probe.verbs)
     assert "man" not in probe.verbs
+
+
+def test_the_verb_that_is_dropped_is_one_of_the_originals() -> None:
+    """A search may write a verb that was not there; that the translator passes over it says nothing of the original."""
+    table = {"sits": frozenset({"sitzt"}), "eats": frozenset({"isst"}), "runs": frozenset({"rennt"})}
+    probe = VerbDropped(verbs=table).beside("a man sits and eats", "ein mann sitzt und isst")
+    assert probe("a man sits and eats there", "ein mann sitzt dort")
+    assert not probe("a man sits eats runs", "ein mann sitzt und isst"), "runs was not there before"
+    assert not probe("a man sits runs", "ein mann sitzt"), "eats is not in the source any more"
+    half = VerbDropped(verbs=table).beside("a man sits and eats", "ein mann isst")
+    assert not half("a man sits and eats there", "ein mann isst dort"), "sits was dropped before"
+
+
+def test_an_original_without_a_translated_verb_is_skipped() -> None:
+    asked = Translated(translate=lambda texts: list(texts), probe=VerbDropped(verbs={"sits": frozenset({"sitzt"})}))
+    assert "no verb" in asked.nothing(Example("one", {"source": "a man in red"}, 0), "ein mann in rot")
+    assert asked.nothing(Example("one", {"source": "a man sits"}, 0), "ein mann sitzt") == ""
