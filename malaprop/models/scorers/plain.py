@@ -33,9 +33,21 @@ class Plain:
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
         bounds = self.bounds or bounds_for(work.device)
         parts = list(batches(work.length, bounds, even=not self.masks))
-        if work.device.type == "cuda" and self.masks:
-            return in_order(work, parts, [self._in_bucket(work, part) for part in parts])
-        return in_order(work, parts, [self.forward(*work.rows(part)) for part in parts])
+        return in_order(work, parts, [self._answered(work, part) for part in parts])
+
+    def _answered(self, work: Splice, part: Ints) -> Float[Tensor, "batch label"]:
+        """In halves where a batch does not fit: what a model needs for a text is not known beforehand."""
+        try:
+            if work.device.type == "cuda" and self.masks:
+                return self._in_bucket(work, part)
+            return self.forward(*work.rows(part))
+        except torch.OutOfMemoryError:
+            if len(part) == 1:
+                raise
+        if work.device.type == "cuda":
+            torch.cuda.empty_cache()
+        half = len(part) // 2
+        return torch.cat([self._answered(work, part[:half]), self._answered(work, part[half:])])
 
     def _in_bucket(self, work: Splice, part: Ints) -> Float[Tensor, "batch label"]:
         """Of a shape that comes again: a GPU's library looks for the best kernel at each new one, for milliseconds."""
