@@ -31,7 +31,7 @@ from malaprop.reports.attention import attention_studies
 from malaprop.reports.certified import certificates
 from malaprop.reports.defences import trials
 from malaprop.reports.ensembles import teams
-from malaprop.reports.entries import entries
+from malaprop.reports.entries import Entry, entries
 from malaprop.reports.hotflip import studies
 from malaprop.reports.humans import people
 from malaprop.reports.markup import Markup, escape, join, tag
@@ -40,6 +40,7 @@ from malaprop.reports.oneword import one_word
 from malaprop.reports.payload import LIMIT, Payload, payload
 from malaprop.reports.rules import diagnoses
 from malaprop.reports.style import style
+from malaprop.reports.transfer import headline as transferred_headline
 from malaprop.reports.transfer import transfers
 from malaprop.reports.translation import NO_MATRIX, translations
 from malaprop.reports.translation import headline as translated_headline
@@ -101,7 +102,7 @@ def render(
             "policy": escape(_policy(script)),
             "title": escape(title),
             "style": style(),
-            "headline": sections.headline(labelled) if labelled else translated_headline(translated),
+            "headline": _headline(labelled, carried, translated),
             "facts": sections.header(found),
             "matrix": sections.matrix(labelled) if labelled else tag("p", NO_MATRIX),
             "victims": sections.victims(labelled),
@@ -123,6 +124,16 @@ def render(
             "script": script,
         },
     )
+
+
+def _headline(
+    labelled: Sequence[Entry], carried: Sequence[Transfer | Ensembles], translated: Sequence[TranslationStudy]
+) -> Markup:
+    """A study's result, else the strongest attack."""
+    moved = [record for record in carried if isinstance(record, Transfer)]
+    if moved:
+        return transferred_headline(moved[0])
+    return sections.headline(labelled) if labelled else translated_headline(translated)
 
 
 def _tested(found: Sequence[Trial | Certified | Tuning]) -> Markup:

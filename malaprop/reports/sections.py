@@ -13,6 +13,8 @@ from malaprop.reports.figures import Axis, Bar, Line, compact, interval_bars, le
 from malaprop.reports.markup import Child, Markup, join, tag
 
 WORDS = 10
+MANY = 8  # victims beyond which names are summed up and cards folded
+TALL = 24  # rows beyond which a table scrolls in a window of its own
 
 
 def whole(rate: Rate) -> str:
@@ -49,6 +51,13 @@ def _values(found: Sequence[Entry], what: str) -> str:
     return ", ".join(dict.fromkeys(str(getattr(e.run, what)) for e in found))
 
 
+def _victims(found: Sequence[Entry]) -> str:
+    names = list(dict.fromkeys(e.run.victim for e in found))
+    if len(names) <= MANY:
+        return ", ".join(names)
+    return f"{len(names)}: {', '.join(names[:3])} and {len(names) - 3} more, below"
+
+
 def header(found: Sequence[Entry]) -> Markup:
     """What was audited, when, and with what."""
     dates = sorted({e.run.started[:10] for e in found} - {""})
@@ -56,7 +65,7 @@ def header(found: Sequence[Entry]) -> Markup:
     counts = sorted({len(e.outcomes) for e in found})
     spread = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     rows: list[tuple[str, str]] = [
-        ("Victims", _values(found, "victim")),
+        ("Victims", _victims(found)),
         ("Attacks", ", ".join(dict.fromkeys(e.attack for e in found))),
         ("Data", f"{_values(found, 'data')}, {spread} texts a run"),
         ("Seed", _values(found, "seed")),
@@ -96,7 +105,13 @@ def matrix(found: Sequence[Entry]) -> Markup:
             cells.append(_cell(entry.summary.under_attack, note) if entry else tag("td", "not run", class_="empty"))
         rows.append(tag("tr", tag("th", victim, scope="row"), *cells))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix")
-    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Accuracy by victim and attack")
+    return scrolled(table, len(rows), "Accuracy by victim and attack")
+
+
+def scrolled(table: Markup, rows: int, about: str) -> Markup:
+    """A table that may be wider than the page, in a window of its own where it is long."""
+    shape = "scroll tall" if rows > TALL else "scroll"
+    return tag("div", table, class_=shape, tabindex=0, role="region", aria_label=about)
 
 
 def _tile(name: str, value: Child, detail: Child) -> Markup:
@@ -193,16 +208,18 @@ def _table(group: Sequence[Entry]) -> Markup:
         cells = (str(s.success), share, *map(number, spent), *taken)
         rows.append(tag("tr", tag("th", e.attack, scope="row"), *(tag("td", cell) for cell in cells)))
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Figures of each attack")
+    return scrolled(table, len(rows), "Figures of each attack")
 
 
 def victims(found: Sequence[Entry]) -> Markup:
-    """A card for each victim."""
+    """A card for each victim, folded where there are many."""
     cards = []
-    for place, (victim, group) in enumerate(by_victim(found).items()):
+    groups = by_victim(found)
+    for place, (victim, group) in enumerate(groups.items()):
         title = tag("h2", victim, id=f"victim-{place}")
         panels = tag("div", _bars(group), _words(group), _curves(group), class_="panels")
-        body = (title, tag("p", headline(group), class_="lead"), _tiles(group), panels, _table(group))
+        rest = (tag("p", headline(group), class_="lead"), _tiles(group), panels, _table(group))
+        body = (tag("details", tag("summary", title), *rest),) if len(groups) > MANY else (title, *rest)
         cards.append(tag("section", *body, class_="card victim", aria_labelledby=f"victim-{place}"))
     return join(*cards)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from malaprop.records.transfer import Estimate, Factor, Model, Speed, Table, Transfer
 from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.sections import scrolled
 
 _NUMBERED = 40  # models up to which each cell of the map shows its rate
 _INK = 0.75  # of the strongest shade: numbers stay readable on it, in light and in dark
@@ -14,6 +15,18 @@ _INK = 0.75  # of the strongest shade: numbers stay readable on it, in light and
 def transfers(found: Sequence[Transfer]) -> Markup:
     """A card for each study; nothing where there is none."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
+
+
+def headline(record: Transfer) -> Markup:
+    """How far attacks carry over, in one sentence."""
+    count = tag("strong", f"{record.recipe} on {len(record.models)} models")
+    if record.pairs is None:
+        return join(count, ": no rate between two of them is known.")
+    share = tag("strong", f"{100 * record.pairs.value:.0f}%")
+    said = (count, ": what breaks one of them is wrong for another in ", share, " of the texts")
+    if record.base is None:
+        return join(*said, ".")
+    return join(*said, f", and in {100 * record.base.value:.0f}% for the same model trained again.")
 
 
 def _card(record: Transfer, number: int) -> Markup:
@@ -35,8 +48,7 @@ def table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], not
     head = tag("tr", *(tag("th", name, scope="col") for name in names))
     body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
     made = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    shown = tag("div", made, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note) if note else None, shown)
+    return join(tag("h3", title), tag("p", note) if note else None, scrolled(made, len(rows), title))
 
 
 def _called(model: Model) -> str:

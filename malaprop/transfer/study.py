@@ -23,6 +23,7 @@ from malaprop.transfer.shelf import Ref
 from malaprop.transfer.tasks import Scored
 
 SOURCES = "sources"
+_EACH = 6  # sources that fell short, up to which each is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,10 +205,19 @@ def _nothing(refs: Sequence[Ref], found: Sequence[Drawn]) -> str:
 def _notes(entrants: Sequence[Entrant], found: Sequence[Drawn], wanted: int) -> list[str]:
     """What a reader must know of sources that fell short, and of models without a second."""
     out = []
+    short = sorted(
+        (len(mine), entrant.name) for entrant, mine in zip(entrants, found, strict=True) if 0 < len(mine) < wanted
+    )
+    if len(short) > _EACH:
+        (least, worst), (most, best) = short[0], short[-1]
+        out.append(
+            f"{len(short)} of {len(entrants)} sources gave {least} ({worst}) to {most} ({best}) successes, all of them "
+            f"used (of {wanted} wanted)"
+        )
     for entrant, mine in zip(entrants, found, strict=True):
         if not len(mine):
             out.append(f"{entrant.name} gives no adversarial text: {_why(mine)}; its row is empty")
-        elif len(mine) < wanted:
+        elif len(mine) < wanted and len(short) <= _EACH:
             out.append(f"{entrant.name}: {len(mine)} successes, all of them used (of {wanted} wanted)")
         if mine.counts["error"] and len(mine):
             out.append(f"{entrant.name}: {mine.counts['error']} texts ended in an error ({mine.reason})")

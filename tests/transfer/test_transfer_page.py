@@ -9,7 +9,9 @@ import numpy as np
 
 from malaprop.models.zoo import grid, number
 from malaprop.records.ensembles import Chosen, Ensembles
+from malaprop.records.run import Run
 from malaprop.records.transfer import Estimate, Model, Speed, Transfer
+from malaprop.reports import render
 from malaprop.reports.carried import show_ensembles, show_transfer, write_matrix
 from malaprop.reports.ensembles import teams
 from malaprop.reports.transfer import heat_map, transfers
@@ -123,3 +125,33 @@ def test_ensembles_on_the_page_and_in_the_terminal(capsys):
     assert "2, genetic" in out
     assert "mean of base rates: 0.700 (0.600-0.800)" in out
     assert "order here" in out
+
+
+def _runs(many: int):
+    made = Run(recipe="pwws", victim="one", data="mr", n=0, labels=("a", "b"), started="")
+    return [(replace(made, victim=f"model {number}"), ()) for number in range(many)]
+
+
+def test_the_study_comes_first_and_says_how_far_attacks_carry():
+    page = render(_runs(2), carried=[whole()])
+    assert page.index(">Transfer</h2>") < page.index(">Accuracy under attack</h2>")
+    record = whole()
+    said = f"wrong for another in <strong>{100 * record.pairs.value:.0f}%</strong> of the texts"
+    assert said in page
+    assert f"{100 * record.base.value:.0f}% for the same model trained again" in page
+
+
+def test_a_study_without_seconds_has_no_word_on_them():
+    page = render(_runs(2), carried=[small(pairs=Estimate(0.5, 0.4, 0.6))])
+    assert "wrong for another in <strong>50%</strong> of the texts." in page
+    assert "trained again" not in page
+
+
+def test_many_victims_are_summed_up_and_folded():
+    few, many = render(_runs(8)), render(_runs(30))
+    assert few.count('<section class="card victim"') == 8
+    assert "<summary><h2" not in few
+    assert "scroll tall" not in few
+    assert many.count("<summary><h2") == 30
+    assert "30: model 0, model 1, model 2 and 27 more, below" in many
+    assert 'class="scroll tall"' in many

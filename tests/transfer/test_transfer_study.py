@@ -154,6 +154,15 @@ def test_successes_are_drawn_by_the_seed(tmp_path):
     assert any("successes, all of them used (of 500 wanted)" in note for note in many.notes)
 
 
+def test_many_sources_that_fall_short_are_one_note(tmp_path):
+    found = study(tmp_path, [judge(f"model {number}", fine=-number / 10) for number in range(8)])
+    (note,) = (note for note in found.notes if "of them used" in note)
+    assert note.startswith("8 of 8 sources gave ")
+    least, most = (min(m.drawn for m in found.models), max(m.drawn for m in found.models))
+    assert f" {least} (model " in note
+    assert f" to {most} (model " in note
+
+
 @pytest.mark.parametrize("width", [1, 7, 64])
 def test_side_by_side_gives_the_same_outcomes_as_alone(width):
     victims = some()[:3]
