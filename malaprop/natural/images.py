@@ -15,7 +15,6 @@ from malaprop.attacks.latent.hunt import CAP, Catch, hunt
 from malaprop.attacks.latent.probe import LatentSearch
 from malaprop.core import png
 from malaprop.core.ask import Steps
-from malaprop.core.errors import RecordError
 from malaprop.core.score import Floats, winners
 from malaprop.core.seeds import generator
 from malaprop.data.images import Images, ImageSet
@@ -23,6 +22,7 @@ from malaprop.engine.drive import drive
 from malaprop.models.generative.images import ImageManifold
 from malaprop.models.generative.quality import root_mean_square
 from malaprop.models.victims.image import ImageVictim
+from malaprop.records.documents import grow
 from malaprop.records.natural import LINES, Find, read_finds
 
 STRIP = 8  # pictures from the start to the adversary
@@ -136,21 +136,8 @@ def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArr
 def write_finds(quest: Quest, folder: Path, *, resume: bool, seen: Callable[[Find], None]) -> list[Find]:
     """Runs a quest into a folder; gives all its finds in the order of the data."""
     done = read_finds(folder) if resume else []
-    path = folder / LINES
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{LINES}")
-        half.write_text("".join(f"{find.to_json()}\n" for find in done), encoding="utf-8")
-        half.replace(path)  # without what was torn
-        with path.open("a", encoding="utf-8") as stream:
-            for find in quest.finds(frozenset(find.id for find in done)):
-                stream.write(f"{find.to_json()}\n")
-                stream.flush()
-                done.append(find)
-                seen(find)
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
-    return in_order(done, quest.ground.data.ids)
+    new = quest.finds(frozenset(find.id for find in done))
+    return in_order(grow(folder / LINES, done, new, seen), quest.ground.data.ids)
 
 
 def in_order(finds: Sequence[Find], ids: Sequence[str]) -> list[Find]:

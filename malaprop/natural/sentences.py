@@ -11,7 +11,6 @@ from typing import Any
 from malaprop.attacks.latent.hunt import CAP, Catch, hunt
 from malaprop.attacks.latent.probe import LatentSearch
 from malaprop.core.ask import Ask, ServiceFailed, Steps
-from malaprop.core.errors import RecordError
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.seeds import generator
@@ -22,6 +21,7 @@ from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
 from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, Relative, TextLooks
+from malaprop.records.documents import grow
 from malaprop.records.naturaltext import LINES, Turn, read_turns
 
 
@@ -206,21 +206,8 @@ def write_turns(quest: TextQuest, folder: Path, *, resume: bool, seen: Callable[
     """Runs a quest into a folder, line by line; gives all its turns in the order of the data."""
     ids = {example.id: number for number, example in enumerate(quest.ground.examples)}
     done = [turn for turn in read_turns(folder) if turn.id in ids] if resume else []
-    path = folder / LINES
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        half = path.with_name(f".{LINES}")
-        half.write_text("".join(f"{turn.to_json()}\n" for turn in done), encoding="utf-8")
-        half.replace(path)  # without what was torn
-        with path.open("a", encoding="utf-8") as stream:
-            for turn in quest.turns(frozenset(turn.id for turn in done)):
-                stream.write(f"{turn.to_json()}\n")
-                stream.flush()
-                done.append(turn)
-                seen(turn)
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another place") from None
-    return sorted(done, key=lambda turn: ids[turn.id])
+    new = quest.turns(frozenset(turn.id for turn in done))
+    return sorted(grow(folder / LINES, done, new, seen), key=lambda turn: ids[turn.id])
 
 
 __all__ = ["Answer", "Classified", "TextGround", "TextQuest", "Translated", "write_turns"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from malaprop.core.errors import RecordError
 from malaprop.records.attention import AttentionStudy, Bound, Mean, Model, Row, Sight
+from malaprop.records.documents import write_whole
 from malaprop.reports.heat import printable
 from malaprop.reports.maps import Table, loglog, tables
 from malaprop.reports.markup import Child, Markup, join, tag
@@ -212,14 +211,8 @@ def write_sights(sights: Sequence[Sight], folder: Path) -> Path:
 
 def write_files(files: dict[str, str], folder: Path) -> None:
     """Each whole or not at all."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            half = folder / f".{name}.{os.getpid()}"
-            half.write_text(content, encoding="utf-8")
-            half.replace(folder / name)
-    except OSError as error:
-        raise RecordError(f"cannot write {folder}: {error.strerror or error}; choose another place") from None
+    for name, content in files.items():
+        write_whole(folder / name, content)
 
 
 def print_study(study: AttentionStudy) -> None:

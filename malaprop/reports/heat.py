@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import write_whole
 from malaprop.reports.markup import Markup, join, tag
 
 if TYPE_CHECKING:
@@ -318,12 +317,6 @@ def write_heat(heats: Sequence[Heat], folder: Path) -> Path:
         "heat.svg": f"{word_figure(heats)}\n",
         "heat.html": render(heats),
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            half = folder / f".{name}.{os.getpid()}"
-            half.write_text(content, encoding="utf-8")
-            half.replace(folder / name)
-    except OSError as error:
-        raise RecordError(f"cannot write {folder}: {error.strerror or error}; choose another place") from None
+    for name, content in files.items():
+        write_whole(folder / name, content)
     return folder / "heat.html"

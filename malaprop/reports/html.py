@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from malaprop.records.attention import AttentionStudy
 from malaprop.records.certified import Certified
 from malaprop.records.defences import Trial
 from malaprop.records.diagnosis import Diagnosis
+from malaprop.records.documents import write_whole
 from malaprop.records.ensembles import Ensembles
 from malaprop.records.hotflip import Study
 from malaprop.records.humans import HumanScores, find_scores
@@ -186,13 +186,4 @@ def write_report(folders: Iterable[Path], out_path: Path, title: str = TITLE) ->
         translated=find_studies(asked),
         natural=natural,
     )
-    half = out_path.with_name(f".{out_path.name}.{os.getpid()}")
-    try:
-        out_path.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(page, encoding="utf-8")
-        half.replace(out_path)
-    except OSError as error:
-        if half.parent.is_dir():
-            half.unlink(missing_ok=True)
-        raise RecordError(f"cannot write {out_path}: {error.strerror or error}; choose another place") from None
-    return out_path
+    return write_whole(out_path, page)

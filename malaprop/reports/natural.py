@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from malaprop.core.errors import RecordError
+from malaprop.records.documents import write_whole
 from malaprop.records.natural import Dot, Find, Natural, Pair, Synthetic, Tried
 from malaprop.records.naturaltext import NaturalText
 from malaprop.records.summary import Rate
@@ -50,14 +49,7 @@ def write_natural(found: Sequence[Natural | NaturalText], out: Path, title: str 
     top = tag("header", tag("p", "Malaprop", class_="mark"), tag("h1", title), class_="top")
     body = tag("body", top, tag("main", naturals(found)))
     page = f"<!doctype html>\n{tag('html', tag('head', head), body, lang='en')}\n"
-    half = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(page, encoding="utf-8")
-        half.replace(out)
-    except OSError as error:
-        raise RecordError(f"cannot write {out}: {error.strerror or error}; choose another place") from None
-    return out
+    return write_whole(out, page)
 
 
 def _card(record: Natural, number: int) -> Markup:
