@@ -13,6 +13,7 @@ from malaprop.core.errors import RecordError
 from malaprop.records import Outcome, Run, find_runs
 from malaprop.records.attention import AttentionStudy
 from malaprop.records.certified import Certified
+from malaprop.records.claims import Claims
 from malaprop.records.defences import Trial
 from malaprop.records.diagnosis import Diagnosis
 from malaprop.records.documents import write_whole
@@ -29,6 +30,7 @@ from malaprop.records.tuning import Tuning
 from malaprop.reports import sections
 from malaprop.reports.attention import attention_studies
 from malaprop.reports.certified import certificates
+from malaprop.reports.claims import write_claims
 from malaprop.reports.defences import trials
 from malaprop.reports.ensembles import teams
 from malaprop.reports.entries import Entry, entries
@@ -156,6 +158,8 @@ def _carried(found: Sequence[Transfer | Ensembles]) -> Markup:
 def write_report(folders: Iterable[Path], out_path: Path, title: str = TITLE) -> Path:
     """The report on every run folder at or below the given ones, written whole or not at all."""
     asked = [Path(folder) for folder in folders]
+    if claims := [said for folder in asked if (said := Claims.read(folder))]:
+        return write_claims(claims, out_path)
     found = find_runs(asked)
     natural: list[Natural | NaturalText] = [record for folder in asked if (record := Natural.read(folder))]
     natural += [text for folder in asked if (text := NaturalText.read(folder))]

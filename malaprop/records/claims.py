@@ -1,0 +1,67 @@
+"""The record of claims put to the test: ours beside the paper's, and what that says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.records.documents import Document
+
+FILE = "claims.json"
+_RECORD = Document(file=FILE, about="malaprop reproduce", again="run it again")
+VERDICTS = {
+    "holds": "the figures say so, and the intervals leave no doubt",
+    "leans": "the figures point that way, and the intervals leave a doubt",
+    "does not show": "the figures do not point that way, and the intervals leave a doubt",
+    "fails": "the figures say the opposite, and the intervals leave no doubt",
+    "figure": "a figure beside the paper's; there is nothing to hold or to fail",
+    "not done": "no record of it is there, for the reason given",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One claim: what the paper says, what came out here, on what, and by which commands."""
+
+    id: str
+    paper: str
+    claim: str
+    theirs: str
+    ours: str
+    verdict: str
+    about: str = ""  # data and models here, where they are not the paper's
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """All rows of one `malaprop reproduce`."""
+
+    size: str
+    rows: tuple[Row, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows have each verdict, those that none has left out."""
+        found = [row.verdict for row in self.rows]
+        return {verdict: found.count(verdict) for verdict in VERDICTS if verdict in found}
+
+    def write(self, folder: Path) -> Path:
+        return _RECORD.write(folder, asdict(self))
+
+    @classmethod
+    def read(cls, folder: Path) -> Claims | None:
+        return _RECORD.read(folder, _claims)
+
+
+def _claims(raw: Mapping[str, Any]) -> Claims:
+    return Claims(size=str(raw["size"]), rows=tuple(_row(row) for row in raw["rows"]))
+
+
+def _row(raw: Mapping[str, Any]) -> Row:
+    given = {key: str(raw[key]) for key in ("id", "paper", "claim", "theirs", "ours", "verdict", "about")}
+    if given["verdict"] not in VERDICTS:
+        raise ValueError(f"no verdict is called {given['verdict']!r}")
+    return Row(**given, commands=tuple(map(str, raw["commands"])))

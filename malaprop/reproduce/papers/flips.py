@@ -1,0 +1,163 @@
+"""HotFlip: white-box adversarial examples for text classification (Ebrahimi et al. 2018)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from malaprop.core.errors import RecordError
+from malaprop.records.hotflip import Change, Hardened, Study
+from malaprop.records.store import read_outcomes
+from malaprop.records.summary import Rate
+from malaprop.records.transfer import Estimate
+from malaprop.reproduce.claim import Claim, Paper, Reading, Step
+from malaprop.reproduce.papers.reading import need
+from malaprop.reproduce.weigh import above, falling, points, short, sign, worst
+
+_SEARCHES = ("beam", "greedy", "key*")
+_RARE = 0.05  # of texts; above it a flip of words is not rare
+
+
+def _study(root: Path) -> Study:
+    return need(Study.read, root / "hotflip")
+
+
+def _hardened(record: Study, name: str) -> Hardened:
+    for row in record.hardened:
+        if row.name == name:
+            return row
+    raise RecordError(f"the study has no model {name}")
+
+
+def _change(record: Study, attack: str) -> Change:
+    """With the least confidence that was asked for: a wrong label."""
+    found = [change for change in record.changes if change.attack == attack]
+    if not found:
+        raise RecordError(f"the study has no attack {attack}")
+    return min(found, key=lambda change: change.confidence)
+
+
+def _error(root: Path) -> Reading:
+    return Reading(ours=short(_hardened(_study(root), "plain").error), verdict="figure")
+
+
+def _order(root: Path) -> Reading:
+    record = _study(root)
+    found = [_change(record, name) for name in _SEARCHES]
+    told = ", ".join(f"{change.attack} {short(change.success)}" for change in found)
+    share = found[0].share.mean
+    words = "" if share is None else f"; {100 * share:.1f}% of the characters changed by the beam"
+    return Reading(ours=f"{told}{words}", verdict=falling([change.success for change in found]))
+
+
+def _operations(root: Path) -> Reading:
+    found = _change(_study(root), "beam")
+    flips = Rate(found.operations.get("flip", 0), sum(found.operations.values()))
+    rest = ", ".join(f"{name} {count}" for name, count in sorted(found.operations.items()))
+    return Reading(ours=f"flips {short(flips)} ({rest})", verdict=above(flips, Estimate(0.5, 0.5, 0.5)))
+
+
+def _training(root: Path) -> Reading:
+    record = _study(root)
+    told = "; ".join(f"{row.name}: error {short(row.error)}, broken {short(row.success)}" for row in record.hardened)
+    plain, hard = _hardened(record, "plain"), _hardened(record, "hotflip")
+    others = [row for row in record.hardened if row.name not in ("plain", "hotflip")]
+    verdicts = [above(plain.success, hard.success), above(plain.error, hard.error)]
+    verdicts += [above(row.success, hard.success) for row in others]
+    return Reading(ours=told, verdict=worst(verdicts))
+
+
+def _words(root: Path) -> Reading:
+    outcomes = [o for o in read_outcomes(root / "hotflip-word") if o.status in ("success", "failed")]
+    found = Rate(sum(o.status == "success" for o in outcomes), len(outcomes))
+    low, high = found.interval
+    rare = sign(_RARE - found.value, _RARE - high, _RARE - low) if found.total else "does not show"
+    return Reading(ours=short(found), verdict=rare)
+
+
+def _moved(root: Path) -> Reading:
+    record = _study(root)
+    if not record.moved.total:
+        raise RecordError("the study has no neighbours of words")
+    told = "; ".join(f"{n.word} to {n.edited}: {', '.join(n.after[:3])}" for n in record.neighbours[:3])
+    ours = f"{short(record.moved)} of the edited words are no longer nearest to the original's neighbours; {told}"
+    return Reading(ours=ours, verdict=above(record.moved, Estimate(0.5, 0.5, 0.5)))
+
+
+def _economy(root: Path) -> Reading:
+    found = _study(root).economy
+    if found is None or found.ratio is None:
+        raise RecordError("the study has no comparison with exact losses; it wants --exact")
+    ours = f"{found.ratio:.1f} times less time, broken {short(found.success)} against {short(found.exact_success)}"
+    return Reading(ours=ours, verdict=points(found.ratio > 1))
+
+
+FLIPS = Paper(
+    letter="H",
+    title="HotFlip: white-box adversarial examples for text classification",
+    steps=(
+        Step(
+            name="hotflip",
+            commands={
+                "small": (
+                    "study hotflip --data mr --n 60 --methods hotflip,miyato,blackbox --confidences 0,0.9 --exact 4 "
+                    "--set epochs=3 --jobs {jobs} --out {here}",
+                ),
+                "full": (
+                    "study hotflip --data ag_news --n 850 --methods hotflip,miyato,blackbox --exact 12 --jobs {jobs} "
+                    "--out {here}",
+                ),
+            },
+            about={
+                "small": "CharCNN-LSTM of three epochs on packaged reviews, 60 texts",
+                "full": "CharCNN-LSTM on a part of AG News, 850 texts",
+            },
+        ),
+        Step(
+            name="hotflip-word",
+            commands={
+                "small": ("attack hotflip-word --victim CNN-W-GloVe-1 --data mr --n 200 --out {here} --resume",),
+                "full": ("attack hotflip-word --victim CNN-W-GloVe-1 --data sst2 --n all --out {here} --resume",),
+            },
+            about={"small": "a word CNN on packaged reviews", "full": "a word CNN on SST-2"},
+        ),
+    ),
+    claims=(
+        Claim(id="H1", claim="CharCNN-LSTM on AG News", theirs="8.27% error", step="hotflip", read=_error),
+        Claim(
+            id="H2",
+            claim="at 10% of the characters the beam breaks more than greedy flips, and those more than black-box Key*",
+            theirs="beam 98.16%, above 90% at confidence .9; 4.18% of characters changed at .5",
+            step="hotflip",
+            read=_order,
+        ),
+        Claim(id="H3", claim="most operations are flips", theirs="80%", step="hotflip", read=_operations),
+        Claim(
+            id="H4",
+            claim="training on flips lowers both error and success, success below Miyato's and black-box training's",
+            theirs="error / broken: HotFlip 7.65/69.32, Miyato 8.03/87.43, black-box 8.60/95.63, none 8.27/98.16 (%)",
+            step="hotflip",
+            read=_training,
+        ),
+        Claim(
+            id="H5",
+            claim="flips of words that keep to all constraints are rare",
+            theirs="2% in one or two flips",
+            step="hotflip-word",
+            read=_words,
+        ),
+        Claim(
+            id="H6",
+            claim="a flip moves a word's vector away from its neighbours",
+            theirs="Table 4",
+            step="hotflip",
+            read=_moved,
+        ),
+        Claim(
+            id="H7",
+            claim="one backward pass stands for all the queries of the naive attack",
+            theirs="section 3.3",
+            step="hotflip",
+            read=_economy,
+        ),
+    ),
+)

@@ -1,0 +1,213 @@
+"""Generating natural adversarial examples (Zhao, Dua and Singh 2018)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from malaprop.core.errors import RecordError
+from malaprop.records.natural import Natural, Tried
+from malaprop.records.naturaltext import NaturalText
+from malaprop.records.transfer import Estimate
+from malaprop.reproduce.claim import Claim, Paper, Reading, Step
+from malaprop.reproduce.papers.reading import need
+from malaprop.reproduce.weigh import above, points, short, sign, worst
+
+_HALF = Estimate(0.5, 0.5, 0.5)
+
+
+def _tried(record: Natural, search: str) -> list[Tried]:
+    found = [tried for tried in record.tried if tried.search == search]
+    if not found:
+        raise RecordError(f"the study has no {search} search")
+    return found
+
+
+def _found(root: Path) -> Reading:
+    record = need(Natural.read, root / "natural" / "compare")
+    rows = [tried for name in ("iterative", "hybrid", "boundary") for tried in _tried(record, name)]
+    told = "; ".join(f"{tried.victim}, {tried.search}: {short(tried.success)}" for tried in rows)
+    best = {victim: max((t.success for t in rows if t.victim == victim), key=lambda rate: rate.value)
+            for victim in dict.fromkeys(t.victim for t in rows)}  # fmt: skip
+    return Reading(ours=told, verdict=worst(above(rate, _HALF) for rate in best.values()))
+
+
+def _faster(root: Path) -> Reading:
+    record = need(Natural.read, root / "natural" / "compare")
+    slow = {tried.victim: tried for tried in _tried(record, "iterative")}
+    told, shows = [], []
+    for quick in _tried(record, "hybrid"):
+        other = slow.get(quick.victim)
+        asked = (quick.asked.mean, other.asked.mean if other else None)
+        apart = (quick.distance.mean, other.distance.mean if other else None)
+        if None in asked or None in apart:
+            continue
+        times, far = asked[1] / asked[0], apart[0] / apart[1]  # type: ignore[operator]
+        told.append(f"{quick.victim}: {times:.2f} times fewer queries at {far:.2f} of the distance")
+        shows.append(times >= 2 and far <= 1.1)
+    return Reading(ours="; ".join(told) or "found by neither", verdict=points(bool(shows) and all(shows)))
+
+
+def _farther(root: Path) -> Reading:
+    record = need(Natural.read, root / "natural" / "compare")
+    accuracy = {tried.victim: tried.accuracy for tried in record.tried}
+    told = "; ".join(
+        f"{t.victim} ({100 * t.accuracy.value:.1f}% right): mean {t.distance.mean:.3f}"
+        for t in _tried(record, "hybrid")
+        if t.distance.mean is not None
+    )
+    verdicts = []
+    for pair in record.pairs:
+        better = accuracy[pair.one].value > accuracy[pair.two].value
+        verdicts.append(above(pair.larger, _HALF) if better else above(_HALF, pair.larger))
+        told += f"; {pair.one} needs the larger change in {short(pair.larger)}"
+    return Reading(ours=told, verdict=worst(verdicts))
+
+
+def _follows(root: Path) -> Reading:
+    record = need(Natural.read, root / "natural" / "sweep")
+    if not record.correlations:
+        raise RecordError("the sweep has no correlation")
+    told = "; ".join(
+        f"{c.group}: {c.rho:.2f} ({c.low:.2f} to {c.high:.2f}) over {c.count}" for c in record.correlations
+    )
+    return Reading(
+        ours=f"rank correlation, {told}", verdict=worst(sign(c.rho, c.low, c.high) for c in record.correlations)
+    )
+
+
+def _stays(root: Path) -> Reading:
+    found = need(Natural.read, root / "natural" / "synthetic").synthetic
+    if found is None or found.latent_apart.mean is None or found.plane_apart.mean is None:
+        raise RecordError("the record has no synthetic manifold")
+    ours = (
+        f"mean distance from the curve: {found.latent_apart.mean:.3f} by latent search ({len(found.on_curve)} found), "
+        f"{found.plane_apart.mean:.3f} by search in the plane ({len(found.off_curve)})"
+    )
+    return Reading(ours=ours, verdict=points(found.latent_apart.mean < found.plane_apart.mean))
+
+
+def _sentences(root: Path) -> Reading:
+    record = need(NaturalText.read, root / "sentences" / "compare")
+    rows = [tried for tried in record.tried if tried.distance.mean is not None]
+    told = "; ".join(
+        f"{t.victim} ({100 * t.accuracy.value:.1f}% right): {t.distance.mean:.3f}, found {short(t.success)}"
+        for t in rows
+    )
+    order = [t.distance.mean or 0.0 for t in sorted(rows, key=lambda t: t.accuracy.value)]
+    shows = len(order) > 1 and all(a < b for a, b in pairwise(order))
+    return Reading(ours=told, verdict=points(shows))
+
+
+def _probed(root: Path) -> Reading:
+    told, shows = [], []
+    for name in ("word", "verb"):
+        for tried in need(NaturalText.read, root / "sentences" / f"probe-{name}").tried:
+            told.append(f"{name} on {tried.victim}: {short(tried.success)}")
+            shows.append(above(tried.success, Estimate(0.0, 0.0, 0.0)))
+    return Reading(ours="; ".join(told), verdict=worst(shows))
+
+
+_IMAGES = (
+    "train wgan --set width=16 --set dim=32 --set steps=500 --set critic_steps=3 --set rate=0.0005 "
+    "--set inverter_steps=300 --out {here}/wgan",
+    "natural compare --victims forest,lenet --generator {here}/wgan --searches hybrid,iterative,boundary --n 20 "
+    "--set samples=50 --set boundary.samples=100 --out {here}/compare --resume",
+    "natural sweep --classifiers 12 --generator {here}/wgan --n 10 --set samples=60 --epochs 5 --out {here}/sweep "
+    "--resume",
+    "natural synthetic --out {here}/synthetic",
+)
+_FULL_IMAGES = (
+    "train wgan --data mnist-full --out {here}/wgan",
+    "natural compare --data mnist-full --victims forest,lenet --generator {here}/wgan "
+    "--searches hybrid,iterative,boundary --n 200 --out {here}/compare --resume",
+    "natural sweep --data mnist-full --classifiers 80 --generator {here}/wgan --out {here}/sweep --resume",
+    "natural synthetic --out {here}/synthetic",
+)
+_FULL_SENTENCES = (
+    "train arae --data snli --out {here}/arae",
+    "natural compare --victims Pair-Average,Pair-LSTM,Pair-ESIM --data snli --generator {here}/arae --searches hybrid "
+    "--n 120 --out {here}/compare --resume",
+    "train nmt-lstm --data multi30k --out {here}/nmt",
+    "natural --victim {here}/nmt --data multi30k --generator {here}/arae --probe word-appears:stehen --n 30 "
+    "--out {here}/probe-word --resume",
+    "natural --victim {here}/nmt --data multi30k --generator {here}/arae --probe verb-dropped --n 30 "
+    "--out {here}/probe-verb --resume",
+)
+
+LATENT = Paper(
+    letter="N",
+    title="Generating natural adversarial examples",
+    steps=(
+        Step(
+            name="natural",
+            commands={"small": _IMAGES, "full": _FULL_IMAGES},
+            about={
+                "small": "packaged digits, a WGAN of 500 steps, 20 images, 12 classifiers",
+                "full": "all of MNIST, 200 images, 80 classifiers",
+            },
+        ),
+        Step(
+            name="sentences",
+            commands={"full": _FULL_SENTENCES},
+            about={"full": "an ARAE of a part of SNLI; three classifiers in place of the paper's; Multi30k"},
+        ),
+    ),
+    claims=(
+        Claim(
+            id="N1",
+            claim="iterative search in the latent space of a WGAN finds adversaries of a forest and of LeNet",
+            theirs="Table 1",
+            step="natural",
+            read=_found,
+        ),
+        Claim(
+            id="N2",
+            claim="hybrid shrinking search needs a quarter of the time at a similar distance",
+            theirs="4 times",
+            step="natural",
+            read=_faster,
+        ),
+        Claim(
+            id="N3",
+            claim="a more accurate classifier needs a larger change",
+            theirs="forest 1.24 (90.45%), LeNet 1.61 (98.71%); LeNet the larger in 78%",
+            step="natural",
+            read=_farther,
+        ),
+        Claim(
+            id="N4",
+            claim="the change follows accuracy over widths, dropouts and 80 classifiers",
+            theirs="Figure 4",
+            step="natural",
+            read=_follows,
+        ),
+        Claim(
+            id="N5",
+            claim="of sentences too: the more accurate classifier needs the larger change",
+            theirs="embeddings .12 (62.0%), LSTM .14 (69.6%), TreeLSTM .26 (89.0%)",
+            step="sentences",
+            read=_sentences,
+        ),
+        Claim(
+            id="N6",
+            claim="translators can be probed for a word to appear or a verb to be dropped",
+            theirs="Tables 4, 5, 11, 12",
+            step="sentences",
+            read=_probed,
+        ),
+        Claim(
+            id="N7",
+            claim="on a synthetic manifold the latent search stays on it, search in the input leaves it",
+            theirs="Figure 5",
+            step="natural",
+            read=_stays,
+        ),
+        Claim(
+            id="N8",
+            claim="people find natural adversaries more natural than FGSM's",
+            theirs="78%",
+            instead="wants people: malaprop humans asks them; what a judge says of images is in docs/natural.md",
+        ),
+    ),
+)

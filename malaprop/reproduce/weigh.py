@@ -1,0 +1,77 @@
+"""What figures with intervals say of an order: it holds, leans that way, does not show, or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import isnan, sqrt
+from typing import Protocol
+
+from malaprop.records.claims import VERDICTS
+from malaprop.records.summary import Rate
+
+_ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
+
+
+class Interval(Protocol):
+    """A figure with its 95% interval, as the records of studies have it."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def sign(value: float, low: float, high: float) -> str:
+    """Whether a figure is above nothing."""
+    if isnan(value):
+        return "does not show"
+    if low > 0:
+        return "holds"
+    if value > 0:
+        return "leans"
+    return "fails" if high < 0 else "does not show"
+
+
+def above(one: Rate | Interval, two: Rate | Interval) -> str:
+    """Whether the first is larger than the second, by Newcombe's interval of their difference."""
+    (a, low_a, high_a), (b, low_b, high_b) = _parts(one), _parts(two)
+    gap = a - b
+    low = gap - sqrt((a - low_a) ** 2 + (high_b - b) ** 2)
+    return sign(gap, low, gap + sqrt((high_a - a) ** 2 + (b - low_b) ** 2))
+
+
+def falling(figures: Sequence[Rate | Interval]) -> str:
+    """Whether each is larger than the next."""
+    return worst(above(one, two) for one, two in pairwise(figures))
+
+
+def points(true: bool) -> str:
+    """Of an order of figures that have no intervals."""
+    return "leans" if true else "does not show"
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """Of the parts of a claim, the one that fares worst; of nothing, that nothing shows."""
+    return max(verdicts, key=_ORDER.index, default="does not show")
+
+
+def short(figure: Rate | Interval | None, *, percent: bool = False) -> str:
+    """In one figure and its interval; counts where there are any."""
+    if figure is None:
+        return "n/a"
+    if isinstance(figure, Rate):
+        return str(figure)
+    scale, digits, unit = (100, 1, "%") if percent else (1, 3, "")
+    value, low, high = (f"{scale * x:.{digits}f}" for x in (figure.value, figure.low, figure.high))
+    return f"{value}{unit} ({low} to {high})"
+
+
+def _parts(figure: Rate | Interval) -> tuple[float, float, float]:
+    if isinstance(figure, Rate):
+        return figure.value, *figure.interval
+    return figure.value, figure.low, figure.high
