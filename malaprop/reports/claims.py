@@ -19,7 +19,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 _STYLE = (
     ".claims td,.claims th{padding:10px 12px;vertical-align:top;border-top:1px solid var(--line);font-size:14px;"
     "overflow-wrap:anywhere;min-width:90px}.claims .wide{min-width:240px}.verdict{font-weight:600;white-space:nowrap}"
-    ".verdict.holds,.verdict.leans{color:var(--new)}.verdict.fails,.verdict.does{color:var(--old)}"
+    ".is-holds,.is-leans{color:var(--new)}.is-fails,.is-does{color:var(--old)}"
 )
 _COLUMNS = ("Row", "Claim", "Paper", "Here", "Says")
 
@@ -34,7 +34,8 @@ def write_claims(found: Sequence[Claims], out: Path, title: str = TITLE) -> Path
         tag("title", title),
         tag("style", Markup(style() + _STYLE)),
     )
-    top = tag("header", tag("p", "Malaprop", class_="mark"), tag("h1", title), class_="top")
+    bar = tag("div", tag("p", "Malaprop", class_="mark"), class_="bar")
+    top = tag("header", bar, tag("h1", title), class_="top")
     cards = join(*(_paper(record, paper) for record in found for paper in _papers(record)))
     body = tag("body", top, tag("main", *map(_lead, found), cards, _legend()))
     return write_whole(out, f"<!doctype html>\n{tag('html', tag('head', head), body, lang='en')}\n")
@@ -113,7 +114,7 @@ def _paper(record: Claims, paper: str) -> Markup:
 
 def _line(row: Row) -> Markup:
     here = join(row.ours, tag("span", row.about, class_="small") if row.about else None)
-    verdict = tag("span", row.verdict, class_=f"verdict {row.verdict.split()[0]}")
+    verdict = tag("span", row.verdict, class_=f"verdict is-{row.verdict.split()[0]}")
     return tag(
         "tr",
         tag("th", row.id, scope="row"),
