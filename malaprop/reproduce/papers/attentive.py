@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.attention import AttentionStudy, Model
+from malaprop.records.attention import AttentionStudy, Layer, Model
 from malaprop.records.oneword import Study
 from malaprop.records.summary import Rate
 from malaprop.records.translation import Attacked, TranslationStudy
@@ -101,14 +101,22 @@ def _sides(root: Path) -> tuple[list[Model], list[Model]]:
     return sides
 
 
+def _first(model: Model) -> Layer:
+    """The first layer; number 0 is what it reads."""
+    for layer in model.layers:
+        if layer.number == 1:
+            return layer
+    raise RecordError(f"the study has no first layer of {model.name}")
+
+
 def _sparse(root: Path) -> Reading:
     lstms, others = _sides(root)
     told = [
         f"{m.name}: R_e {short(m.layered or m.layers[-1].relative)}, "
-        f"on other words after layer 1 {short(m.layers[0].elsewhere)}"
+        f"on other words after layer 1 {short(_first(m).elsewhere)}"
         for m in (*lstms, *others)
     ]
-    verdicts = [above(lstms[0].layers[0].elsewhere, m.layers[0].elsewhere) for m in others]
+    verdicts = [above(_first(lstms[0]).elsewhere, _first(m).elsewhere) for m in others]
     verdicts += [above(lstms[0].layers[-1].relative, m.layered or m.layers[-1].relative) for m in others]
     return Reading(ours="; ".join(told), verdict=worst(verdicts))
 
@@ -129,10 +137,10 @@ def _theorem(root: Path) -> Reading:
 
 def _stays(root: Path) -> Reading:
     lstms, others = _sides(root)
-    shifts = [(m.name, m.layers[0].shift) for m in (*lstms, *others)]
+    shifts = [(m.name, _first(m).shift) for m in (*lstms, *others)]
     told = "; ".join(f"{name}: {short(shift)}" for name, shift in shifts)
-    first = lstms[0].layers[0].shift
-    verdicts = [above(first, m.layers[0].shift) for m in others if first and m.layers[0].shift]
+    first = _first(lstms[0]).shift
+    verdicts = [above(first, shift) for m in others if first and (shift := _first(m).shift)]
     return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts))
 
 

@@ -1,0 +1,212 @@
+"""Each paper's readings, on records made by hand: the same claim holds, leans or fails as the counts have it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from malaprop.records import attention, defences, hotflip, natural, naturaltext, oneword, translation
+from malaprop.records.summary import Rate, Spread
+from malaprop.reproduce.work import Work
+
+NOTHING = Spread(None, None)
+
+
+def row(root: Path, id: str, size: str = "full"):
+    (found,) = Work(root=root, size=size, run=lambda words, output: "", fresh=False).claims([id]).rows
+    return found
+
+
+def one_word(root: Path, broken: dict[str, dict[str, int]], gap: float = -1.0, folder: str = "oneword") -> None:
+    recipes = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
+    cells = [
+        oneword.Cell(model=model, recipe=recipe, success=Rate(counts.get(recipe, 10), 100))
+        for model, counts in broken.items()
+        for recipe in recipes
+    ]
+    against = [
+        oneword.Against(
+            model=model, first="gs-gr", second="gs-ec", measure="distance", before=5.0, after=5.0 + gap,
+            gap=oneword.Mean(gap, gap - 0.5, gap + 0.5, 40), lower=Rate(30, 40),
+        )
+        for model in broken
+    ]  # fmt: skip
+    oneword.Study(
+        data="mr", task="sentiment", examined=200, common=120, texts=100, vocabulary=10, words=1, trials=5, seed=0,
+        models=tuple(oneword.Attacked(name=model, accuracy=Rate(80, 100)) for model in broken), cells=tuple(cells),
+        against=tuple(against),
+    ).write(root / folder)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lstm", "other", "verdict"), [(90, 50, "holds"), (60, 58, "leans"), (58, 60, "does not show"), (50, 95, "fails")]
+)
+def test_one_word_by_model(tmp_path, lstm, other, verdict):
+    counts = {"BiLSTM-Attention": {"gs-gr": lstm, "gs-ec": lstm}, "Transformer-3": {"gs-gr": other, "gs-ec": other}}
+    one_word(tmp_path, counts)
+    assert row(tmp_path, "S1").verdict == verdict
+    assert "random 10, list 10, asmin-gr 10" in row(tmp_path, "S1").ours
+
+
+def test_nearer_needs_as_many_successes(tmp_path):
+    one_word(tmp_path, {"BiLSTM": {"gs-gr": 70, "gs-ec": 70}, "BERT": {"gs-gr": 60, "gs-ec": 59}})
+    assert row(tmp_path, "S3").verdict == "holds"
+    one_word(tmp_path, {"BiLSTM": {"gs-gr": 70, "gs-ec": 60}, "BERT": {"gs-gr": 60, "gs-ec": 59}})
+    assert row(tmp_path, "S3").verdict == "does not show"
+    one_word(tmp_path, {"BiLSTM": {"gs-gr": 70, "gs-ec": 70}, "BERT": {"gs-gr": 60, "gs-ec": 60}}, gap=1.0)
+    assert row(tmp_path, "S3").verdict == "fails"
+
+
+def test_a_study_without_an_lstm_says_so(tmp_path):
+    one_word(tmp_path, {"BERT": {}, "Transformer-3": {}})
+    found = row(tmp_path, "S1")
+    assert (found.verdict, found.ours) == ("not done", "the study wants an LSTM and a model of self-attention")
+
+
+def translated(root: Path, kind: str, name: str, **more) -> None:
+    made = translation.Attacked(attack="a", kind=kind, victim=name, data="d", skipped=0, errors=0, **more)
+    translation.TranslationStudy(runs=(made,)).write(root / "translation" / f"{kind}-{name}")
+
+
+def test_translation_compares_both_models(tmp_path):
+    for name, hits, lost in (("lstm", 80, 8.0), ("transformer", 40, 5.0)):
+        translated(tmp_path, "keyword", name, success=Rate(hits, 100))
+        translated(
+            tmp_path, "typos", name, success=Rate(hits, 100), before=translation.Bleu(38.0, 36.0, 40.0),
+            after=translation.Bleu(38.0 - lost, 28.0, 32.0), drop=translation.Bleu(lost, lost - 1, lost + 1),
+        )  # fmt: skip
+    assert row(tmp_path, "S4").verdict == "holds"
+    assert row(tmp_path, "S5").verdict == "leans", "which of the two loses more has no interval"
+
+
+def attended(name: str, elsewhere: float, moved: float, shift: float) -> attention.Model:
+    def mean(value: float) -> attention.Mean:
+        return attention.Mean(value, value - 0.02, value + 0.02, 50)
+
+    layer = attention.Layer(
+        number=1, relative=mean(moved), elsewhere=mean(elsewhere), reach=mean(0.5), shift=mean(shift)
+    )
+    read = replace(layer, number=0, elsewhere=mean(1 - elsewhere), shift=None)
+    layers = (read, layer)
+    return attention.Model(name=name, edits="gs-ec", texts=50, pooled=None, layered=mean(moved), layers=layers)
+
+
+def bound(mean: float, tail: float) -> attention.Bound:
+    return attention.Bound(
+        where="sphere", dim=8, words=4, delta=1.0, bound=0.5, mean=mean, signed=0.0, exact=0.4, largest=0.6, over=0,
+        cases=10, cosine=0.0, tails=(attention.Tail(epsilon=1.0, share=tail, markov=0.5),),
+    )  # fmt: skip
+
+
+def test_attention_is_read_model_by_model(tmp_path):
+    models = (attended("BiLSTM-Attention", 0.8, 0.8, 0.15), attended("BERT", 0.4, 0.5, 0.04))
+    attention.AttentionStudy(
+        data="mr", recipe="gs-ec", texts=50, models=models, bounds=(bound(0.4, 0.1),)
+    ).write(tmp_path / "attention")  # fmt: skip
+    assert [row(tmp_path, id).verdict for id in ("S6", "S7", "S8")] == ["holds", "holds", "holds"]
+    turned = (attended("BiLSTM-Attention", 0.3, 0.8, 0.01), attended("BERT", 0.4, 0.5, 0.04))
+    attention.AttentionStudy(
+        data="mr", recipe="gs-ec", texts=50, models=turned, bounds=(bound(0.4, 0.1), bound(0.4, 0.9))
+    ).write(tmp_path / "attention")  # fmt: skip
+    assert [row(tmp_path, id).verdict for id in ("S6", "S7", "S8")] == ["fails", "fails", "fails"]
+
+
+def tried(victim: str, search: str, right: int, distance: float, asked: float, found: int = 19) -> natural.Tried:
+    return natural.Tried(
+        victim=victim, search=search, settings="", accuracy=Rate(right, 100), success=Rate(found, 20),
+        distance=Spread(distance, distance), searched=NOTHING, asked=Spread(asked, asked), started=Rate(0, 20),
+        pixels=NOTHING, judged_original=Rate(0, 0), judged_changed=Rate(0, 0), judged_other=Rate(0, 0),
+    )  # fmt: skip
+
+
+def images(root: Path, times: float, larger: int) -> None:
+    rows = [
+        tried(victim, search, right, 1.0, 100 * (times if search == "iterative" else 1))
+        for victim, right in (("forest", 90), ("lenet", 99))
+        for search in ("hybrid", "iterative", "boundary")
+    ]
+    pair = natural.Pair(one="lenet", two="forest", larger=Rate(larger, 100), ties=0)
+    natural.Natural(data="mnist", tried=tuple(rows), pairs=(pair,)).write(root / "natural" / "compare")
+
+
+def test_natural_images(tmp_path):
+    images(tmp_path, 4.0, 80)
+    assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "leans", "holds"]
+    images(tmp_path, 1.2, 20)
+    assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "does not show", "fails"]
+    correlation = natural.Correlation(group="all", rho=0.7, low=0.4, high=0.9, count=50)
+    natural.Natural(data="mnist", correlations=(correlation,)).write(tmp_path / "natural" / "sweep")
+    assert row(tmp_path, "N4").verdict == "holds"
+    assert row(tmp_path, "N7").verdict == "not done"
+
+
+def test_natural_sentences(tmp_path):
+    rows = [
+        naturaltext.TextTried(
+            victim=victim, search="hybrid", settings="", accuracy=Rate(right, 100), success=Rate(30, 30),
+            distance=Spread(distance, distance), kept=NOTHING, asked=NOTHING, started=Rate(0, 30), whole=Rate(0, 30),
+            words=NOTHING, perplexity_original=1.0, perplexity_adversary=1.0,
+        )
+        for victim, right, distance in (("b", 70, 1.2), ("a", 60, 1.1), ("c", 89, 1.3))
+    ]  # fmt: skip
+    made = naturaltext.NaturalText(data="snli", generator="arae", goal="label", items=30, tried=tuple(rows))
+    made.write(tmp_path / "sentences" / "compare")
+    assert row(tmp_path, "N5").verdict == "leans"
+    assert row(tmp_path, "N6").verdict == "not done"
+
+
+def defended(name: str, made: int, right: int) -> defences.Defended:
+    gain = defences.Gain(value=0.0, low=-0.1, high=0.1)
+    active = defences.Attacked(accuracy=Rate(right, 100), success=Rate(0, 0), asked=NOTHING, changed=NOTHING)
+    return defences.Defended(
+        name=name, about="", clean=Rate(80, 100), premade=Rate(made, 100), active=active, adaptive=None,
+        worst=Rate(right, 100), gain=gain, kept=gain, cost=None, passes=1.0, verdict="",
+    )  # fmt: skip
+
+
+def test_defences_by_their_names_without_settings(tmp_path):
+    rows = [defended("none", 0, 10), defended("twin", 50, 12), defended("five:noise=1", 55, 40)]
+    rows += [defended("fact=models/fact", 85, 40), defended("five:noise=1(fact)", 80, 45)]
+    around = tuple(
+        defences.Around(model=model, original=Rate(90, 100), adversarial=Rate(wrong, 100), texts=10)
+        for model, wrong in (("plain", 40), ("fact", 80))
+    )
+    trial = defences.Trial(
+        victim="v", data="mr", attack="textfooler", texts=100, labels=("a", "b"), premade="", rows=tuple(rows),
+        around=around,
+    )  # fmt: skip
+    trial.write(tmp_path / "defences")
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F4", "F5")] == ["holds"] * 4
+    assert row(tmp_path, "F1").verdict == "not done"
+
+
+def flips(root: Path, beam: int, error: int) -> None:
+    def change(attack: str, hits: int, confidence: float = 0.0) -> hotflip.Change:
+        return hotflip.Change(
+            attack=attack, confidence=confidence, success=Rate(hits, 100), share=Spread(0.04, 0.04),
+            operations={"flip": 90, "insert": 6, "delete": 4},
+        )  # fmt: skip
+
+    def model(name: str, wrong: int, hits: int) -> hotflip.Hardened:
+        return hotflip.Hardened(
+            name=name, about="", error=Rate(wrong, 1000), success=Rate(hits, 100), epochs=2, epoch_seconds=1.0
+        )
+
+    economy = hotflip.Economy(success=Rate(9, 10), exact_success=Rate(10, 10), seconds=1.0, exact_seconds=30.0)
+    hotflip.Study(
+        model="CharCNN-LSTM", data="ag_news", texts=100,
+        changes=(change("beam", 3, 0.9), change("beam", beam), change("greedy", 60), change("key*", 30)),
+        hardened=(model("plain", 100, 95), model("hotflip", error, 20), model("miyato", 90, 80)),
+        moved=Rate(18, 20), economy=economy,
+    ).write(root / "hotflip")  # fmt: skip
+
+
+def test_hotflip(tmp_path):
+    flips(tmp_path, 95, 50)
+    ids = ("H1", "H2", "H3", "H4", "H6", "H7")
+    assert [row(tmp_path, id).verdict for id in ids] == ["figure", "holds", "holds", "holds", "holds", "leans"]
+    flips(tmp_path, 20, 95)
+    assert [row(tmp_path, id).verdict for id in ("H2", "H4")] == ["fails", "leans"]
+    assert row(tmp_path, "H5").verdict == "not done"
