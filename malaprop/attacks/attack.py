@@ -112,8 +112,8 @@ class Attack:
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
 
     def __post_init__(self) -> None:
-        if self.budget is not None and self.budget < 1:
-            raise SettingError(f"budget must be at least 1 query an example, got {self.budget}")
+        if self.budget is not None and (not isinstance(self.budget, (int, np.integer)) or self.budget < 1):
+            raise SettingError(f"budget must be at least 1 query an example, a whole number, got {self.budget!r}")
         for name in self.measures:
             if name not in MEASURES:
                 raise unknown("measure", name, MEASURES)

@@ -78,6 +78,6 @@ def attack(
     folder = o.out_folder(out, resume, recipe, victim, data)
     summary = work.one(made, victim, folder, resume=resume)
     if not quiet:
-        show([folder])
+        show([folder], below=False)
         o.say(f"outcomes in {folder}; see them with: malaprop report {folder}")
     o.finish({"command": "attack", "out": str(folder), **summary}, json)

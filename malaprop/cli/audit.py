@@ -101,7 +101,7 @@ def audit(
     from malaprop.runs.api import recipe as make
 
     fixed = {"budget": budget, "goal": as_goal(goal), "measures": o.listed(measure)}
-    made = [make(name, **_light(name)).but(**fixed) for name in o.listed(attacks) or ()]
+    made = [make(name, **_light(name)).but(**fixed) for name in dict.fromkeys(o.listed(attacks) or ())]
     columns = {"text": text, "label": label}
     work = Work(
         data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet,

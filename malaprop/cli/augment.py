@@ -46,10 +46,13 @@ def augment(
 
       malaprop augment --method keyboard:r=0.05 --data mr --no-originals --out typos.csv
     """
+    from malaprop.core.errors import SettingError
     from malaprop.data.base import load
     from malaprop.defences.augment import augmenter, write
 
     make = augmenter(method, copies)
+    if out.exists() and Path(data).expanduser().exists() and out.samefile(Path(data).expanduser()):
+        raise SettingError(f"--out {out} is the data itself; give another file")
     whole = load(data, split=split, text=text, label=label)
     chosen = whole.sample(n or None, seed) if n else whole
     found = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -226,7 +226,8 @@ def run_ensembles(
             "how": c.how,
             "members": list(c.members),
             "fitness": c.fitness,
-            "outside": None if c.outside is None else [c.outside.value, c.outside.low, c.outside.high],
+            "outside": None if c.outside is None else list(astuple(c.outside)),
+            "unseen": None if c.unseen is None else list(astuple(c.unseen)),
             "drawn": c.drawn,
         }
         for c in found.chosen
@@ -246,5 +247,8 @@ def _refs(record: Transfer, settings: Settings) -> dict[str, Ref]:
     refs = {entrant.name: entrant.ref for entrant in found}
     for model in record.models:
         if model.name not in refs:
-            raise RecordError(f"{model.spec} is now called {', '.join(refs)}, not {model.name}; run the study again")
+            raise RecordError(
+                f"{model.name} of the study was {model.spec}, and no such model is there now, as seen from here "
+                f"({Path.cwd()}); run this where the study was run, put the model back, or run the study again"
+            )
     return refs

@@ -94,6 +94,7 @@ class Test:
         if self.jobs == 1 or len(names) < 2:
             for name in names:
                 if (row := self._tried(name)) is not None:
+                    say(_line(row), self.work.quiet)
                     yield row
             return
         context = multiprocessing.get_context("spawn")
@@ -101,17 +102,16 @@ class Test:
         with ProcessPoolExecutor(min(self.jobs, len(names)), context, one_thread) as pool:
             for done in as_completed([pool.submit(quiet._tried, name) for name in names]):
                 if (row := done.result()) is not None:
+                    say(_line(row), self.work.quiet)
                     yield row
 
     def _tried(self, name: str) -> Row | None:
         """None where this defence and this victim do not go together; the others are tested all the same."""
         try:
-            row = self.row(name)
+            return self.row(name)
         except MalapropError as error:
             say(f"malaprop: {name} is left out: {error}")
             return None
-        say(_line(row))
-        return row
 
     def _stock(self) -> Stock:
         from malaprop.defences.stock import Stock

@@ -20,7 +20,8 @@ def explain(
     victim: Annotated[str, typer.Option(help="What audit takes; several, separated by commas, share one heat map.")],
     premise: Annotated[str | None, typer.Option(help="Of a pair, the premise.")] = None,
     label: Annotated[
-        int | None, typer.Option(help="The label to explain; what the victim says if not given.", min=0)
+        str | None,
+        typer.Option(help="The label to explain, by name or number; what the victim says if not given."),
     ] = None,
     substitutes: Annotated[bool, typer.Option(help="Weigh WordNet synonyms of every word too.")] = True,
     against: Annotated[
@@ -82,14 +83,15 @@ def explain(
     sights: list[Sight] = []
     for spec in specs:
         opened = open_victim(spec, device=device, precision=precision, quiet=quiet)
+        wanted = _label(opened, label)
         if attention or against is not None or attack is not None:
             after = (against, made)
-            sights += _sights(opened, _source(text, premise), after, seed=seed, label=label, attention=attention)
-        heats.append(_heat(opened, _source(text, premise), label, others))
+            sights += _sights(opened, _source(text, premise), after, seed=seed, label=wanted, attention=attention)
+        heats.append(_heat(opened, _source(text, premise), wanted, others))
         if not quiet:
             print_heat(heats[-1])
             _print_sights(sights[-1:])
-    if len({heat["label"] for heat in heats}) > 1:
+    if label is None and len({heat["label"] for heat in heats}) > 1:
         o.say("the victims give different labels, and each is explained for its own; --label sets one for all", quiet)
     if out is not None:
         o.say(f"heat map: {write_heat(heats, out)}", quiet)
@@ -97,6 +99,24 @@ def explain(
     spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
     summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
     o.finish({**summary, **_summary(sights)}, json)
+
+
+def _label(victim: Victim, given: str | None) -> int | None:
+    """The victim's number of a label; names are its own, whatever their case."""
+    from malaprop.core.errors import SettingError
+
+    names = tuple(getattr(victim, "label_names", ()))
+    numbers = {name.casefold(): number for number, name in enumerate(names)}
+    if given is None or given.strip().casefold() in numbers:
+        return None if given is None else numbers[given.strip().casefold()]
+    if given.strip().isdecimal():
+        return int(given)
+    if names:
+        known = ", ".join(names)
+        raise SettingError(
+            f"{victim.name} has the labels {known}; --label takes one of them or a number, got {given!r}"
+        )
+    raise SettingError(f"{victim.name} has no names for its labels; --label takes a number from 0, got {given!r}")
 
 
 def _source(text: str, premise: str | None) -> str | dict[str, str]:

@@ -38,6 +38,7 @@ class Work:
         """Everything that is not there yet, and the record over all."""
         for method in self.plan.methods:
             _defence(method)  # a wrong name should not wait for a model
+        _check_model(self.model)
         self._all(self.train, [m for m in self.plan.models if not (self.root / "models" / m / "model.json").is_file()])
         self._all(self.attack, list(self.plan.cells()))
         return gather(self.root, self.plan, data=self.data, device=self.device)
@@ -99,6 +100,17 @@ def one_thread() -> None:
     import torch
 
     torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))
+
+
+def _check_model(name: str) -> None:
+    from malaprop.models import zoo
+
+    spec, _ = zoo.parse(name)
+    if spec.units != "character":
+        raise SettingError(
+            f"the study attacks a model that reads characters, and {spec.name} does not; name one that reads "
+            "characters (CharCNN-LSTM, LSTM-C-Random-1 ...)"
+        )
 
 
 def _defence(method: str) -> Any:

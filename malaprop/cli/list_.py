@@ -21,6 +21,8 @@ KINDS = (
     "constraints",
     "goals",
 )
+_WIDE = 110  # characters of a line that takes all columns
+_SPARED = ("parameters", "date")  # left out of narrower ones; --json has them
 
 
 def list_(
@@ -92,14 +94,23 @@ def _print(kind: str, rows: list[dict[str, Any]]) -> None:
     if not rows:
         print(f"no {kind} yet")
         return
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=kind)
+    console = Console()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     columns = list(dict.fromkeys(key for row in rows for key in row))
+    if console.width < _WIDE:
+        columns = [column for column in columns if column not in _SPARED]
     for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == "name")
+        table.add_column(column, overflow="fold", no_wrap=column == "name" or _is_figure(column, rows))
     for row in rows:
         table.add_row(*(escape(str(row.get(c, ""))) for c in columns))
-    Console().print(table)
+    console.print(table)
+
+
+def _is_figure(column: str, rows: list[dict[str, Any]]) -> bool:
+    """Whether a column holds numbers, which read wrongly in two lines."""
+    return any(isinstance(row.get(column), (int, float)) for row in rows)

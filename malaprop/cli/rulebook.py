@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from malaprop.cli.options import say, slug
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import DataError, SettingError
+from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.base import SPLITS, Dataset, held, load, need_two_labels
 from malaprop.records.documents import write_whole
 from malaprop.records.rules import Rule, write_rules
@@ -46,7 +46,8 @@ class Texts:
     two: bool = True  # whether at least two labels are wanted
 
     def dataset(self, *, whole_files: bool = False) -> Dataset:
-        """A file has no splits of its own: it is cut as `train` cuts it, or with `whole_files` taken whole."""
+        """A file has no splits of its own: it is cut as `train` cuts it, or with `whole_files` taken whole and, where
+        all of it is wanted, as it stands."""
         if self.split not in (*SPLITS, "all"):
             raise unknown("split", self.split, (*SPLITS, "all"))
         found = self._read(whole_files)
@@ -54,7 +55,7 @@ class Texts:
             say(note, self.quiet)
         found = need_two_labels(found) if self.two else found
         found = found if self.fields is None else found.opened(self.fields)
-        return found.sample(self.n or None, self.seed)
+        return found.sample(self.n or None, self.seed) if self.n or not whole_files else found
 
     def _read(self, whole_files: bool) -> Dataset:
         from malaprop.data.files import looks_like_file
@@ -144,9 +145,9 @@ class Mining:
         check_writable(path.parent)
         data = texts.dataset()  # first: what is wrong with a file should not wait for a model
         opened = self.open()
-        data = in_terms_of(data, opened)
+        check_labels(data, opened)
         method: Method = "exact" if self.method == "exact" else "gradient"
-        miner = Miner(victims=opened, method=method, width=self.width)
+        miner = Miner(victims=opened, method=method, width=self.width, labels=data.labels)
         if method == "gradient" and (
             lack := [v.name for v, slope in zip(opened, miner.slopes, strict=True) if not slope]
         ):
@@ -207,6 +208,7 @@ class Mining:
                 data,
                 method=miner.method,
                 width=self.width,
+                labels=miner.labels,
                 workers=self.workers,
                 device=self.device,
                 options=self.options,
@@ -240,19 +242,15 @@ class Mining:
         return agreed.to_dict()
 
 
-def in_terms_of(data: Dataset, victims: Sequence[Victim]) -> Dataset:
-    """The data with labels numbered as the victims have them."""
-    from malaprop.rules.mine import same_labels
-
-    found = data.in_terms_of(same_labels(victims))
-    most = max(found.present)
+def check_labels(data: Dataset, victims: Sequence[Victim]) -> None:
+    """Refuses data with labels that a victim does not score."""
+    most = max(data.present)
     for victim in victims:
         if victim.labels is not None and most >= victim.labels:
             raise DataError(
                 f"{data.name} has the labels {', '.join(data.labels)}, {victim.name} scores {victim.labels}; use data "
                 "with the labels it knows"
             )
-    return found
 
 
 def by_label(rules: Sequence[Rule]) -> dict[str, int]:
@@ -293,10 +291,23 @@ def measure(
                 )  # fmt: skip
             called = opened.name if (name, opened.name) not in runs else spec
             runs[name, called] = read_outcomes(place)
+    if not any(o.status in ("success", "failed") for outcomes in runs.values() for o in outcomes):
+        raise VictimError(f"there is nothing to try rules on: {_why_none(runs)}")
     found = measured(runs)
     out = {"data": data.name, "n": len(data), "share": share, "files": [str(f) for f in files], **found.to_dict()}
     write_whole(folder / MEASURED, json.dumps(out, ensure_ascii=False, indent=1) + "\n")
     return out
+
+
+def _why_none(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:
+    """Of each victim why it has no text to attack."""
+    out = {}
+    for (_, victim), outcomes in runs.items():
+        reasons = Counter(o.reason or "no reason given" for o in outcomes if o.status == "error")
+        wrong = sum(o.status == "skipped" for o in outcomes)
+        most = f"{reasons.total()} texts ended in an error ({reasons.most_common(1)[0][0]})" if reasons else ""
+        out[victim] = " and ".join(filter(None, (f"gets {wrong} texts wrong without an attack" if wrong else "", most)))
+    return "; ".join(f"{victim}: {why}" for victim, why in out.items())
 
 
 def _names(files: Sequence[Path]) -> list[str]:

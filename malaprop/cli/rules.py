@@ -191,6 +191,8 @@ def apply(
 ) -> None:
     """Put rules to texts, the strongest first; no victim is asked.
 
+    Rows come in the order of the data, or as drawn with --n, with their fields, label and id and what was changed.
+
     Examples:
 
       malaprop rules apply runs/uawr --data mr --share 0.3 --out changed.csv
@@ -198,8 +200,9 @@ def apply(
     from malaprop.cli.rulebook import Texts
     from malaprop.core.errors import DataError
     from malaprop.records.rules import read_rules
-    from malaprop.rules.apply import apply_rules, write_applied
+    from malaprop.rules.apply import apply_rules, check_kind, write_applied
 
+    check_kind(out)
     rules = read_rules(file)
     columns = {"text": text, "label": label}
     found = Texts(

@@ -15,7 +15,7 @@ from malaprop.attacks.translation.typo import OneTypo
 from malaprop.cli import options as o
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import SettingError, VictimError
 from malaprop.data.base import Dataset, load
 from malaprop.models.translation.translator import Translator
 from malaprop.models.victims.seq2seq import load as load_translator
@@ -139,6 +139,9 @@ class Work:
                 resume=self.resume,
                 seen=seen,
             )
+        errors = [outcome for outcome in found if outcome.status == "error"]
+        if errors and len(errors) == len(found):
+            raise VictimError(f"all {len(errors)} sentences ended in an error: {errors[0].reason}; see {folder}")
         self.seen.extend(sights(name, self.translator, found, self.maps))
 
     def _study(self) -> TranslationStudy:

@@ -66,6 +66,8 @@ def tune(
     if defence not in SPACES:
         raise unknown("defence that can be tuned", defence, SPACES)
     fixed, training = overrides(fix or []), overrides(set_ or [])
+    if defence == "fact":
+        _check_training(model, training)
     from malaprop.defences.tune import Search, around
     from malaprop.runs.api import recipe
     from malaprop.runs.victims import device_of
@@ -89,6 +91,7 @@ def tune(
         n=n,
         seed=seed,
         sampler=sampler,
+        model=" ".join([model, *(f"{name}={value}" for name, value in training.items())]) if defence == "fact" else "",
         fixed=fixed,
         columns=columns,
         say=lambda line: o.say(line, quiet),
@@ -100,6 +103,14 @@ def tune(
         _show(record)
         o.say(f"all of it in {folder}; see it with: malaprop report {folder}")
     o.finish({"command": "tune", "out": str(folder), **_summary(record)}, json)
+
+
+def _check_training(model: str, settings: Mapping[str, Any]) -> None:
+    """Refuses what would fail in every trial."""
+    from malaprop.models import zoo
+    from malaprop.models.train import check_settings
+
+    check_settings(settings, [zoo.parse(model)[0]])
 
 
 def _trained(

@@ -10,13 +10,16 @@ from typing import Any
 
 from malaprop.core.errors import SettingError
 
+_MOST = 25  # names that an error lists
+
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
-    """The error for a wrong name: the nearest right ones, or all of them where none is near."""
+    """The error for a wrong name: the nearest right ones, or those there are where none is near."""
     names = sorted(known)
     near = get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.5)
     meant = [n for n in names if n.lower() in near]
-    hint = f"did you mean {' or '.join(meant)}?" if meant else f"known: {', '.join(names)}"
+    rest = f", ... ({len(names)} in all)" * (len(names) > _MOST)
+    hint = f"did you mean {' or '.join(meant)}?" if meant else f"known: {', '.join(names[:_MOST])}{rest}"
     return SettingError(f"no {kind} is called {name!r}; {hint}")
 
 

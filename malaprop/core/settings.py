@@ -93,12 +93,19 @@ def call(make: Callable[..., Any], settings: Mapping[str, Any], what: str) -> An
     """Calls a recipe or part with settings by name; a name it does not take is refused with the ones it does."""
     import inspect
 
-    known = [p.name for p in inspect.signature(make).parameters.values()]
+    known = inspect.signature(make).parameters
     for name in settings:
         if name not in known:
-            raise unknown(f"setting of {what}", name, known)
+            raise unknown(f"setting of {what}", name, [*known])
     try:
         return make(**settings)
     except (TypeError, ValueError) as error:  # a value of the wrong kind, found where it is first used
+        for name, value in settings.items():
+            if _is_number(known[name].default) and not _is_number(value):
+                raise SettingError(f"{what} wants a number for {name}, got {value!r}") from None
         given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         raise SettingError(f"{what} cannot take {given}: {error}") from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

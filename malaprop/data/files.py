@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example, number
@@ -136,10 +136,29 @@ def _string(row: Row, column: str, shown: str) -> str:
 
 def _with_ids(examples: tuple[Example, ...], given: Sequence[str]) -> tuple[Example, ...]:
     """The file's own ids; a repeated one gets -2, -3 and so on, an empty one keeps the id of its content."""
-    seen: dict[str, int] = {}
-    out = []
-    for example, own in zip(examples, given, strict=True):
-        id = own or example.id
-        count = seen[id] = seen.get(id, 0) + 1
-        out.append(replace(example, id=id if count == 1 else f"{id}-{count}"))
-    return tuple(out)
+    names = Names(set())
+    return tuple(replace(e, id=names.of(own or e.id)) for e, own in zip(examples, given, strict=True))
+
+
+class _Seen(Protocol):
+    """A set as far as names want one, so that millions may be held as hashes."""
+
+    def __contains__(self, name: str, /) -> bool: ...
+
+    def add(self, name: str, /) -> object: ...
+
+
+class Names:
+    """A name that comes again gets -2, -3 and so on, past those that a file gave out itself."""
+
+    def __init__(self, seen: _Seen) -> None:
+        self._seen = seen
+        self._again: dict[str, int] = {}
+
+    def of(self, name: str) -> str:
+        own = name
+        while own in self._seen:
+            count = self._again[name] = self._again.get(name, 1) + 1
+            own = f"{name}-{count}"
+        self._seen.add(own)
+        return own

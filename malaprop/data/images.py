@@ -144,8 +144,10 @@ def as_images(raw: NDArray[np.generic], where: str = "images") -> Images:
         scaled = raw.astype(np.float32) / np.float32(255)
     else:
         scaled = raw.astype(np.float32)
-        if not np.isfinite(scaled).all() or scaled.min(initial=0) < 0 or scaled.max(initial=0) > 1:
-            low, high = np.nanmin(scaled), np.nanmax(scaled)
+        if not np.isfinite(scaled).all():
+            raise DataError(f"{where} has values that are no finite numbers; expected numbers in [0, 1] or bytes")
+        if scaled.min(initial=0) < 0 or scaled.max(initial=0) > 1:
+            low, high = scaled.min(), scaled.max()
             raise DataError(f"{where} has values from {low:g} to {high:g}; expected numbers in [0, 1] or bytes")
     return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2))
 

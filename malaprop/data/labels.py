@@ -54,7 +54,7 @@ def cell_of(value: object, place: str) -> str:
     """The label as it is written."""
     if isinstance(value, bool):
         return str(int(value))
-    if isinstance(value, (str, int, float)) and (cell := str(value).strip()):
+    if isinstance(value, (str, int, float)) and value == value and (cell := str(value).strip()):  # a gap may be NaN
         return cell
     raise DataError(f"{place} has no label; every row needs an integer or a name")
 

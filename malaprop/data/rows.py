@@ -22,6 +22,7 @@ from malaprop.core.errors import DataError
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 EXPECTED = "text,label or premise,hypothesis,label or source,target"
 PAIR = ("label", "premise", "hypothesis")  # of a file without a header
+_OURS = ("text", "label", "premise", "hypothesis", "source", "target", "src", "tgt", "id")  # columns with a meaning
 _LABEL = re.compile(r"\d{1,3}|entailment|neutral|contradiction", re.IGNORECASE)
 _WHOLE_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _LONGEST = 2**31 - 1  # characters of a cell
@@ -156,6 +157,8 @@ def _table(path: Path, mark: str) -> Iterator[Row]:
     for line, cells in _parsed(path, mark, quoted=quoted):
         if not header:
             header = [name.strip() for name in cells]
+            if twice := next((name for name in _OURS if header.count(name) > 1), None):
+                raise DataError(f"{path} has two columns called {twice}; rename one of them")
         elif len(cells) != len(header):
             raise DataError(
                 f"{path}, line {line} has {len(cells)} columns, the header has {len(header)} ({', '.join(header)}); "

@@ -13,7 +13,7 @@ import numpy as np
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, content_id
 from malaprop.data.base import Dataset, choose, draw, editable, spelled, told, turn
-from malaprop.data.files import Layout, no_rows
+from malaprop.data.files import Layout, Names, no_rows
 from malaprop.data.labels import cell_of, read_labels
 from malaprop.data.rows import Row, kind, rows
 from malaprop.records.ids import Ids
@@ -57,7 +57,7 @@ class Stream:
         return self.count
 
     def __iter__(self) -> Iterator[Example]:
-        contents, own = _Names(), _Names()
+        contents, own = Names(Ids()), Names(Ids())
         open_ = editable(self.fields) if self.chosen is None else self.chosen
         for row in rows(self.path):
             fields, number = self.layout.fields(row), self._number(row)
@@ -109,20 +109,6 @@ class Stream:
 
     def _label(self, number: int) -> int:
         return number if self.turned is None else self.turned[number]
-
-
-class _Names:
-    """A name that comes again gets -2, -3 and so on."""
-
-    def __init__(self) -> None:
-        self._seen = Ids()
-        self._again: dict[str, int] = {}
-
-    def of(self, name: str) -> str:
-        if self._seen.add(name):
-            return name
-        count = self._again[name] = self._again.get(name, 1) + 1
-        return f"{name}-{count}"
 
 
 def is_large(path: str | Path) -> bool:

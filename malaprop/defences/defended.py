@@ -53,6 +53,9 @@ class Method(Protocol):
     def discrete(self) -> bool:
         """Whether answers are counts, which jump."""
 
+    def check(self, victim: Victim) -> None:
+        """Refuses a victim that it cannot stand around."""
+
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Any:
         """What is known of these texts before any draw."""
 
@@ -82,6 +85,7 @@ class Defended:
     def __post_init__(self) -> None:
         if Capability.SCORES not in self.victim.offers:
             raise VictimError(f"{self.method.kind} averages scores, and {self.victim.name} gives labels alone")
+        self.method.check(self.victim)
         generator(self._base)
 
     @property

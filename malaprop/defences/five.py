@@ -62,11 +62,13 @@ class Five:
     def discrete(self) -> bool:
         return self.vote == "majority"
 
-    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Weighed]:
+    def check(self, victim: Victim) -> None:
         if token_gradients(victim) is None:
             raise CapabilityError(
                 f"five moves the vectors of words, and {victim.name} shows none; use fuse, or a model of the zoo"
             )
+
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Weighed]:
         return weigh(victim, texts, counters, side=self.side)
 
     def answers(

@@ -42,6 +42,9 @@ class Fuse:
     def discrete(self) -> bool:
         return self.vote == "majority"
 
+    def check(self, victim: Victim) -> None:
+        """Any victim will do: words are ranked by leaving each out where there are no gradients."""
+
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Choice]:
         return self.switch.choices(victim, texts, counters)
 

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from malaprop.assets.lexicon import stop_words
+from malaprop.core.errors import VictimError
+from malaprop.core.example import PAIR
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, ranked, winners
 from malaprop.core.text import Ints, Text
@@ -18,6 +20,7 @@ from malaprop.defences.defended import Counters
 from malaprop.models.gradients.layout import Laid
 from malaprop.models.gradients.sizes import token_gradients, word_sizes
 from malaprop.models.victims.ensemble import log_probabilities
+from malaprop.models.victims.tokens import TokenVictim
 
 Side = Literal["last", "all"]
 _AT_ONCE = 1 << 14  # variants of one round of leaving out
@@ -41,6 +44,8 @@ def weigh(victim: Victim, texts: Sequence[Text], counters: Counters, *, side: Si
     The gradient is that at a word's tokens, lengths summed (see `malaprop.models.gradients.sizes`). A victim without
     one is asked for the text with each word left out; the fall of its log-likelihood is the word's size.
     """
+    if isinstance(victim, TokenVictim) and victim.pairs and any(len(text.names) != len(PAIR) for text in texts):
+        raise VictimError(f"{victim.name} reads a premise and a hypothesis; give data with both")
     opened = [_open(text, side) for text in texts]
     gradients = token_gradients(victim)
     if gradients is None:

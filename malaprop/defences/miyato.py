@@ -35,8 +35,8 @@ class Miyato:
     virtual: bool = False
 
     def __post_init__(self) -> None:
-        if self.size <= 0:
-            raise SettingError(f"--noise must be above 0, got {self.size}")
+        if not 0 < self.size < float("inf"):
+            raise SettingError(f"--noise must be a number above 0, got {self.size}")
 
     def __str__(self) -> str:
         kind = "virtual adversarial" if self.virtual else "adversarial"

@@ -93,6 +93,9 @@ class RanMask:
     def noise(self) -> Masks:
         return Masks(keep=self.keep)
 
+    def check(self, victim: Victim) -> None:
+        """Any victim will do."""
+
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
         return texts
 

@@ -130,6 +130,9 @@ class Safer:
     def noise(self) -> Swaps:
         return Swaps(sets=self.sets, floor=self.floor, most=self.most)
 
+    def check(self, victim: Victim) -> None:
+        """Any victim will do."""
+
     def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
         return texts
 

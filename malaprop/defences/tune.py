@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.errors import DataError, MalapropError, RecordError, SettingError, plain
+from malaprop.core.errors import DataError, MalapropError, RecordError, SettingError, VictimError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import winners
 from malaprop.core.victim import Victim
@@ -49,6 +49,7 @@ class Search:
     n: int = 200
     seed: int = 0
     sampler: str = "random"
+    model: str = ""  # fact: what is trained in every trial, and how
     fixed: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, str | None] = field(default_factory=dict)
     say: Callable[[str], None] = print
@@ -57,6 +58,7 @@ class Search:
         if self.sampler not in SAMPLERS:
             raise SettingError(f"--sampler must be {', '.join(SAMPLERS)}, got {self.sampler!r}")
         narrowed(SPACES[self.defence], self.fixed)
+        _check_fixed(self.defence, self.fixed)
         if self.sampler != "plain":
             _optuna()
 
@@ -99,6 +101,8 @@ class Search:
         """What the folder holds of this very search; of another one it is refused."""
         before = Tuning.read(self.folder)
         told = {**self._told(), "seed": self.seed}
+        if before is not None and not before.model:
+            del told["model"]  # of a record that does not tell
         if before is not None and (odd := [name for name in told if getattr(before, name) != told[name]]):
             raise RecordError(
                 f"{self.folder} holds a search with {odd[0]} {getattr(before, odd[0])!r}, not {told[odd[0]]!r}; "
@@ -114,6 +118,7 @@ class Search:
             data=told["data"],
             recipe=told["recipe"],
             sampler=told["sampler"],
+            model=told["model"],
             seed=self.seed,
             plain=plain,
         )
@@ -126,6 +131,7 @@ class Search:
             "data": self.data,
             "recipe": self.attack.name,
             "sampler": self.sampler,
+            "model": self.model,
         }
 
     def _judges(self, part: str) -> tuple[Sequence[Example], Premade]:
@@ -144,6 +150,8 @@ class Search:
         resume = (folder / "run.toml").is_file()
         self.say(f"{self.attack.name} against {self.victim.name} on {len(data)} {part} texts")
         outcomes = run_to_folder(self.attack, self.victim, data, folder, seed=self.seed, resume=resume)
+        if all(outcome.status == "error" for outcome in outcomes):
+            raise VictimError(f"all {len(outcomes)} {part} texts ended in an error: {outcomes[0].reason}; see {folder}")
         premade = from_outcomes(outcomes, f"{self.attack.name} against {self.victim.name}")
         if not premade.examples:
             raise DataError(
@@ -192,6 +200,18 @@ class Search:
             study.add_trials([_told(optuna, space, one) for one in done if one.judged is not None])
         asker: Asker = study.ask()
         return asker
+
+
+def _check_fixed(defence: str, fixed: Mapping[str, Any]) -> None:
+    """Refuses a value that would fail in every trial."""
+    from malaprop.core.settings import call
+    from malaprop.defences import DEFENCES
+    from malaprop.defences.wrap import WRAPPERS, method
+
+    if defence in WRAPPERS:
+        method(defence, fixed)
+    else:
+        call(DEFENCES[defence], fixed, f"tune {defence}")
 
 
 def _optuna() -> Any:

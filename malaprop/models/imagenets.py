@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -116,11 +117,22 @@ def fresh(kind: str, image: Size, classes: int, settings: Mapping[str, Any]) -> 
     return Perceptron(image, classes, tuple(settings.get("widths", (256,))), float(settings.get("dropout", 0.0)))
 
 
+def _check_trees(arrays: Mapping[str, Tensor], pixels: int) -> None:
+    """Refuses arrays, as of a file that was tampered with, that lead to nodes or pixels that are not there."""
+    nodes = len(arrays["left"])
+    if any(len(arrays[name]) != nodes for name in FOREST[1:]):
+        raise ValueError("the arrays of its trees differ in length")
+    for name, most in (("roots", nodes), ("left", nodes), ("right", nodes), ("pixel", pixels)):
+        if not bool(((arrays[name] >= 0) & (arrays[name] < most)).all()):
+            raise ValueError(f"{name} of its trees lead out of them")
+
+
 def network(
     kind: str, image: Size, classes: int, settings: Mapping[str, Any], weights: Mapping[str, Tensor]
 ) -> nn.Module:
     """A trained network from its weights."""
     if kind == "forest":
+        _check_trees(weights, math.prod(image))
         return Forest(weights, int(settings["depth"]))
     net = fresh(kind, image, classes, settings)
     net.load_state_dict(dict(weights))

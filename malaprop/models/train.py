@@ -159,13 +159,15 @@ def _changed(how: Training, settings: Mapping[str, Any]) -> Training:
 
 
 def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> None:
-    """Refuses a setting that none of these models has."""
+    """Refuses a setting that none of these models has, and a value that no training takes."""
     known = {field.name for field in fields(Training)}
     for spec in specs:
         known |= set(zoo.shape(spec, 1))
+    known -= {"chars", "elmo", "both", "words", "rates"}  # which no word on the command line can be
     for name in settings:
-        if name not in known - {"chars", "elmo", "both", "words"}:
-            raise unknown("setting", name, known - {"chars", "elmo", "both", "words"})
+        if name not in known:
+            raise unknown("setting", name, known)
+    _changed(Training(), settings)  # a wrong value should not wait for the data
 
 
 def _digest(model: nn.Module) -> str:

@@ -90,6 +90,13 @@ class Training:
     patience: int = 2  # epochs without a better accuracy on the part held out
 
     def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "patience"):
+            if not isinstance(getattr(self, name), int):
+                raise SettingError(f"training wants a whole number for {name}, got {getattr(self, name)!r}")
+        for name in ("rate", "decay", "warmup", "clip"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or not math.isfinite(value):
+                raise SettingError(f"training wants a number for {name}, got {value!r}")
         if min(self.epochs, self.batch, self.patience) < 1 or self.rate <= 0 or self.clip <= 0:
             raise SettingError(f"training wants epochs, batch, patience, rate and clip above 0, got {self}")
 

@@ -84,6 +84,8 @@ class ZooSpec:
         """The model of that name, in upper or lower case."""
         found = _by_name().get(name.lower())
         if found is None:
+            if name.lower() == ALL:
+                raise SettingError(f"{ALL} is many models; name one of them: see malaprop list models")
             raise unknown("model", name, (*names(), ALL))
         return found
 

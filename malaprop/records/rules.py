@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,10 @@ class Rules:
         return out
 
     def best(self, names: Sequence[str] = ()) -> Mapping[int, Best]:
-        """For each label's number the strongest rule of each word; rules that do not lower the label are left out."""
+        """For each label's number the strongest rule of each word; rules that do not lower the label are left out.
+
+        None at all is an error.
+        """
         key = tuple(names)
         found = self._best.get(key)
         if found is None:
@@ -114,6 +117,12 @@ class Rules:
                 now = mine.get(rule.word)
                 if now is None or (-rule.salience, rule.to) < (-now[1], now[0]):
                     mine[rule.word] = (rule.to, rule.salience)
+            if not found:
+                labels = ", ".join(sorted(numbers, key=numbers.__getitem__))
+                raise DataError(
+                    f"no rule of {self.source} for {labels} has a salience above 0, and others are never applied; "
+                    "mine rules from more texts or other victims"
+                )
             self._best[key] = found
         return found
 
@@ -139,8 +148,10 @@ def parse_rules(text: str, source: str, *, as_json: bool = False) -> Rules:
     rows = _objects(text, source) if as_json else _cells(text, source)
     rules: list[Rule] = []
     seen: dict[tuple[str, str, str], str] = {}
+    spelled: dict[str, str] = {}  # a label is written as it came first, whatever its case
     for place, cells in rows:
         rule = _rule(cells, f"{source}, {place}")
+        rule = replace(rule, label=spelled.setdefault(rule.label.casefold(), rule.label))
         key = (rule.label.casefold(), rule.word, rule.to)
         if key in seen:
             raise DataError(
@@ -163,6 +174,7 @@ def _cells(text: str, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
             if not header:
                 header = [name.strip().lower() for name in cells]
                 if lacks := [name for name in NEEDED if name not in header]:
+                    _need_commas(cells, f"{source}, line {reader.line_num}")
                     raise DataError(
                         f"{source}, line {reader.line_num}: the header lacks {', '.join(lacks)}; expected "
                         f"{','.join(NEEDED)} and perhaps number,count,mean"
@@ -176,6 +188,13 @@ def _cells(text: str, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield f"line {reader.line_num}", dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise DataError(f"{source}, line {reader.line_num} is no CSV: {error}") from None
+
+
+def _need_commas(cells: Sequence[str], where: str) -> None:
+    """Spreadsheets of many countries write other marks."""
+    for mark, name in ((";", "';'"), ("\t", "tabs")):
+        if len(cells) == 1 and mark in cells[0]:
+            raise DataError(f"{where}: the columns are separated by {name}; separate them by commas")
 
 
 def _objects(text: str, source: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -66,9 +66,9 @@ class Run:
         return path
 
     @classmethod
-    def read(cls, folder: Path) -> Run:
+    def read(cls, folder: str | os.PathLike[str]) -> Run:
         """The run of a folder; keys it does not know are left out: later versions may add some."""
-        path = folder / FILE
+        path = Path(folder) / FILE
         try:
             values = read_toml(path)
         except SettingError as error:

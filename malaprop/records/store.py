@@ -55,9 +55,9 @@ def _open(path: Path) -> IO[bytes]:
         raise RecordError(f"cannot read {path}: {error.strerror or error}; give a folder that a run wrote") from None
 
 
-def iter_outcomes(folder: Path) -> Iterator[Outcome]:
+def iter_outcomes(folder: str | os.PathLike[str]) -> Iterator[Outcome]:
     """The outcomes of a run folder in the order written, the first of each id."""
-    path = folder / FILE
+    path = Path(folder) / FILE
     seen = Ids()
     with _open(path) as file:
         for outcome, _ in _scan(file, path):
@@ -65,7 +65,7 @@ def iter_outcomes(folder: Path) -> Iterator[Outcome]:
                 yield outcome
 
 
-def read_outcomes(folder: Path) -> list[Outcome]:
+def read_outcomes(folder: str | os.PathLike[str]) -> list[Outcome]:
     """All outcomes of a run folder."""
     return list(iter_outcomes(folder))
 
@@ -101,11 +101,11 @@ def outcomes_of(folder: Path) -> Sequence[Outcome]:
     return Stored(folder) if large else read_outcomes(folder)
 
 
-def merge(folders: Iterable[Path]) -> list[Outcome]:
+def merge(folders: Iterable[str | os.PathLike[str]]) -> list[Outcome]:
     """The outcomes of several shards of one work, the first of each id; shards of different work are refused."""
     found: dict[str, Outcome] = {}
     first: tuple[Path, Run] | None = None
-    for folder in folders:
+    for folder in map(Path, folders):
         run = Run.read(folder)
         if first is None:
             first = folder, run
@@ -116,10 +116,10 @@ def merge(folders: Iterable[Path]) -> list[Outcome]:
     return list(found.values())
 
 
-def find_runs(folders: Iterable[Path]) -> list[Path]:
+def find_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Every run folder at or below the given ones, sorted within each, each once."""
     found: dict[Path, None] = {}
-    for folder in folders:
+    for folder in map(Path, folders):
         if not folder.is_dir():
             raise RecordError(f"no such folder: {folder}; give a folder that a run wrote, or one above it")
         below = sorted(path.parent for path in folder.rglob(RUN_FILE) if (path.parent / FILE).is_file())

@@ -57,6 +57,7 @@ class Tuning:
     sampler: str
     seed: int
     plain: Judged  # on the validation part
+    model: str = ""  # fact: what was trained in every trial, and how; other defences train nothing
     trials: tuple[Try, ...] = ()
     test: Test | None = None
 
@@ -87,6 +88,7 @@ def _tuning(raw: dict[str, Any]) -> Tuning:
     test = raw["test"]
     return Tuning(
         **{name: str(raw[name]) for name in ("defence", "victim", "data", "recipe", "sampler")},
+        model=str(raw.get("model", "")),
         seed=int(raw["seed"]),
         plain=_judged(raw["plain"]),
         trials=tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,11 +89,12 @@ def show_ensembles(record: Ensembles, console: Console | None = None) -> None:
     from rich.console import Console as Made
 
     out = console or Made()
+    held = ("on what no choice saw",) if record.unseen else ()
     _print(
         out,
         "ensembles, attacked and tried on the models outside",
-        ("size, chosen by", "fitness", "broken", "tried", "rate outside (95%)"),
-        [(row[0], *row[2:6]) for row in teams.rows(record)],
+        ("size, chosen by", "fitness", "broken", "tried", "rate outside (95%)", *held),
+        [(row[0], *row[2:6], *row[7:]) for row in teams.rows(record)],
     )
     for row in teams.rows(record):
         out.print(f"{row[0]}: {row[1]}", markup=False, highlight=False)
@@ -100,7 +102,8 @@ def show_ensembles(record: Ensembles, console: Console | None = None) -> None:
         if mean is not None:
             out.print(f"mean of {name}: {mean}", markup=False, highlight=False)
     for contrast in record.contrasts:
-        line = f"size {contrast.size}: {contrast.first} over {contrast.second} {contrast.difference}"
+        ahead = "{:+.3f} ({:+.3f} to {:+.3f})".format(*astuple(contrast.difference))
+        line = f"size {contrast.size}: {contrast.first} over {contrast.second} {ahead}"
         out.print(f"{line}, on {contrast.targets} models outside both", markup=False, highlight=False)
     for note in record.notes:
         out.print(note, markup=False, highlight=False)

@@ -10,10 +10,11 @@ from malaprop.reports.entries import Entry, by_victim, cheapest, entries
 from malaprop.reports.sections import number
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, JustifyMethod
     from rich.table import Table
 
 _COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries")
+_ANY = 10_000  # characters in a line that no table needs
 
 
 def _row(entry: Entry, extra: Sequence[str], wrong: bool) -> tuple[str, ...]:
@@ -30,8 +31,11 @@ def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def summary_table(victim: str, group: Sequence[Entry]) -> Table:
-    """One victim: its clean accuracy above, a row for each attack, the cheapest named below."""
+def summary_table(victim: str, group: Sequence[Entry], *, narrow: bool = False) -> Table:
+    """One victim: its clean accuracy above, a row for each attack, the cheapest named below.
+
+    Where the terminal is too `narrow` for one line a row, cells take more lines: none may end in dots.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
@@ -46,7 +50,8 @@ def summary_table(victim: str, group: Sequence[Entry]) -> Table:
     extra = sorted({name for entry in group for name in entry.summary.measures})
     wrong = any(entry.summary.counts["error"] for entry in group)
     for place, name in enumerate((*_COLUMNS, *extra, *(["errors"] if wrong else []))):
-        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=place > 0)
+        side: JustifyMethod = "left" if place == 0 else "right"
+        table.add_column(name, justify=side, no_wrap=place > 0 and not narrow, overflow="fold")
     for entry in group:
         table.add_row(*map(Text, _row(entry, extra, wrong)))
     return table
@@ -58,4 +63,8 @@ def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Consol
 
     out = console or Made()
     for victim, group in by_victim(entries(runs)).items():
-        out.print(summary_table(victim, group))
+        table = summary_table(victim, group)
+        names = [out.measure(cell) for cell in table.columns[0].cells]  # which may take more lines in any case
+        spared = max(name.maximum for name in names) - max(name.minimum for name in names)
+        wanted = out.measure(table, options=out.options.update(max_width=_ANY)).maximum - spared
+        out.print(summary_table(victim, group, narrow=True) if wanted > out.width else table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import islice
-from math import atanh, sqrt, tanh
+from math import atanh, isfinite, sqrt, tanh
 from time import process_time
 from typing import Any
 
@@ -74,8 +74,10 @@ class Agreement:
         return self.plain / self.processor_gradient if self.processor_gradient else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON, which has no nan: None where there was nothing to go by."""
         ratios = ("speedup", "processor_speedup", "plain_speedup")
-        return {**asdict(self), **{name: getattr(self, name) for name in ratios}}
+        whole = {**asdict(self), **{name: getattr(self, name) for name in ratios}}
+        return {name: value if isfinite(value) else None for name, value in whole.items()}
 
 
 def interval(rank: float, many: int) -> tuple[float, float]:

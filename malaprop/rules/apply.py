@@ -75,10 +75,14 @@ def apply_rules(
             yield Applied(example, new.fields if order else dict(example.fields), edits, text.slots)
 
 
-def write_applied(found: Sequence[Applied], names: Sequence[str], path: Path) -> Path:
-    """Rows that --data takes again: CSV, or JSONL where the file ends so; `changes` tells the rules that were used."""
+def check_kind(path: Path) -> None:
     if path.suffix.lower() not in (".csv", ".jsonl"):
         raise SettingError(f"--out takes a .csv or a .jsonl file, got {path}")
+
+
+def write_applied(found: Sequence[Applied], names: Sequence[str], path: Path) -> Path:
+    """Rows that --data takes again: CSV, or JSONL where the file ends so; `changes` tells the rules that were used."""
+    check_kind(path)
     rows = [
         {
             **{name: _carried(value) for name, value in one.fields.items()},

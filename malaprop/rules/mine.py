@@ -21,6 +21,7 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Words, checked
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
+from malaprop.data.base import turn
 from malaprop.engine.drive import drive
 from malaprop.engine.passes import Passes
 from malaprop.engine.service import Scoring, Service
@@ -64,6 +65,7 @@ class Miner:
     method: Method = "exact"
     swaps: Swaps = field(default_factory=WordNetSwaps)
     width: int = 128
+    labels: tuple[str, ...] = ()  # of the data, in its order; not given: as the first victim that names them has them
 
     def __post_init__(self) -> None:
         if not self.victims:
@@ -75,7 +77,12 @@ class Miner:
         if self.method == "gradient" and not any(self.slopes):
             first = self.victims[0]
             check("rules mine (gradient)", (Capability.GRADIENTS,), first.name, first.offers)
-        same_labels(self.victims)
+        self._turns()
+
+    def _turns(self) -> list[list[int] | None]:
+        """For each victim its number of each label of the data; None where it has the same, or no names of its own."""
+        shared = same_labels(self.victims)
+        return [turn("the data", self.labels or shared, getattr(v, "label_names", ())) for v in self.victims]
 
     @property
     def slopes(self) -> tuple[bool, ...]:
@@ -118,9 +125,11 @@ class Miner:
         )
 
     def _jobs(self, found: Sequence[Swapped]) -> Iterator[tuple[int, Steps[Doubles | str]]]:
-        slopes = self.slopes
+        slopes, turns = self.slopes, self._turns()
         for place, swapped in enumerate(found):
-            yield place, _weighed(swapped, slopes)
+            label = swapped.example.label
+            labels = [label if turned is None or label >= len(turned) else turned[label] for turned in turns]
+            yield place, _weighed(swapped, slopes, labels)
 
 
 def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
@@ -137,14 +146,17 @@ def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
     return good, faults
 
 
-def _weighed(swapped: Swapped, slopes: Sequence[bool]) -> Steps[Doubles | str]:
-    """What each replacement does to the mean of the victims; a reason where one of them cannot say."""
+def _weighed(swapped: Swapped, slopes: Sequence[bool], labels: Sequence[int]) -> Steps[Doubles | str]:
+    """What each replacement does to the mean of the victims; a reason where one of them cannot say.
+
+    `labels` are the text's label in the terms of each victim.
+    """
     if not swapped.variants.count:
         return np.empty(0)
     total, scores = np.zeros(swapped.variants.count), set()
     try:
-        for number, slope in enumerate(slopes):
-            many, change = yield from (_slopes if slope else _exact)(swapped, str(number))
+        for number, (slope, label) in enumerate(zip(slopes, labels, strict=True)):
+            many, change = yield from (_slopes if slope else _exact)(swapped, str(number), label)
             total += change
             scores.add(many)
     except ServiceFailed as failure:
@@ -154,17 +166,14 @@ def _weighed(swapped: Swapped, slopes: Sequence[bool]) -> Steps[Doubles | str]:
     return np.asarray(total / len(slopes))
 
 
-def _exact(swapped: Swapped, service: str) -> Steps[tuple[int, Doubles]]:
-    label = swapped.example.label
+def _exact(swapped: Swapped, service: str, label: int) -> Steps[tuple[int, Doubles]]:
     before, after = yield Ask(service, [Variants.itself(swapped.text), swapped.variants])
     return before.shape[1], 2 * (_logits(before, label) - _logits(after, label))
 
 
-def _slopes(swapped: Swapped, service: str) -> Steps[tuple[int, Doubles]]:
+def _slopes(swapped: Swapped, service: str, label: int) -> Steps[tuple[int, Doubles]]:
     """To first order; a word that the victim does not read changes nothing."""
-    (seen,) = yield Ask(
-        service, [WordLook(variants=swapped.variants, aim=Aim(label=swapped.example.label, spread=True))]
-    )
+    (seen,) = yield Ask(service, [WordLook(variants=swapped.variants, aim=Aim(label=label, spread=True))])
     return len(seen.answer), np.where(np.isfinite(seen.gains), seen.gains, 0).astype(np.float64)
 
 
@@ -177,7 +186,10 @@ def _logits(scores: Floats, label: int) -> Doubles:
 
 
 def same_labels(victims: Sequence[Victim]) -> tuple[str, ...]:
-    """The names of the labels that all victims share, in one order; empty where none of them has names."""
+    """The names of the labels that all victims share, in the order of the first that has names; empty where none has.
+
+    Others may have the same names in another order.
+    """
     counts = {v.labels for v in victims if v.labels is not None}
     if len(counts) > 1:
         each = ", ".join(f"{v.name} {v.labels or '?'}" for v in victims)
@@ -185,9 +197,9 @@ def same_labels(victims: Sequence[Victim]) -> tuple[str, ...]:
     named = [(v.name, tuple(getattr(v, "label_names", ()))) for v in victims]
     found = [(name, names) for name, names in named if names]
     for name, names in found:
-        if [n.casefold() for n in names] != [n.casefold() for n in found[0][1]]:
+        if sorted(n.casefold() for n in names) != sorted(n.casefold() for n in found[0][1]):
             raise VictimError(
-                f"the victims must have the same labels in the same order, got {', '.join(found[0][1])} from "
+                f"the victims must have the same labels, got {', '.join(found[0][1])} from "
                 f"{found[0][0]} and {', '.join(names)} from {name}; leave out the odd one"
             )
     return found[0][1] if found else ()

@@ -22,34 +22,39 @@ _TRIES = 3  # a shard whose worker is lost is given out so often
 class Digger:
     """Made in a process of the cluster; holds the victims and weighs the shards it is given."""
 
-    def __init__(self, orders: Sequence[Order], method: Method, width: int, swaps: Swaps) -> None:
-        self.orders, self.method, self.width, self.swaps = orders, method, width, swaps
+    def __init__(self, method: Method, width: int, swaps: Swaps, labels: tuple[str, ...] = ()) -> None:
+        self.method, self.width, self.swaps, self.labels = method, width, swaps, labels
         self.miner: Miner | None = None
         self.services: dict[str, Service] = {}
 
-    def gather(self, examples: Sequence[Example]) -> Gathered | Failure:
+    def gather(self, examples: Sequence[Example], orders: Sequence[Any]) -> Gathered | Failure:
+        """`orders` is a list with a reference to those of the victims, looked at once. Ray could not have it again for
+        a constructor when it makes this anew."""
         from malaprop.runs.cluster.worker import failure
 
         try:
             if self.miner is None:
-                self.miner = self._load()
+                self.miner = self._load(orders)
                 self.services = self.miner.services()
             return self.miner.gather(examples, self.services)
         except Exception as error:  # noqa: BLE001 - whatever it is, the driver has to hear of it in words
             return failure(error, "rules mine cannot go on")
 
-    def _load(self) -> Miner:
+    def _load(self, sent: Sequence[Any]) -> Miner:
+        import ray
+
         from malaprop.runs.cluster.worker import Worker
 
         victims = []
-        for order in self.orders:
+        orders: Sequence[Order] = ray.get(sent[0])
+        for order in orders:
             worker = Worker(order)
             said = worker.hello()
             if isinstance(said, Failure):
                 raise said.error()
             assert worker.victim is not None
             victims.append(worker.victim)
-        return Miner(victims=tuple(victims), method=self.method, width=self.width, swaps=self.swaps)
+        return Miner(victims=tuple(victims), method=self.method, width=self.width, swaps=self.swaps, labels=self.labels)
 
 
 def mine_on(
@@ -60,6 +65,7 @@ def mine_on(
     method: Method = "exact",
     width: int = 128,
     swaps: Swaps | None = None,
+    labels: tuple[str, ...] = (),
     workers: int | None = None,
     device: str = "auto",
     options: Mapping[str, Any] | None = None,
@@ -87,14 +93,18 @@ def mine_on(
     sent = ray.put(orders)
     remote = ray.remote(Digger).options(num_cpus=1, num_gpus=gpus, max_restarts=_TRIES, max_task_retries=_TRIES)
     with ExitStack() as stack:
-        crew = [remote.remote(sent, method, width, swaps or WordNetSwaps()) for _ in range(many)]
+        crew = [remote.remote(method, width, swaps or WordNetSwaps(), labels) for _ in range(many)]
         for actor in crew:
             stack.callback(ray.kill, actor)
-        return need_some(added_up(_in_order(crew, examples, seen, keeps)))
+        return need_some(added_up(_in_order(crew, [sent], examples, seen, keeps)))
 
 
 def _in_order(
-    crew: Sequence[Any], examples: Iterable[Example], seen: Callable[[int], None], keeps: Keeps | None
+    crew: Sequence[Any],
+    orders: Sequence[Any],
+    examples: Iterable[Example],
+    seen: Callable[[int], None],
+    keeps: Keeps | None,
 ) -> Iterator[Gathered]:
     """Shards in their own order, whoever is done first; two a worker are out at a time."""
     import ray
@@ -116,7 +126,7 @@ def _in_order(
     def hand(actor: Any) -> None:
         job = next(rest, None)
         if job is not None:
-            out[actor.gather.remote(job[1])] = (job[0], actor)
+            out[actor.gather.remote(job[1], orders)] = (job[0], actor)
 
     for actor in [*crew, *crew]:
         hand(actor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -41,17 +41,23 @@ def goal(name: str | None) -> Goal | None:
     return Targeted(target=int(rest))
 
 
+_goal = goal  # `recipe` calls an argument so
+
+
 def recipe(
     name: str,
     *,
     budget: int | None = None,
-    goal: Goal | None = None,
+    goal: Goal | str | None = None,
     measures: tuple[str, ...] | None = None,
     **settings: Any,
 ) -> Attack:
-    """A recipe by name, with its own settings by name; its goal, budget and measures may be set for any."""
+    """A recipe by name, with its own settings by name; its goal, budget and measures may be set for any.
+
+    The goal is a part, or written as on the command line: "label-only", "targeted:2", "confident:0.9".
+    """
     made: Attack = call(RECIPES[name], settings, f"recipe {name}")
-    return made.but(budget=budget, goal=goal, measures=measures)
+    return made.but(budget=budget, goal=_goal(goal) if isinstance(goal, str) else goal, measures=measures)
 
 
 def attack(
@@ -73,7 +79,7 @@ def attack(
     pairs, or Examples. Further keywords are settings of the recipe. `engine="ray"` does the same work on the cluster at
     `address`, or on one started on this machine for the time being.
     """
-    made = recipe_or_attack if isinstance(recipe_or_attack, Attack) else recipe(recipe_or_attack, **settings)
+    made = _made(recipe_or_attack, settings)
     data = of(examples)
     if len({example.id for example in data}) < len(data):
         raise DataError("two examples share an id; outcomes could not be told apart")
@@ -81,6 +87,17 @@ def attack(
     with _engine(engine, victim, address, workers) as place:
         found = {o.id: o for o in place.run(made, data, seed=seed, width=width, many=len(data))}
     return [found[example.id] for example in data]
+
+
+def _made(recipe_or_attack: str | Attack, settings: Mapping[str, Any]) -> Attack:
+    if not isinstance(recipe_or_attack, Attack):
+        return recipe(recipe_or_attack, **settings)
+    if settings:
+        raise SettingError(
+            f"{', '.join(settings)}: settings go with the name of a recipe; this attack ({recipe_or_attack.name}) is "
+            "made already, so set them where it is made"
+        )
+    return recipe_or_attack
 
 
 @contextmanager

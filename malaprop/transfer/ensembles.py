@@ -41,9 +41,9 @@ class Choice:
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
             raise SettingError(f"ensembles have 1 member or more, got sizes {self.sizes}")
-        for how in self.how:
+        for how in self.how or ("none",):
             if how not in HOW:
-                raise SettingError(f"ensembles are chosen by {', '.join(HOW)}, got {how!r}")
+                raise SettingError(f"ensembles are chosen by {', '.join(HOW)}, got {how}")
 
 
 class Pick(NamedTuple):
@@ -125,8 +125,11 @@ def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, fol
     if not picks:
         raise SettingError(f"no ensemble can be chosen: {'; '.join(notes)}")
     names = [model.name for model in record.models]
+    if unseen:
+        notes.insert(0, f"no choice saw {', '.join(names[i] for i in unseen)}")
     facts = campaign.look([refs[name] for name in names])
-    teams = {_key(p.members, names): _team(p.members, names, refs) for p in picks}
+    labels = campaign.data.labels
+    teams = {_key(p.members, names): _team(p.members, names, refs, labels) for p in picks}
     places = {key: folder / ENSEMBLES / key for key in teams}
     about = campaign.look(list(teams.values()))
     campaign.strike(list(teams.values()), {**facts, **about}, {team.name: places[key] for key, team in teams.items()})
@@ -144,9 +147,9 @@ def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, fol
     draws = Draws(len(names), seed=campaign.seed)
     matrix = Matrix.from_record(record)
     grids = {key: _grid(mine, names, answers) for key, mine in found.items() if len(mine)}
-    notes += [
-        f"{'+'.join(_names(p, names))}: the attack broke no text" for p in picks if _key(p.members, names) not in grids
-    ]
+    for one in picks:
+        key = _key(one.members, names)
+        notes += _fell_short("+".join(_names(one, names)), found[key], grids.get(key), one.members, names)
     return Ensembles(
         recipe=record.recipe,
         data=record.data,
@@ -163,6 +166,18 @@ def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, fol
     )
 
 
+def _fell_short(team: str, mine: Drawn, grid: _Grid | None, members: Sequence[int], names: Sequence[str]) -> list[str]:
+    """What a reader must know of an ensemble that could not be attacked on all texts, or tried on all models."""
+    out = [] if grid is not None else [f"{team}: the attack broke no text"]
+    if mine.counts["error"]:
+        out.append(f"{team}: {mine.counts['error']} texts ended in an error ({mine.reason})")
+    for target, name in enumerate(names if grid is not None else ()):
+        lost = 0 if target in members or grid is None else len(mine) - int(grid.answered[:, target].sum())
+        if lost:
+            out.append(f"{team}: {name} could not answer {lost} of the {len(mine)} texts; its rate leaves them out")
+    return out
+
+
 def _names(picked: Pick, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[i] for i in picked.members)
 
@@ -173,9 +188,9 @@ def _key(members: Sequence[int], names: Sequence[str]) -> str:
     return f"{len(members)}-{blake2b(whole.encode(), digest_size=5).hexdigest()}"
 
 
-def _team(members: Sequence[int], names: Sequence[str], refs: Mapping[str, Ref]) -> Ref:
+def _team(members: Sequence[int], names: Sequence[str], refs: Mapping[str, Ref], labels: tuple[str, ...]) -> Ref:
     own = tuple(refs[names[i]] for i in members)
-    return Ref(name="ensemble:" + "+".join(ref.name for ref in own), thing=own)
+    return Ref(name="ensemble:" + "+".join(ref.name for ref in own), thing=own, labels=labels)
 
 
 class _Grid(NamedTuple):

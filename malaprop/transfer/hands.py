@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -180,7 +181,8 @@ def _pick(waiting: deque[int], tasks: Sequence[Task], hand: _Hand, hands: Sequen
 
 
 def serve(line: Connection, place: Place) -> None:
-    """The life of one process: tasks come, pieces go."""
+    """The life of one process: tasks come, pieces go. Ctrl-C is for the parent, which ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     place.settle()
     if place.threads is not None:
         os.environ["OMP_NUM_THREADS"] = str(place.threads)

@@ -25,6 +25,7 @@ class Ref:
 
     name: str
     thing: Any
+    labels: tuple[str, ...] = ()  # of an ensemble, in the order of the data
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -69,7 +70,7 @@ class Shelf:
         if isinstance(ref.thing, tuple):
             from malaprop.models.victims.ensemble import Ensemble
 
-            return Ensemble(members=tuple(map(self.victim, ref.thing)))
+            return Ensemble(members=tuple(map(self.victim, ref.thing)), names=ref.labels)
         if ref.name not in self._held:
             self._held[ref.name] = self._load(ref.thing)
             while len(self._held) > _HELD or (len(self._held) > 1 and self._crowded()):

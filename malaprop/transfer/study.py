@@ -87,7 +87,7 @@ def transfer(
         base=matrix.base_mean(draws),
         pairs=matrix.pairs_mean(draws),
         speed=_speed(campaign, scored, perf_counter() - began, said.device),
-        notes=tuple(_notes(entrants, found, wanted)),
+        notes=(*_notes(entrants, found, wanted), *_unanswered(entrants, found, counts[1])),
     )
 
 
@@ -224,4 +224,18 @@ def _notes(entrants: Sequence[Entrant], found: Sequence[Drawn], wanted: int) -> 
     alone = [entrant.name for entrant in entrants if entrant.second is None]
     if alone:
         out.append(f"no second model, so no base rate: {', '.join(alone)}")
+    return out
+
+
+def _unanswered(entrants: Sequence[Entrant], found: Sequence[Drawn], totals: Grid) -> list[str]:
+    """Targets that failed on texts of others, so that their rates are of fewer texts than were tried."""
+    out = []
+    for target, entrant in enumerate(entrants):
+        others = [(len(mine), totals[s][target] or 0) for s, mine in enumerate(found) if s != target]
+        asked, answered = (sum(side) for side in zip(*others, strict=True))
+        if answered < asked:
+            out.append(
+                f"{entrant.name} could not answer {asked - answered} of the {asked} texts of other sources; its rates "
+                "leave them out"
+            )
     return out

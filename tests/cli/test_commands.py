@@ -193,6 +193,30 @@ def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
     assert "no dogs" in wrong["a good film about dogs"]
 
 
+def test_an_attack_shows_its_own_run_and_none_below(place, type_in):
+    assert type_in(*attack("--out", "runs/first", "--quiet"))[0] == 0
+    code, out, _ = type_in(*attack("--out", "runs"))
+    assert code == 0
+    assert "accuracy under attack" in out
+    assert "#2" not in out
+
+
+def test_an_attack_that_is_named_twice_runs_once(place, type_in):
+    words = (
+        "--victim",
+        "toymodel:predict",
+        "--data",
+        "reviews.csv",
+        "--attacks",
+        "keyboard,keyboard",
+        "--out",
+        "twice",
+    )
+    code, out, _ = type_in("audit", *words, "--json", "--quiet")
+    assert code == 0
+    assert [run["recipe"] for run in json.loads(out)["runs"]] == ["keyboard"]
+
+
 def test_an_audit_goes_on_past_a_broken_victim(place, type_in):
     code, out, said = type_in(
         *("audit", "--victim", "toymodel:nan,toymodel:predict", "--data", "reviews.csv"),
@@ -235,6 +259,21 @@ def test_a_full_disk_keeps_what_was_finished(place, type_in, monkeypatch):
     assert code == 2
     assert len(said.splitlines()) == 1
     assert len(records(place / "run")) == 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "whole"), [("80", ["BiLSTM-WC-Random-1", "accuracy", "73.7%", "12.34"]), ("130", ["1568502"])]
+)
+def test_no_figure_of_a_list_is_broken_by_a_narrow_terminal(place, type_in, monkeypatch, columns, whole):
+    row = {"name": "BiLSTM-WC-Random-1", "state": "on first use", "data": "reviews.jsonl", "accuracy": "73.7%"}
+    row |= {"MB": 12.34, "parameters": 1568502, "date": "2026-11-15", "reads": "words and characters"}
+    monkeypatch.setattr("malaprop.models.trained.listing", lambda: [row])
+    monkeypatch.setenv("COLUMNS", columns)
+    code, out, _ = type_in("list", "models", "--json")
+    assert code == 0
+    assert json.loads(out.splitlines()[-1])["items"] == [row]
+    table = out[: out.index('{"command"')]
+    assert all(word in table for word in whole)
 
 
 def test_lists_and_help(place, type_in):

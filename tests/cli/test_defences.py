@@ -71,6 +71,23 @@ def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
     assert {name: row["worst"] for name, row in again.items()} == {name: row["worst"] for name, row in found.items()}
 
 
+def test_five_around_a_function_is_left_out_and_quiet_is_quiet(type_in, monkeypatch):
+    Path("own_scored_model.py").write_text(
+        "def predict(texts):\n    return [[0.1, 0.9] if 'great' in t or 'good' in t else [0.9, 0.1] for t in texts]\n"
+    )
+    words = ["audit", "--victim", "own_scored_model:predict", "--data", "rows.csv", "--attacks", "pwws", "--n", "4"]
+    words += ["--defences", "five,fuse:samples=2", "--draws", "1", "--fresh", "1", "--device", "cpu", "--json"]
+    code, out, err = type_in(*words, "--out", "out")
+    assert code == 0, err
+    assert "five is left out: five moves the vectors of words" in err
+    assert "fuse:samples=2: clean" in err
+    assert list(last(out)["defences"]) == ["none", "fuse:samples=2"]
+    code, out, err = type_in(*words, "--out", "again", "--quiet")
+    assert code == 0, err
+    assert len(out.splitlines()) == 1
+    assert [line for line in err.splitlines() if "left out" not in line] == []
+
+
 def test_certificates(type_in):
     words = ["harden", "ranmask:keep=0.5", "--model", "LSTM-W-Random-1", "--data", "rows.csv", "--out", "m"]
     assert type_in(*words, "--device", "cpu", *SMALL)[0] == 0

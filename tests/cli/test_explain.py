@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 import typer
@@ -50,6 +51,49 @@ def test_the_last_line_is_json_and_the_folder_holds_the_heat_map(tmp_path):
     assert [s["word"] for s in words[1]["substitutes"]] == ["fine", "good"]
     assert (out / "heat.html").is_file()
     assert (out / "heat.svg").is_file()
+
+
+NAMED = """
+import toy
+
+from malaprop.models.victims.strings import StringVictim
+
+plain = StringVictim(call=toy.predict, name="plain", label_names=("bad", "good"))
+turned = lambda texts: [row[::-1] for row in toy.predict(texts)]
+odd = StringVictim(call=turned, name="odd", label_names=("Good", "Bad"))
+"""
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch):
+    (tmp_path / "named_victims.py").write_text(NAMED)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "named_victims", raising=False)
+    yield "named_victims:plain,named_victims:odd"
+    sys.modules.pop("named_victims", None)
+
+
+def test_a_label_by_name_is_the_same_for_victims_that_number_them_otherwise(named):
+    result = run("a great film", "--victim", named, "--label", "good", "--json", "--no-substitutes")
+    assert result.exit_code == 0, result.output
+    one, two = json.loads(result.stdout.splitlines()[-1])["victims"]
+    assert (one["label"], two["label"]) == (1, 0)
+    assert one["fields"] == two["fields"]
+    assert "different labels" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("victim", "label", "says"),
+    [
+        (None, "fine", "plain has the labels bad, good; --label takes one of them or a number, got 'fine'"),
+        (VICTIM, "good", "toy:predict has no names for its labels; --label takes a number from 0, got 'good'"),
+        (VICTIM, "-1", "--label takes a number from 0, got '-1'"),
+    ],
+)
+def test_labels_that_no_victim_has_are_refused(named, victim, label, says):
+    result = run("a great film", "--victim", victim or named, "--label", label)
+    assert isinstance(result.exception, SettingError)
+    assert says in str(result.exception)
 
 
 def test_pairs_by_premise():

@@ -83,6 +83,13 @@ def test_word_models_are_hardened_too(type_in, reviews):
         (("blackbox", "--virtual"), "--virtual is no option of harden blackbox"),
         (("hotflip", "--model", "CharCNN"), "no model is called 'CharCNN'"),
         (("hotflip", "--set", "filter=3"), "no setting is called 'filter'"),
+        (("hotflip", "--set", "epochs=x"), "training wants a whole number for epochs, got 'x'"),
+        (("hotflip", "--set", "rates=3"), "no setting is called 'rates'; did you mean rate"),
+        (("hotflip", "--set", "batch=1.5"), "training wants a whole number for batch, got 1.5"),
+        (("hotflip", "--set", "rate=fast"), "training wants a number for rate, got 'fast'"),
+        (("hotflip", "--set", "warmup=inf"), "training wants a number for warmup, got inf"),
+        (("miyato", "--noise", "inf"), "--noise must be a number above 0, got inf"),
+        (("miyato", "--model", "all63"), "all63 is many models; name one"),
     ],
 )
 def test_wrong_input_is_answered_in_one_line(type_in, reviews, words, line):
@@ -119,9 +126,11 @@ def test_a_study_trains_attacks_counts_and_reports_and_goes_on_with_what_is_ther
         (("hotflip", "--confidences", "0,2"), "--confidences takes numbers from 0 to below 1"),
         (("hotflip", "--methods", "hotflip-virtual"), "--methods takes hotflip, miyato, miyato-virtual and blackbox"),
         (("hotflip", "--methods", "faith"), "no defence is called 'faith'"),
+        (("hotflip", "--model", "LSTM-W-Random-1"), "LSTM-W-Random-1 does not; name one that reads characters"),
     ],
 )
 def test_a_study_that_cannot_be_is_refused_before_any_work(type_in, reviews, words, line):
     code, _, err = type_in("study", *words, "--data", reviews, "--out", "study", "--device", "cpu", "--quiet")
     assert code == 2
     assert line in err
+    assert not Path("study").exists()

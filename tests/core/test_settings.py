@@ -108,3 +108,11 @@ def test_a_setting_that_is_not_taken_is_refused_with_the_near_ones():
     assert call(recipe, {"size": 3}, "genetic") == (0.2, 3)
     with pytest.raises(SettingError, match="no setting of genetic is called 'shair'; did you mean share"):
         call(recipe, {"shair": 1}, "genetic")
+
+
+def test_a_word_where_a_number_belongs_is_named():
+    def recipe(*, share: float = 0.2, size: int = 60) -> float:
+        return share / size
+
+    with pytest.raises(SettingError, match="genetic wants a number for share, got 'much'"):
+        call(recipe, {"size": 3, "share": "much"}, "genetic")

@@ -101,6 +101,7 @@ def test_limit_keeps_the_first_rows(tmp_path):
 WRONG = [
     ("x.csv", "sentence,score\na,1\n", {}, r"has the columns sentence, score; expected text,label or"),
     ("x.csv", "text,score\na,1\n", {}, r"has the columns text, score; expected label"),
+    ("x.csv", "text,text,label\na,b,1\n", {}, r"two columns called text; rename one"),
     ("x.csv", CSV, {"text": "body"}, r"expected body"),
     ("x.csv", CSV, {"label": "stars"}, r"expected stars"),
     ("x.csv", "", {}, r"holds no rows"),
@@ -116,6 +117,7 @@ WRONG = [
     ("x.csv", "text,label\na,2\n", {"labels": ["bad", "good"]}, r"'2'; expected an integer from 0 to 1"),
     ("x.jsonl", '{"text": 1, "label": 0}', {}, r"line 1 has a int as text"),
     ("x.jsonl", '{"text": "a", "label": 0}\n{"label": 0}', {}, r"line 2 has no text"),
+    ("x.jsonl", '{"text": "a", "label": 0}\n{"text": "b", "label": NaN}', {}, r"line 2 has no label"),
     ("x.jsonl", "[1]", {}, r"line 1 is a JSON list"),
     ("x.jsonl", '{"text": "a"', {}, r"line 1 is not JSON"),
     ("x.json", "{}", {}, r"not a list of objects"),

@@ -87,7 +87,10 @@ def test_what_stands_for_images():
         ({"pictures": np.zeros((9, 8, 8))}, "holds pictures; expected images and labels"),
         ({"images": np.zeros((9, 8)), "labels": np.zeros(9, int)}, "shape"),
         ({"images": np.full((300, 8, 8), 2.0), "labels": np.zeros(300, int)}, "values from 2 to 2"),
-        ({"images": np.full((300, 8, 8), np.nan), "labels": np.zeros(300, int)}, "expected numbers in"),
+        (
+            {"images": np.full((300, 8, 8), np.nan), "labels": np.zeros(300, int)},
+            "no finite numbers; expected numbers in",
+        ),
         ({"images": bars(300)[0], "labels": np.zeros(299, int)}, "expected 300 whole numbers"),
         ({"images": bars(300)[0], "labels": np.full(300, -1)}, "whole numbers from 0"),
         ({"images": bars(300)[0], "labels": np.zeros(300)}, "float64"),

@@ -131,3 +131,12 @@ def test_small_files_names_and_json_lists_are_held(tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "LARGE", 1000)
     assert not stream.is_large(write(tmp_path / "x.csv", "text,label\n"))
     assert base.need_two_labels(base.reach(write(tmp_path / "y.csv", "text,label\na,0\nb,1\n"))).present == {0, 1}
+
+
+@pytest.mark.parametrize("given", [("a", "a", "a-2", "a-2-2", "a"), ("a-2", "a", "a", "a-3", "a")])
+def test_ids_that_look_like_repeated_ones_stay_apart(tmp_path, given):
+    rows = [{"id": own, "text": f"film {i}", "label": i % 2} for i, own in enumerate(given)]
+    path = write(tmp_path / "ids.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    ids = [e.id for e in load(path)]
+    assert len(set(ids)) == len(given)
+    assert ids == [e.id for e in open_stream(path)]

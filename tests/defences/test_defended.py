@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import toy
@@ -109,6 +111,12 @@ def test_pairs_are_perturbed_in_the_last_field_and_read_alike_by_both_roads():
         pool = Pool([Variants.itself(Text.of(f, table, i)) for i, f in enumerate(fields)])
         assert made.finish(made.begin(pool, np.arange(3))) == pytest.approx(made.predict(pairs), abs=1e-5)
         assert made.counters.fallbacks == 2  # the last pair, twice
+
+
+@pytest.mark.parametrize("spec", ["five", "fuse"])
+def test_a_model_of_pairs_is_not_asked_about_single_texts(spec):
+    with pytest.raises(VictimError, match="reads a premise and a hypothesis; give data with both"):
+        defended(spec, replace(words(), pairs=True)).predict(TEXTS)
 
 
 def test_what_does_not_fit_in_memory_is_said(monkeypatch):
@@ -222,9 +230,10 @@ def test_a_victim_behind_a_defence_can_be_typed_anywhere(tmp_path, monkeypatch):
     assert made.predict([("good film",)]) == pytest.approx(np.asarray([[0.2, 0.8]]), abs=1e-5)
 
 
-def test_five_wants_vectors():
+@pytest.mark.parametrize("inside", [toy.victim, lambda: defended("five", words())])
+def test_five_wants_vectors_and_says_so_before_any_text(inside):
     with pytest.raises(CapabilityError, match="use fuse"):
-        defended("five", toy.victim()).predict([("good",)])
+        defended("five", inside())
 
 
 @pytest.mark.parametrize("name", ["fuse", "five"])

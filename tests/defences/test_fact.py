@@ -197,6 +197,7 @@ def test_augment_as_it_is_typed(type_in, tmp_path):
         (("--method", "switch:wrods=2", "--out", "a.csv"), "did you mean words"),
         (("--method", "keyboard:r=2", "--out", "a.csv"), "above 0 and up to 1"),
         (("--method", "keyboard", "--out", "a.parquet"), "should end in .csv"),
+        (("--method", "keyboard", "--out", "./rows.csv"), "rows.csv is the data itself; give another file"),
     ):
         code, _, err = type_in("augment", *command, "--data", "rows.csv")
         assert code == 2

@@ -46,6 +46,9 @@ class Luck:
     spread: float = 0.6
     discrete: ClassVar[bool] = False
 
+    def check(self, victim):
+        pass
+
     def prepare(self, victim, texts, counters):
         return texts
 

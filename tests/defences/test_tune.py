@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import toy
 
+import malaprop as mp
 from malaprop.cli.main import main
-from malaprop.core.errors import DataError, RecordError, SettingError
+from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.defences.space import SPACES, Plain, drawn, narrowed
 from malaprop.defences.tune import Search, around
 from malaprop.records.summary import Rate
@@ -131,6 +132,33 @@ def test_fixing():
         narrowed(SPACES["five"], {"noize": 1})
     with pytest.raises(SettingError, match="nothing to search"):
         narrowed({"noise": SPACES["five"]["noise"]}, {"noise": 1})
+
+
+@pytest.mark.parametrize(
+    ("defence", "fixed", "said"),
+    [
+        ("five", {"words": "x"}, "words must be a whole number of at least 1, got 'x'"),
+        ("fuse", {"similarity": "off", "words": 0}, "words must be a whole number"),
+        ("fact", {"part": "some"}, "part"),
+    ],
+)
+def test_a_fixed_value_that_no_trial_could_take_is_refused_first(folder, defence, fixed, said):
+    with pytest.raises(SettingError, match=said):
+        search(folder, defence=defence, fixed=fixed)
+
+
+def test_texts_that_all_end_in_an_error_are_not_texts_that_hold(folder):
+    def fails(texts):
+        raise ValueError("asleep")
+
+    with pytest.raises(VictimError, match=r"all 12 validation texts ended in an error.*asleep"):
+        search(folder, victim=mp.victim(fails)).run(seconds=600, trials=1)
+
+
+def test_a_model_and_training_of_another_search_are_refused(folder):
+    search(folder, model="LSTM-W-Random-1").run(seconds=600, trials=1)
+    with pytest.raises(RecordError, match=r"LSTM-W-Random-1.*CNN-W-Random-1"):
+        search(folder, model="CNN-W-Random-1").run(seconds=600, trials=2)
 
 
 def test_without_optuna_it_says_what_to_do(folder, monkeypatch):

@@ -74,6 +74,18 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
         pairs = [[{"label": n, "score": s} for n, s in zip(NAMES, row, strict=True)] for row in rows]
         return [sorted(row, key=lambda p: -p["score"]) for row in pairs]
 
+    @app.post("/numbered")
+    async def numbered(request: Request) -> Any:
+        row = [{"label": "LABEL_1", "score": 0.75}, {"label": "LABEL_0", "score": 0.25}]
+        return [row for _ in await read("numbered", request)]
+
+    @app.post("/named-pairs")
+    async def named_pairs(request: Request) -> Any:
+        texts = await read("named-pairs", request)
+        if any(isinstance(text, str) for text in texts):
+            return JSONResponse({"detail": "pairs, please"}, 422)
+        return [[{"label": n, "score": 0.5} for n in NAMES] for _ in texts]
+
     @app.post("/first-only")
     async def first_only(request: Request) -> Any:
         return [{"label": "POSITIVE", "score": 0.9} for _ in await read("first-only", request)]

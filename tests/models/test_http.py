@@ -283,6 +283,36 @@ def test_probe_finds_what_no_answer_can_come_from(at):
             at(route).probe()
 
 
+def test_labels_have_the_names_that_the_server_gives_them(at):
+    """So that data whose labels come in another order is matched by name. Nothing changes once work has begun."""
+    asked = at("named", send_as="inputs")
+    asked.probe()
+    assert asked.label_names == ("NEGATIVE", "POSITIVE")
+    late = at("named", send_as="inputs")
+    late.predict(TEXTS)
+    assert late.label_names == ()
+    given = at("healthy", order=("positive", "negative"))
+    given.probe()
+    assert given.label_names == ("positive", "negative")
+    plain = at("healthy")
+    plain.probe()
+    assert plain.label_names == ()
+
+
+def test_names_that_a_library_made_up_are_none(at):
+    victim = at("numbered")
+    victim.probe()
+    assert victim.label_names == ()
+    assert victim.predict([("good",)]).tolist() == [[0.25, 0.75]]
+
+
+def test_a_server_that_wants_pairs_is_asked_for_its_names_with_one(at, server):
+    victim = at("named-pairs")
+    victim.probe()
+    assert victim.label_names == ("NEGATIVE", "POSITIVE")
+    assert server[1].calls["named-pairs"] == 2
+
+
 def test_fingerprint_follows_address_version_and_order():
     made = [
         HttpVictim(url="http://a/x").fingerprint,

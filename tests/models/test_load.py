@@ -109,3 +109,30 @@ def test_a_torch_module_with_its_tokenizer():
     assert np.allclose(victim.predict([(t,) for t in texts]), alone, atol=1e-6)
     with pytest.raises(VictimError, match="needs a tokenizer"):
         wrap(module)
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("mine_good.py:predict", r"is a file, a module is wanted; write mine_good:predict"),
+        ("mine_good.py", r"as mine_good:predict"),
+        ("mine_good", r"name its function too, as mine_good:predict"),
+        ("./mine_good:predict", r"a function of your own is written module:attribute"),
+        ("mine_good:predict,BERT", r"names several victims, one is wanted"),
+        ("mine_script:predict", r"ends the program when it is imported; .*__main__"),
+        ("qqqqqqq", r"known: ALBERT.*\.\.\. \(\d+ in all\)"),
+    ],
+)
+def test_what_was_nearly_right_is_answered_with_what_is(here, typed, reason):
+    (here / "mine_good.py").write_text("def predict(texts):\n    return [[0.2, 0.8]] * len(texts)\n")
+    (here / "mine_script.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(VictimError, match=reason):
+        load(typed)
+
+
+def test_a_function_that_ends_the_program_is_a_victims_error():
+    def leaves(texts):
+        raise SystemExit(0)
+
+    with pytest.raises(VictimError, match="raised SystemExit"):
+        wrap(leaves).predict([("a",)])

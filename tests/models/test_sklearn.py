@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from malaprop.core.errors import VictimError
+from malaprop.data.base import turn
 from malaprop.models.victims.load import load, wrap
 
 pytest.importorskip("sklearn")
@@ -36,6 +37,17 @@ def test_decisions_become_one_score_a_label(labels):
     assert scores.shape == (5, len(set(labels)))
     assert scores.argmax(1).tolist() == pipeline.predict(TEXTS[:5]).tolist()
     assert victim.notes
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [(["World", "World", "Sports", "Sports", "Sports"], ("Sports", "World")), ([1, 1, 0, 0, 0], ())],
+)
+def test_classes_with_names_name_the_labels(labels, names):
+    """Data whose labels come in another order is then matched by name; without it every text would count as wrong."""
+    victim = wrap(fitted(LogisticRegression(), labels))
+    assert victim.label_names == names
+    assert turn("news", ("World", "Sports"), victim.label_names) == ([1, 0] if names else None)
 
 
 def test_skops_files(tmp_path):

@@ -234,6 +234,7 @@ def test_quality_by_hand():
     one = rng.standard_normal((500, 3))
     assert quality.frechet(one, one) == pytest.approx(0, abs=1e-6)
     assert quality.frechet(one, one + 2) == pytest.approx(12, abs=1e-6)
+    assert quality.frechet(one[:1], one[:1] + 2) == pytest.approx(12, abs=1e-6)  # one vector has no spread
     assert quality.coverage(np.asarray([0, 0, 1, 1]), np.asarray([0, 1, 2, 3]), 4) == (2, 0.5)
 
 

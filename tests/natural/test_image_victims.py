@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from natural.small_images import brightest, write_bars
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from malaprop.core.capability import Capability
@@ -81,6 +82,14 @@ def test_answers_that_are_no_scores(answer):
         of_function(answer, name="f")(np.zeros((2, 1, 8, 8), np.float32))
 
 
+def test_a_function_that_fails_is_named():
+    def function(arrays):
+        raise ValueError("no such\nlayer")
+
+    with pytest.raises(VictimError, match="f raised ValueError: no such"):
+        of_function(function, name="f")(np.zeros((2, 1, 8, 8), np.float32))
+
+
 def test_scikit_learn_by_object_and_by_file(data, tmp_path):
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
@@ -132,6 +141,17 @@ def test_a_damaged_folder_says_so(harm, data, tmp_path):
         card.write_text(json.dumps({**json.loads(card.read_text()), "kind": "forest"}))
     with pytest.raises(VictimError, match="train the model again"):
         load(str(tmp_path / "mlp"))
+
+
+@pytest.mark.parametrize("harm", [{"left": slice(0, 1)}, {"left": 10**6}, {"pixel": 10**6}, {"roots": -1}])
+def test_a_forest_whose_arrays_lead_astray_says_so(harm, data, tmp_path):
+    train(Schooling(kind="forest"), images(data, "train"), images(data, "test"), folder=tmp_path / "forest")
+    arrays = load_file(tmp_path / "forest" / WEIGHTS)
+    ((name, how),) = harm.items()
+    arrays[name] = arrays[name][how].clone() if isinstance(how, slice) else torch.full_like(arrays[name], how)
+    save_file(arrays, tmp_path / "forest" / WEIGHTS)
+    with pytest.raises(VictimError, match="train the model again"):
+        load(str(tmp_path / "forest"))
 
 
 @pytest.mark.parametrize("bad", [{"kind": "cnn"}, {"epochs": 0}, {"dropout": 1.0}, {"share": 0}, {"widths": (0,)}])

@@ -241,3 +241,11 @@ def test_nothing_is_lost_or_twice_after_ten_kills(tmp_path: Path) -> None:
     assert len(lines) == total
     assert ids(tmp_path) == [str(name) for name in range(total)]
     assert all(o.original.text == f"text {o.id} " * 400 for o in read_outcomes(tmp_path))
+
+
+def test_a_folder_may_be_named_by_a_string(tmp_path: Path) -> None:
+    fill(tmp_path / "run", 1, 2)
+    folder = str(tmp_path / "run")
+    assert Run.read(folder) == RUN
+    assert [o.id for o in read_outcomes(folder)] == [o.id for o in merge([folder])] == ["1", "2"]
+    assert find_runs([str(tmp_path)]) == [tmp_path / "run"]

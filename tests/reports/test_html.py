@@ -255,6 +255,17 @@ def test_the_terminal_shows_a_table_for_each_victim() -> None:
     assert "[b]y" in said
 
 
+@pytest.mark.parametrize("width", [54, 60, 70])
+def test_a_narrow_terminal_loses_no_figure_and_no_name(width: int) -> None:
+    from rich.console import Console
+
+    out = Console(file=StringIO(), width=width)
+    print_summary([(RUN, [one("success", 7), one("success", 9), one("failed", 50), one("skipped", 1)])], out)
+    said = out.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in said
+    assert all(word in said.split() for word in ("attack", "pwws", "25.0%", "4.6-69.9)", "67%"))
+
+
 def test_reports_start_without_heavy_libraries() -> None:
     heavy = ("torch", "rich", "transformers", "scipy")
     script = f"import sys, malaprop.reports; print([m for m in {heavy} if m in sys.modules])"

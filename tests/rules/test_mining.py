@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
 from malaprop.rules import mine as mining
 from malaprop.rules.agree import agreement, ranks, spearman
-from malaprop.rules.mine import Gathered, Miner, added_up, mine, shards
+from malaprop.rules.mine import Gathered, Miner, added_up, mine, same_labels, shards
 from malaprop.rules.shelf import Shelf
 from malaprop.rules.swaps import ListedSwaps, WordNetSwaps
 from malaprop.rules.tally import Shrinkage, Sums, Tally
@@ -148,7 +149,7 @@ def test_victims_that_do_not_fit():
 
 
 class Named:
-    """A victim whose labels have names."""
+    """A victim whose labels have names, in that order."""
 
     def __init__(self, name, label_names):
         self.inner, self.name, self.label_names = toy.victim(), name, label_names
@@ -156,10 +157,30 @@ class Named:
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
+    def begin(self, pool, wanted):
+        scores = self.inner.begin(pool, wanted)
+        return scores[:, ::-1] if self.label_names[0] == "pos" else scores
 
-def test_labels_in_another_order_are_refused():
-    with pytest.raises(VictimError, match="neg, pos from one and pos, neg from two"):
-        miner(Named("one", ("neg", "pos")), Named("two", ("pos", "neg")))
+
+def test_labels_in_another_order_are_matched_by_name():
+    plain, odd = Named("one", ("neg", "pos")), Named("two", ("pos", "neg"))
+    alone = found(mine(miner(), toy.examples(TEXTS)))
+    assert found(mine(miner(plain, odd), toy.examples(TEXTS))) == alone
+    assert same_labels((plain, odd)) == ("neg", "pos")
+
+
+def test_a_victim_without_names_has_the_order_of_the_data():
+    """Whatever the order of another that has names."""
+    alone = found(mine(miner(), toy.examples(TEXTS)))
+    both = miner(Named("odd", ("pos", "neg")), toy.victim(), labels=NAMES)
+    assert found(mine(both, toy.examples(TEXTS))) == alone
+    with pytest.raises(DataError, match="has the label 'new'"):
+        miner(Named("odd", ("pos", "neg")), labels=("neg", "new"))
+
+
+def test_labels_with_other_names_are_refused():
+    with pytest.raises(VictimError, match="neg, pos from one and bad, good from two"):
+        miner(Named("one", ("neg", "pos")), Named("two", ("bad", "good")))
 
 
 def test_words_in_capitals_count_with_the_others_and_stop_words_stay(tiny_assets):
@@ -266,3 +287,11 @@ def test_shards_and_sums_of_nothing():
     assert added_up([]).texts == 0
     assert isinstance(added_up([]).sums, Sums)
     assert Gathered.__dataclass_params__.frozen
+
+
+def test_an_agreement_over_no_rule_is_no_number_in_json():
+    one = mine(miner(), toy.examples(TEXTS))
+    said = agreement(one, one).to_dict()
+    assert said["often_rules"] == 0
+    assert said["often_rank"] is None
+    assert json.loads(json.dumps(said, allow_nan=False)) == said

@@ -35,7 +35,7 @@ def cluster():
         os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
 
 
-def test_the_same_sums_from_workers(cluster, tmp_path):
+def test_the_same_sums_from_workers(cluster, tmp_path, capfd):
     examples = toy.some_examples(5000)
     assert len(list(shards(examples))) == 3
     here = mine(Miner(victims=(toy.victim(),), swaps=SWAPS), examples)
@@ -50,6 +50,7 @@ def test_the_same_sums_from_workers(cluster, tmp_path):
         assert np.array_equal(one, two)
     again = mine_on(cluster, ["ray_victims:nobody"], examples, swaps=SWAPS, workers=1, device="cpu", keeps=shelf)
     assert np.array_equal(again.sums.total, here.sums.total)  # all shards were kept: nobody had to be asked
+    assert "actor restart will fail" not in capfd.readouterr().err
 
 
 def test_what_goes_wrong_there_is_told_here(cluster):

@@ -70,6 +70,8 @@ def test_a_file_made_by_hand_needs_four_columns_in_any_order():
         (HEAD + "pos,good,Good,1\n", "line 2 puts 'good' for itself"),
         (HEAD + "pos,good,fine,1\npos,bad,ill,1\npos,Good,fine,2\n", "line 4 repeats the rule of line 2"),
         (HEAD + 'pos,"good"x,fine,1\n', "line 2 is no CSV"),
+        (HEAD.replace(",", ";") + "pos;good;fine;1\n", "columns are separated by ';'; separate them by commas"),
+        (HEAD.replace(",", "\t") + "pos\tgood\tfine\t1\n", "columns are separated by tabs; separate them by commas"),
         ("label,from,to,salience,count\npos,good,fine,1,1.5\n", "'count' must be a whole number"),
         (HEAD + f"pos,good,{'x' * 300},1\n", "'to' must hold 1 to 200 characters"),
     ],
@@ -137,6 +139,17 @@ def test_rules_for_labels_the_data_lacks_are_refused():
 
 def test_the_strongest_rule_of_a_word_counts_and_none_that_helps_the_label():
     assert Rules(SOME).best(("neg", "pos")) == {1: {"funny": ("comic", 3.0)}, 0: {"bad": ("tough", 1.0)}}
+
+
+def test_a_label_in_another_case_is_the_same_label():
+    rules = parse_rules(HEAD + "Pos,good,fine,1\npos,great,fine,2\nneg,bad,ill,1\n", "x")
+    assert rules.labels == ("Pos", "neg")
+    assert rules.best(("neg", "pos"))[1] == {"good": ("fine", 1.0), "great": ("fine", 2.0)}
+
+
+def test_rules_of_which_none_may_be_applied_are_refused():
+    with pytest.raises(DataError, match="no rule of x for neg, pos has a salience above 0"):
+        parse_rules(HEAD + "pos,good,fine,-1\nneg,bad,ill,0\nnews,game,match,1\n", "x").best(("neg", "pos"))
 
 
 def test_rules_travel_and_say_what_they_are():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 
@@ -20,8 +21,17 @@ def predict(texts):
     p = 1 / (1 + np.exp(-s))
     return np.stack([1 - p, p], 1)
 
+def broken(texts):
+    raise ValueError("out of order")
+
 def three(texts):
     return np.tile([0.2, 0.3, 0.5], (len(texts), 1))
+"""
+ODD = """
+from malaprop.models.victims.strings import StringVictim
+from rulemodel import predict
+
+victim = StringVictim(call=lambda texts: predict(texts)[:, ::-1], name="odd", labels=2, label_names=("pos", "neg"))
 """
 GOOD = ["a good film", "great fun", "good and great", "a great film", "so good", "good good film"]
 BAD = ["a bad film", "awful fun", "bad and awful", "an awful film", "so bad", "bad bad film"]
@@ -95,6 +105,20 @@ def test_mine_show_apply_attack_and_report(run, place):
     assert "taught the model" in (place / "report" / "report.html").read_text()
 
 
+def test_labels_in_another_order_are_matched_by_name(run, place):
+    (place / "oddmodel.py").write_text(ODD)
+    for name, victims in (("plain", "rulemodel:predict"), ("both", "oddmodel:victim,rulemodel:predict")):
+        line = f"rules mine --victims {victims} --data reviews.csv --out {name} --quiet"
+        assert run(line) == (0, "", "")
+    assert (place / "plain" / "rules.csv").read_text() == (place / "both" / "rules.csv").read_text()
+    line = "rules measure plain --victims rulemodel:predict,oddmodel:victim --data reviews.csv --out m --json --quiet"
+    code, out, err = run(line)
+    assert code == 0, err
+    one, two = (cell["success"] for cell in last(out)["cells"])
+    assert one == two
+    assert one["hits"]
+
+
 def test_pmi_and_measure(run, place):
     assert run("rules pmi --data reviews.csv --out pmi --quiet")[0] == 0
     line = "rules mine --victims rulemodel:predict --data reviews.csv --out uawr --best --least 2 --format json --quiet"
@@ -146,6 +170,13 @@ def test_the_first_texts_both_ways_when_asked(run):
         ("rules apply own.csv --data news.csv", "the data has sports, world"),
         ("rules apply own.csv --data reviews.csv --out x.txt", ".csv or a .jsonl"),
         ("rules apply own.csv --data reviews.csv --share 0", "share of words"),
+        ("rules apply weak.csv --data reviews.csv", "has a salience above 0"),
+        (
+            "rules measure own.csv --victims rulemodel:broken --data reviews.csv",
+            "nothing to try rules on: rulemodel:broken",
+        ),
+        ("rules measure weak.csv --victims rulemodel:predict --data reviews.csv", "has a salience above 0"),
+        ("attack rules --victim rulemodel:predict --data reviews.csv --set file=weak.csv", "has a salience above 0"),
         ("rules measure own.csv --victims rulemodel:predict --data news.csv --split all", "the data has sports, world"),
         ("attack rules --victim rulemodel:predict --data news.csv --set file=own.csv", "the data has sports, world"),
         ("attack rules --victim rulemodel:predict --data news.csv", "the data has sports, world"),
@@ -154,12 +185,26 @@ def test_the_first_texts_both_ways_when_asked(run):
 )
 def test_wrong_input_is_one_line(run, place, line, says):
     (place / "own.csv").write_text("label,from,to,salience\npos,good,fine,1\nneg,bad,poor,1\n")
+    (place / "weak.csv").write_text("label,from,to,salience\npos,good,fine,0\nneg,bad,poor,-1\n")
     (place / "empty.csv").write_text("label,from,to,salience\n")
     (place / "torn.csv").write_text("label,from,to,salience\npos,good,fine,1\npos,goo\n")
     code, out, err = run(f"{line} --quiet" if "--quiet" not in line else line)
     assert code == 2, (out, err)
     assert says in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_rows_keep_their_order_and_a_wrong_out_is_said_first(run, place):
+    (place / "own.csv").write_text("label,from,to,salience\npos,good,fine,1\n")
+    rows = [f"r{i},a good film {i},pos" for i in range(9)]
+    (place / "mine.csv").write_text("\n".join(["id,text,label", *rows, "r9,a bad film,neg"]) + "\n")
+    assert run("rules apply own.csv --data mine.csv --out changed.csv")[0] == 0
+    with (place / "changed.csv").open() as file:
+        changed = {row["id"]: row["text"] for row in csv.DictReader(file)}
+    assert changed == {**{f"r{i}": f"a fine film {i}" for i in range(9)}, "r9": "a bad film"}
+    assert list(changed) == [f"r{i}" for i in range(10)]
+    _, _, err = run("rules apply own.csv --data nowhere.csv --out x.txt")
+    assert ".csv or a .jsonl" in err
 
 
 def test_labels_that_have_no_rule_are_told(run, place):

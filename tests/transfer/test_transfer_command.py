@@ -98,6 +98,7 @@ def test_a_study_and_its_ensembles(place, type_in):
     assert code == 0, err
     found = json.loads(out.splitlines()[-1])["ensembles"]
     assert {e["how"] for e in found} == {"genetic", "greedy", "exact"}
+    assert {tuple(e) for e in found} == {("size", "how", "members", "fitness", "outside", "unseen", "drawn")}
     assert "the expert's ensemble needs" in out
     page = (place / "run" / "report.html").read_text()
     assert "Transfer of ensembles" in page
@@ -117,12 +118,27 @@ def test_a_study_and_its_ensembles(place, type_in):
         (("ensemble", "--from", "nowhere"), "holds no transfer study"),
         (("ensemble", "--from", "nowhere", "--size", "7..2"), "--size takes a number"),
         (("ensemble", "--from", "nowhere", "--size", "two"), "--size takes a number"),
+        (("ensemble", "--from", "nowhere", "--by", ""), "chosen by genetic, expert, greedy, exact, got none"),
     ],
 )
 def test_bad_input_is_said_in_one_line(place, type_in, words, said):
     code, _, err = type_in(*words, "--quiet")
     assert code == 2, err
     assert said in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_model_that_is_gone_is_named(place, type_in, monkeypatch):
+    """Gone, or typed as seen from another folder."""
+    assert type_in(*study("--out", "run", "--quiet"))[0] == 0
+    record = place / "run" / "transfer.json"
+    whole = json.loads(record.read_text())
+    whole["models"][1] |= {"name": "CNN-W-GloVe-1", "spec": "./mine"}
+    record.write_text(json.dumps(whole))
+    code, _, err = type_in("ensemble", "--from", "run", "--size", "2", "--quiet")
+    assert code == 2
+    assert "CNN-W-GloVe-1 of the study was ./mine, and no such model is there now" in err
+    assert f"({place})" in err
     assert len(err.strip().splitlines()) == 1
 
 

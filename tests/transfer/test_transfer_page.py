@@ -6,9 +6,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
+from rich.console import Console
 
 from malaprop.models.zoo import grid, number
-from malaprop.records.ensembles import Chosen, Ensembles
+from malaprop.records.ensembles import Chosen, Contrast, Ensembles
 from malaprop.records.run import Run
 from malaprop.records.transfer import Estimate, Model, Speed, Transfer
 from malaprop.reports import render
@@ -125,6 +126,21 @@ def test_ensembles_on_the_page_and_in_the_terminal(capsys):
     assert "2, genetic" in out
     assert "mean of base rates: 0.700 (0.600-0.800)" in out
     assert "order here" in out
+
+
+def test_differences_have_signs_and_held_out_models_a_column(capsys):
+    held = replace(chosen(), unseen=Estimate(0.25, 0.125, 0.5))
+    contrast = Contrast(size=2, first="genetic", second="greedy", difference=Estimate(0.009, -0.239, 0.241), targets=3)
+    record = Ensembles(
+        recipe="pwws", data="mr", texts=11, wanted=8, seed=0, models=("one", "<i>", "three"), unseen=("three",),
+        upper=None, lower=None, chosen=(held,), contrasts=(contrast,),
+    )  # fmt: skip
+    show_ensembles(record, Console(width=150))
+    out = capsys.readouterr().out
+    assert "size 2: genetic over greedy +0.009 (-0.239 to +0.241), on 3 models outside both" in out
+    assert "0.250 (0.125-0.500)" in out
+    show_ensembles(replace(record, unseen=()), Console(width=150))
+    assert "0.250" not in capsys.readouterr().out
 
 
 def _runs(many: int):

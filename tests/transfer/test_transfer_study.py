@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,7 @@ from malaprop.transfer.entrants import Entrant
 from malaprop.transfer.hands import Here, Processes
 from malaprop.transfer.shelf import Place, Ref
 from malaprop.transfer.study import folders, transfer
+from malaprop.transfer.tasks import Look
 from malaprop.transfer.together import Source, attack_together
 
 ATTACK = toy.listed()
@@ -282,6 +284,23 @@ def test_processes_give_the_same_study(tmp_path, monkeypatch):
     assert killed.hits[0][2] == here.hits[1][0]
 
 
+def test_an_interrupt_is_for_the_parent_alone(tmp_path, monkeypatch):
+    """Ctrl-C in a terminal reaches all processes; those that work must not fill it with tracebacks."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stopped.py").write_text(
+        "import os, signal\n"
+        "def each(texts):\n"
+        "    with open('pids', 'a') as file:\n"
+        "        file.write(f'{os.getpid()}\\n')\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return [[0.4, 0.6] for _ in texts]\n"
+    )
+    with Processes(1, Place()) as hands:
+        list(hands.all([Look(refs=(Ref(name="stopped", thing="stopped:each"),))], ("a film",)))
+        list(hands.all([Look(refs=(Ref(name="again", thing="stopped:each"),))], ("a film",)))
+    assert len(set((tmp_path / "pids").read_text().split())) == 1
+
+
 def test_what_cannot_be_sent_to_a_process_is_said(tmp_path):
     local = StringVictim(call=lambda texts: toy.predict(texts), name="local")
     with Processes(1, Place()) as hands, pytest.raises(SettingError, match="cannot be sent to another process"):
@@ -296,6 +315,7 @@ def test_ensembles_are_attacked_for_real(tmp_path):
     assert found.upper == record.base
     assert found.lower == record.pairs
     assert len(found.unseen) == 1
+    assert f"no choice saw {found.unseen[0]}" in found.notes
     assert {(c.size, c.how) for c in found.chosen} == {(s, h) for s in (2, 3) for h in ("genetic", "greedy", "exact")}
     assert sum("the expert's ensemble needs" in note for note in found.notes) == 2
     bound = {c.size: c.fitness for c in found.chosen if c.how == "exact"}
@@ -322,8 +342,9 @@ def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
     refs = {m.name: Ref(name=m.name, thing=None) for m in record.models}
     with pytest.raises(SettingError, match="ensembles of 5 cannot be chosen from 4 models"):
         ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(5,)))
-    with pytest.raises(SettingError, match="chosen by genetic, expert"):
-        Choice(how=("magic",))
+    for how in (("magic",), ()):
+        with pytest.raises(SettingError, match="chosen by genetic, expert"):
+            Choice(how=how)
 
 
 def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
@@ -336,18 +357,86 @@ def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
     assert not isinstance(study_recipe("typos").candidates, WordNetSynonyms)
 
 
-def test_members_that_order_their_labels_otherwise_are_refused():
+class Named:
+    """A victim whose labels have names; they stand in that order."""
+
+    def __init__(self, name: str, *labels: str) -> None:
+        self.inner, self.label_names = judge(name), labels
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def predict(self, texts: Sequence[Any]) -> Any:
+        scores = self.inner.predict(texts)
+        return scores[:, ::-1] if self.label_names[0].lower() == "good" else scores
+
+    def begin(self, pool: Any, wanted: Any) -> Any:
+        scores = self.inner.begin(pool, wanted)
+        return scores[:, ::-1] if self.label_names[0].lower() == "good" else scores
+
+
+def test_members_that_order_their_labels_otherwise_are_matched_by_name():
     from malaprop.models.victims.ensemble import Ensemble
-
-    class Named:
-        def __init__(self, name: str, *labels: str) -> None:
-            self.inner, self.label_names = judge(name), labels
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.inner, name)
 
     one, two, odd = Named("one", "bad", "good"), Named("two", "Bad", "Good"), Named("odd", "good", "bad")
     assert Ensemble(members=(one, two, judge("plain"))).label_names == ("bad", "good")
     assert Ensemble(members=(judge("a"), judge("b"))).label_names == ()
-    with pytest.raises(VictimError, match="order their labels alike: one has bad, good, odd has good, bad"):
-        Ensemble(members=(one, odd))
+    assert Ensemble(members=(odd, one)).label_names == ("good", "bad")
+    assert Ensemble(members=(one, Named("other", "no", "yes"))).label_names == ()
+    texts = [("a great film",), ("an awful film",), ("fine",)]
+    right = judge("plain").predict(texts)
+    assert Ensemble(members=(one, odd)).predict(texts) == pytest.approx(right, abs=1e-6)
+    assert Ensemble(members=(odd, one)).predict(texts) == pytest.approx(right[:, ::-1], abs=1e-6)
+
+
+def test_members_without_names_have_the_order_that_is_given():
+    from malaprop.models.victims.ensemble import Ensemble
+
+    texts = [("a great film",), ("an awful film",), ("fine",)]
+    right, odd = judge("plain").predict(texts), Named("odd", "good", "bad")
+    team = Ensemble(members=(odd, judge("plain")), names=("bad", "good"))
+    assert team.label_names == ("bad", "good")
+    for made in (team, pickle.loads(pickle.dumps(Ensemble(members=(judge("plain"),), names=("bad", "good"))))):
+        assert made.predict(texts) == pytest.approx(right, abs=1e-6)
+        assert made.names == ("bad", "good")
+
+
+def test_an_ensemble_of_models_with_labels_in_another_order_is_attacked(tmp_path):
+    victims = [Named("one", "bad", "good"), Named("odd", "good", "bad"), *some()[:2]]
+    record = study(tmp_path, victims)
+    refs = {v.name: Ref(name=v.name, thing=v) for v in victims}
+    found = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(3,), how=("greedy", "exact")))
+    assert all(c.success.hits and c.outside is not None for c in found.chosen)
+    two = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(4,), how=("exact",))).chosen[0]
+    assert (two.counts["skipped"], two.counts["error"]) == (record.models[0].counts["skipped"], 0)
+
+
+def test_what_a_target_cannot_answer_is_said(tmp_path):
+    """Its rates are then of fewer texts than were tried."""
+
+    def fails(texts: Sequence[str]) -> list[list[float]]:
+        if any("awful" in text for text in texts):
+            raise ValueError("no awful")
+        return toy.predict(texts)
+
+    victims = [*some(), StringVictim(call=fails, name="fails")]
+    record = study(tmp_path, victims)
+    short = sum(m.drawn - t for m, t in zip(record.models[:4], (row[4] for row in record.totals[:4]), strict=True))
+    assert short > 0
+    asked = sum(m.drawn for m in record.models[:4])
+    said = f"fails could not answer {short} of the {asked} texts of other sources; its rates leave them out"
+    assert said in record.notes
+    assert not any("plain could not" in note for note in record.notes)
+    refs = {v.name: Ref(name=v.name, thing=v) for v in victims}
+    apart = {m.name: replace(m, drawn=0) if m.name == "fails" else m for m in record.models}  # so that it is no member
+    found = ensembles(replace(record, models=tuple(apart.values())), refs, campaign(), tmp_path,
+                      Choice(sizes=(2,), how=("greedy",)))  # fmt: skip
+    (chosen,) = found.chosen
+    lost = chosen.drawn - chosen.totals[4]
+    said = f"{'+'.join(chosen.members)}: fails could not answer {lost} of the {chosen.drawn} texts"
+    assert lost > 0
+    assert said in " ".join(found.notes)
+    with_it = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(5,), how=("greedy",)))
+    errors = with_it.chosen[0].counts["error"]
+    assert errors > 0
+    assert f": {errors} texts ended in an error (fails raised ValueError: no awful)" in " ".join(with_it.notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
@@ -30,6 +31,7 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "from tests.translation.small_translators import word_by_word\n"
         "def go(texts):\n    return [word_by_word(text) for text in texts]\n"
+        "def fails(texts):\n    raise RuntimeError('asleep')\n"
         "def no_fish(source, output):\n    return 'Fisch' not in output\n"
     )
     monkeypatch.setattr(
@@ -113,6 +115,8 @@ def test_typos_probe_bleu_and_run(here, type_in):
         (("attack", "--victim", "mine:go", "--data", "pairs.tsv", "--keyword", "x", "--replace", "y"), "vocabulary"),
         (("probe", "--victim", "mine:go", "--data", "pairs.tsv", "--probe", "word-apears:x"), "word-apears"),
         (("run", "--victim", "mine:go"), "--text"),
+        (("attack", "--victim", "mine:fails", "--data", "pairs.tsv", "--goal", "bleu"), "ended in an error.*asleep"),
+        (("typos", "--victim", "mine:fails", "--data", "pairs.tsv"), "ended in an error.*asleep"),
     ],
 )
 def test_bad_input_is_said_in_one_line(here, type_in, words, said):
@@ -120,7 +124,7 @@ def test_bad_input_is_said_in_one_line(here, type_in, words, said):
     (here / "empty.csv").write_text("")
     (here / "texts.csv").write_text("text,label\na,0\nb,1\n")
     err = type_in("translate", *words, code=2).strip()
-    assert said in err
+    assert re.search(said, err)
     assert err.startswith("malaprop: ")
     assert len(err.splitlines()) == 1
 

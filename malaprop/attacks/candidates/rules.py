@@ -28,8 +28,8 @@ class RuleWords:
     names: tuple[str, ...] = ()
 
     def for_labels(self, names: Sequence[str]) -> RuleWords:
-        """The same rules for data whose labels have these names; an error where the two have none in common."""
-        self.rules.numbers(names)
+        """The same rules for data whose labels have these names; an error where none of them could be applied."""
+        self.rules.best(names)
         return replace(self, names=tuple(names))
 
     def of(self, label: int) -> Best:

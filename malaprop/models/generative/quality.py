@@ -28,10 +28,15 @@ def sliced_wasserstein(
 def frechet(one: Rows, two: Rows) -> float:
     """The Frechet distance of two sets of feature vectors, each taken for a Gaussian."""
     means = one.mean(0) - two.mean(0)
-    a, b = np.cov(one, rowvar=False), np.cov(two, rowvar=False)
+    a, b = _spread(one), _spread(two)
     roots = np.linalg.eigvals(a @ b)
     shared = float(np.sqrt(np.clip(roots.real, 0, None)).sum())
     return float(means @ means + np.trace(a) + np.trace(b) - 2 * shared)
+
+
+def _spread(rows: Rows) -> Rows:
+    """Covariances; a single vector has none."""
+    return np.atleast_2d(np.cov(rows, rowvar=False)) if len(rows) > 1 else np.zeros((rows.shape[1],) * 2)
 
 
 def coverage(made: NDArray[np.int64], real: NDArray[np.int64], classes: int) -> tuple[int, float]:

@@ -56,7 +56,8 @@ class _Joint:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Ensemble:
-    """Mean over members of equal labels; each is asked by its own road on the same pool.
+    """Mean over members of equal labels, matched by name where members have the same names in another order; each is
+    asked by its own road on the same pool.
 
     how="logits" averages log-probabilities and takes a softmax. Logits differ from log-probabilities by a number that
     is the same for all labels of a text, which the softmax takes out: so this is the mean of logits where members have
@@ -66,6 +67,7 @@ class Ensemble:
 
     members: tuple[Victim, ...]
     how: Literal["logits", "probabilities"] = "logits"
+    names: tuple[str, ...] = ()  # the order of the labels, which members without names have; () as the first named one
     _joint: WeakKeyDictionary[Words, _Joint] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,10 +79,9 @@ class Ensemble:
             if Capability.SCORES not in member.offers:
                 raise VictimError(f"an ensemble needs scores of every member, and {member.name} gives labels alone")
         self._same_labels([member.labels for member in self.members])
-        self._same_order()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.members, self.how)
+        return _made, (self.members, self.how, self.names)
 
     @property
     def name(self) -> str:
@@ -97,7 +98,8 @@ class Ensemble:
     @property
     def fingerprint(self) -> str:
         marks = [member.fingerprint for member in self.members]
-        whole = "\x1f".join(("ensemble", self.how, *marks))
+        order = self.names if any(self._turns()) else ()
+        whole = "\x1f".join(("ensemble", self.how, *marks, *order))
         return blake2b(whole.encode(), digest_size=8).hexdigest() if all(marks) else ""
 
     @property
@@ -107,10 +109,11 @@ class Ensemble:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The members' names of the labels, where they agree."""
-        known = self._known_names()
-        agreed = len({tuple(map(str.casefold, names)) for names in known.values()}) == 1
-        return next(iter(known.values())) if agreed else ()
+        """As given; else the members' names, where they agree, in the order of the first that has any."""
+        if self.names:
+            return self.names
+        known = [names for names in map(_names_of, self.members) if names]
+        return known[0] if len(set(map(_folded, known))) == 1 else ()
 
     @property
     def rounding(self) -> float:
@@ -141,33 +144,36 @@ class Ensemble:
                 f"the members of an ensemble must have the same labels, got {each}; leave out the odd one"
             )
 
-    def _known_names(self) -> dict[str, tuple[str, ...]]:
-        found = {member.name: tuple(getattr(member, "label_names", ())) for member in self.members}
-        return {name: names for name, names in found.items() if names}
-
-    def _same_order(self) -> None:
-        """The same names in another order would be averaged crosswise."""
-        orders: dict[frozenset[str], tuple[str, tuple[str, ...]]] = {}
-        for name, given in self._known_names().items():
-            names = tuple(map(str.casefold, given))
-            first, order = orders.setdefault(frozenset(names), (name, names))
-            if order != names:
-                raise VictimError(
-                    f"the members of an ensemble must order their labels alike: {first} has {', '.join(order)}, "
-                    f"{name} has {', '.join(names)}; leave one out"
-                )
+    def _turns(self) -> list[list[int] | None]:
+        """For each member its columns in the order given, or of the first of the same names; None where they are so."""
+        first = {_folded(self.names): list(map(str.casefold, self.names))}
+        out: list[list[int] | None] = []
+        for names in map(_names_of, self.members):
+            mine = list(map(str.casefold, names))
+            order = first.setdefault(_folded(names), mine)
+            out.append(None if order == mine else [mine.index(name) for name in order])
+        return out
 
     def _mean(self, answers: Sequence[Floats]) -> Floats:
         if not len(answers[0]):
             return np.empty((0, self.labels or 0), np.float32)
         self._same_labels([answer.shape[1] for answer in answers])
-        logs = np.stack([log_probabilities(answer) for answer in answers])
+        turned = [a if turn is None else a[:, turn] for a, turn in zip(answers, self._turns(), strict=True)]
+        logs = np.stack([log_probabilities(answer) for answer in turned])
         mean = np.exp(logs).mean(0) if self.how == "probabilities" else np.exp(log_softmax(logs.mean(0)))
         return np.asarray(mean, np.float32)
 
 
-def _made(members: tuple[Victim, ...], how: Literal["logits", "probabilities"]) -> Ensemble:
-    return Ensemble(members=members, how=how)
+def _names_of(member: Victim) -> tuple[str, ...]:
+    return tuple(getattr(member, "label_names", ()))
+
+
+def _folded(names: Sequence[str]) -> frozenset[str]:
+    return frozenset(map(str.casefold, names))
+
+
+def _made(members: tuple[Victim, ...], how: Literal["logits", "probabilities"], names: tuple[str, ...]) -> Ensemble:
+    return Ensemble(members=members, how=how, names=names)
 
 
 def member_specs(spec: str) -> list[str]:

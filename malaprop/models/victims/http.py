@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
@@ -55,6 +56,7 @@ class HttpVictim:
     _one: StringVictim = field(init=False, repr=False)  # one request
     _all: StringVictim = field(init=False, repr=False)  # a round
     _names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels seen, in order
+    _told: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels known before the work begins
     _kept: dict[Fields, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,6 +66,7 @@ class HttpVictim:
             url=self.url, timeout=self.timeout, retries=self.retries, pause=self.pause, key_env=self.key_env
         )
         self.name, self._names = self._endpoint.shown, tuple(self.order)
+        self._told = self._names
         whole = "\x1f".join(("http", self.name, self.version, *self.order))
         self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
         self._one = StringVictim(call=self._request, name=self.name, batch=self.batch, say=self.say, notes=self.notes)
@@ -94,13 +97,33 @@ class HttpVictim:
             return np.empty((0, self.labels or 0), np.float32)
         return self._spread(texts)
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """As given by `order`, or as `probe` heard them: they must not change while texts are attacked."""
+        return self._told
+
     def probe(self) -> None:
-        """One request with one word: raises, with the reason, if nothing there can answer. Its answer is not judged."""
+        """One request with one word: raises, with the reason, if nothing there can answer. Its answer is not judged.
+
+        A server that names its labels tells them so before the work begins; one that wants pairs is asked once more.
+        """
         try:
-            self._endpoint.post({self.send_as: ["a"]})
+            answer = self._endpoint.post({self.send_as: ["a"]})
         except RefusedError as refused:
             if refused.status not in (400, 422, 500):  # which it may answer because it wants pairs
                 raise
+            if refused.status == 500:  # was tried again and again
+                return
+            with suppress(VictimError):
+                self._hear(self._endpoint.post({self.send_as: [["a", "a"]]}))
+        else:
+            self._hear(answer)
+
+    def _hear(self, answer: Any) -> None:
+        with suppress(VictimError):
+            self._rows(answer, 1)
+            if not any(name.startswith("LABEL_") for name in self._names):  # which a library makes up
+                self._told = self._names
 
     def close(self) -> None:
         self._endpoint.close()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.core.capability import Capability
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.core.score import Floats
 
 if TYPE_CHECKING:
@@ -98,7 +98,13 @@ def of_function(function: Callable[[NDArray[np.float32]], Any], *, name: str, **
 
     def scores(images: Tensor) -> Any:
         arrays = images.cpu().numpy()
-        return function(arrays[:, 0] if arrays.shape[1] == 1 else np.ascontiguousarray(arrays.transpose(0, 2, 3, 1)))
+        grey = arrays.shape[1] == 1
+        try:
+            return function(arrays[:, 0] if grey else np.ascontiguousarray(arrays.transpose(0, 2, 3, 1)))
+        except MalapropError:
+            raise
+        except Exception as error:
+            raise VictimError(f"{name} raised {plain(error)[:300]}") from error
 
     return ImageVictim(name=name, scores=scores, **known)
 

@@ -60,11 +60,21 @@ def load(
         from malaprop.models.victims.hf import load_transformers
 
         return load_transformers(name.removeprefix("hub:"), device=device, precision=precision)
+    raise _nothing(name)
+
+
+def _nothing(name: str) -> VictimError:
+    """The error for what names no victim, with what may have been meant."""
+    if "," in name:
+        return VictimError(f"{name} names several victims, one is wanted; malaprop audit takes several")
     if os.sep in name or name.startswith((".", "~")):
-        raise VictimError(
-            f"no such folder or file: {name}; expected a folder written by malaprop train or by transformers"
+        own = "; a function of your own is written module:attribute, from the folder of its file" * (":" in name)
+        return VictimError(
+            f"no such folder or file: {name}; expected a folder written by malaprop train or by transformers{own}"
         )
-    raise VictimError(
+    if Path(f"{name}.py").is_file():
+        return VictimError(f"{name} is a module of your own ({name}.py); name its function too, as {name}:predict")
+    return VictimError(
         f"{unknown('model', name, zoo.names())}; or give a folder, module:attribute, a .skops file or hub:NAME"
     )
 
@@ -115,6 +125,8 @@ def _file(path: Path) -> Victim:
         raise VictimError(f"no such file: {path}")
     if suffix == ".skops":
         return load_skops(path)
+    if suffix == ".py":
+        raise VictimError(f"{path} is a file of Python; name a function in it, as {path.stem}:predict, from its folder")
     if suffix in _WEIGHTS:
         raise VictimError(f"{path} holds weights alone; give the folder with its configuration and tokenizer")
     raise VictimError(
@@ -133,6 +145,8 @@ def _zoo(name: str, *, device: str, precision: str, data: str, read: Read | None
 def resolve(reference: str) -> Any:
     """What `module:attribute` names, imported with the working folder first on the path, as `python -m` has it."""
     module, _, attribute = reference.partition(":")
+    if module.endswith(".py"):
+        raise VictimError(f"{module} is a file, a module is wanted; write {module.removesuffix('.py')}:{attribute}")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
@@ -141,6 +155,11 @@ def resolve(reference: str) -> Any:
         if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
             raise VictimError(f"no module is called {module!r} in {here} or among the installed ones") from None
         raise VictimError(f"{module} cannot be imported: {plain(error)}") from error
+    except SystemExit:
+        raise VictimError(
+            f"{module} ends the program when it is imported; put what it does by itself under "
+            "if __name__ == '__main__':"
+        ) from None
     except Exception as error:
         raise VictimError(f"{module} cannot be imported: {plain(error)[:300]}") from error
     finally:

@@ -18,7 +18,7 @@ REFUSED = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "") -> StringVictim:
     """Scores by `predict_proba`, else by `decision_function`; the fields of a pair are joined by a line break.
 
-    Label i is the i-th of the pipeline's `classes_`, which are sorted, as are label names that we read from files.
+    Label i is the i-th of the pipeline's `classes_`; where these are strings, they name the labels.
     """
     name = name or type(pipeline).__name__
     probabilities: Any = getattr(pipeline, "predict_proba", None)  # absent where the last step has none
@@ -33,14 +33,23 @@ def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "
         values = np.asarray(decision(joined))
         return np.stack([-values, values], 1) if values.ndim == 1 else values
 
-    return StringVictim(call=scores, name=name, labels=_labels(pipeline), fingerprint=fingerprint, batch=256)
+    classes = _classes(pipeline)
+    return StringVictim(
+        call=scores,
+        name=name,
+        labels=len(classes) or None,
+        label_names=tuple(map(str, classes)) if all(isinstance(each, str) for each in classes) else (),
+        fingerprint=fingerprint,
+        batch=256,
+    )
 
 
-def _labels(pipeline: Any) -> int | None:
+def _classes(pipeline: Any) -> list[Any]:
+    """None where it has not been fitted, or does not tell."""
     try:
-        return len(pipeline.classes_)
+        return list(pipeline.classes_)
     except AttributeError:
-        return None
+        return []
 
 
 def refuse_pickle(path: Path) -> VictimError:

@@ -75,7 +75,7 @@ class StringVictim:
             answer = self._called(texts)
         except MalapropError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise VictimError(f"{self.name} raised {in_one_line(error)[:300]}") from error
         return self._checked(_array(answer, self.name), texts)
 

@@ -144,23 +144,18 @@ def _stays(root: Path) -> Reading:
     return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts))
 
 
-_SMALL_WORDS = "--n 50 --vocabulary 500 --trials 200 --jobs {jobs} --out {here}"
+_SMALL_WORDS = "--n 40 --vocabulary 300 --trials 100 --jobs {jobs} --out {here}"
 _FULL_WORDS = "--n 100 --vocabulary 10000 --trials 5000 --jobs {jobs} --out {here}"
-_KEYWORDS = {"small": ("eng-fra", "chien", 60), "full": ("multi30k", "Hund", 500)}
-
-
-def _translating(size: str, **sizes: str) -> tuple[str, ...]:
-    data, word, many = _KEYWORDS[size]
-    lines = []
-    for kind, settings in sizes.items():
-        model = f"{{here}}/nmt-{kind}"
-        lines += [
-            f"train nmt-{kind} --data {data} {settings} --out {model}",
-            f"translate attack --victim {model} --data {data} --keyword {word} --n {many} "
-            f"--out {{here}}/keyword-{kind} --resume",
-            f"translate typos --victim {model} --data {data} --n {many} --out {{here}}/typos-{kind} --resume",
-        ]
-    return tuple(lines)
+_TRANSLATED = tuple(
+    line.format(kind=kind)
+    for kind in ("lstm", "transformer")
+    for line in (
+        "train nmt-{kind} --data multi30k --out {{here}}/nmt-{kind}",
+        "translate attack --victim {{here}}/nmt-{kind} --data multi30k --keyword Hund --n 200 "
+        "--out {{here}}/keyword-{kind} --resume",
+        "translate typos --victim {{here}}/nmt-{kind} --data multi30k --n 1000 --out {{here}}/typos-{kind} --resume",
+    )
+)
 
 
 ATTENTIVE = Paper(
@@ -176,7 +171,7 @@ ATTENTIVE = Paper(
                 "full": (f"study oneword --models BiLSTM-Attention,BERT,Transformer-3 --data mr-full {_FULL_WORDS}",),
             },
             about={
-                "small": "an LSTM and a Transformer of three epochs, packaged reviews, 500 words",
+                "small": "an LSTM and a Transformer of three epochs, packaged reviews, 300 words",
                 "full": "an LSTM, a fine-tuned MiniLM and a Transformer on MR, 10,000 words",
             },
         ),
@@ -192,7 +187,7 @@ ATTENTIVE = Paper(
                 ),
             },
             about={
-                "small": "an LSTM and a Transformer on made pairs, 500 words",
+                "small": "an LSTM and a Transformer on made pairs, 300 words",
                 "full": "an LSTM, a fine-tuned MiniLM and a Transformer on a part of MNLI, 10,000 words",
             },
         ),
@@ -216,15 +211,9 @@ ATTENTIVE = Paper(
         Step(
             name="translation",
             commands={
-                "small": _translating(
-                    "small",
-                    lstm="--set pairs=6000 --set dim=96 --set units=128 --set epochs=4",
-                    transformer="--set pairs=6000 --set dim=96 --set inner=192 --set layers=2 --set epochs=4",
-                ),
-                "full": _translating("full", lstm="", transformer=""),
+                "full": _TRANSLATED,
             },
             about={
-                "small": "two small translators of four epochs, 6,000 packaged English-French pairs",
                 "full": "two translators of Multi30k",
             },
         ),
