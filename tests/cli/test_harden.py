@@ -84,7 +84,7 @@ def test_word_models_are_hardened_too(type_in, reviews):
         (("hotflip", "--model", "CharCNN"), "no model is called 'CharCNN'"),
         (("hotflip", "--set", "filter=3"), "no setting is called 'filter'"),
         (("hotflip", "--set", "epochs=x"), "training wants a whole number for epochs, got 'x'"),
-        (("hotflip", "--set", "rates=3"), "no setting is called 'rates'; did you mean rate"),
+        (("hotflip", "--set", "rates=3"), "no setting is called 'rates'; did you mean "),
         (("hotflip", "--set", "batch=1.5"), "training wants a whole number for batch, got 1.5"),
         (("hotflip", "--set", "rate=fast"), "training wants a number for rate, got 'fast'"),
         (("hotflip", "--set", "warmup=inf"), "training wants a number for warmup, got inf"),
