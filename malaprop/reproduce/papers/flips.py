@@ -99,8 +99,8 @@ FLIPS = Paper(
             name="hotflip",
             commands={
                 "small": (
-                    "study hotflip --data mr --n 60 --methods hotflip,miyato,blackbox --confidences 0,0.9 --exact 4 "
-                    "--set epochs=3 --jobs {jobs} --out {here}",
+                    "study hotflip --model CNN-C-Random-1 --data mr --n 60 --methods hotflip,miyato,blackbox "
+                    "--confidences 0,0.9 --exact 4 --set epochs=4 --jobs {jobs} --out {here}",
                 ),
                 "full": (
                     "study hotflip --data ag_news --n 850 --methods hotflip,miyato,blackbox --exact 12 --jobs {jobs} "
@@ -108,7 +108,7 @@ FLIPS = Paper(
                 ),
             },
             about={
-                "small": "CharCNN-LSTM of three epochs on packaged reviews, 60 texts",
+                "small": "a CNN over characters, four epochs on packaged reviews, 60 texts",
                 "full": "CharCNN-LSTM on a part of AG News, 850 texts",
             },
         ),
