@@ -58,9 +58,9 @@ def _farther(root: Path) -> Reading:
     )
     verdicts = []
     for pair in record.pairs:
-        better = accuracy[pair.one].value > accuracy[pair.two].value
+        better = accuracy[pair.two].value > accuracy[pair.one].value
         verdicts.append(above(pair.larger, _HALF) if better else above(_HALF, pair.larger))
-        told += f"; {pair.one} needs the larger change in {short(pair.larger)}"
+        told += f"; {pair.two} needs the larger change in {short(pair.larger)}"
     return Reading(ours=told, verdict=worst(verdicts))
 
 
