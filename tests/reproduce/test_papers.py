@@ -22,10 +22,13 @@ def row(root: Path, id: str, size: str = "full"):
 def one_word(root: Path, broken: dict[str, dict[str, int]], gap: float = -1.0, folder: str = "oneword") -> None:
     recipes = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
     cells = [
-        oneword.Cell(model=model, recipe=recipe, success=Rate(counts.get(recipe, 10), 100))
+        oneword.Cell(
+            model=model, recipe=recipe, success=Rate(counts.get(recipe, 10), 100),
+            share=oneword.Mean(0.05, 0.04, 0.06, 100) if recipe == "random" else None,
+        )
         for model, counts in broken.items()
         for recipe in recipes
-    ]
+    ]  # fmt: skip
     against = [
         oneword.Against(
             model=model, first="gs-gr", second="gs-ec", measure="distance", before=5.0, after=5.0 + gap,
@@ -47,7 +50,7 @@ def test_one_word_by_model(tmp_path, lstm, other, verdict):
     counts = {"BiLSTM-Attention": {"gs-gr": lstm, "gs-ec": lstm}, "Transformer-3": {"gs-gr": other, "gs-ec": other}}
     one_word(tmp_path, counts)
     assert row(tmp_path, "S1").verdict == verdict
-    assert "random 10, list 10, asmin-gr 10" in row(tmp_path, "S1").ours
+    assert "random 5 of the trials, list 10, asmin-gr 10" in row(tmp_path, "S1").ours
 
 
 def test_nearer_needs_as_many_successes(tmp_path):
