@@ -35,12 +35,7 @@ Tries = Annotated[int, typer.Option(help="How many of them are translated.", min
 Maps = Annotated[
     int, typer.Option(help="How many successes are shown with their attention, where the victim is our own.", min=0)
 ]
-Replace = Annotated[
-    str | None,
-    typer.Option(
-        help="What takes a word's place: vocabulary, typos or synonyms. With --goal bleu typos, else vocabulary."
-    ),
-]
+_PUT = "What takes a word's place: vocabulary, typos or synonyms."
 
 
 @app.callback()
@@ -66,7 +61,9 @@ def attack(
     words: Words = 3,
     sweep: Sweep = 2000,
     tries: Tries = 32,
-    replace: Replace = None,
+    replace: Annotated[
+        str | None, typer.Option(help=f"{_PUT} With --goal bleu typos if not given, else vocabulary.")
+    ] = None,
     maps: Maps = 2,
     beam: Beam = 5,
     split: o.Split = "test",
@@ -167,7 +164,7 @@ def probe(
     words: Words = 3,
     sweep: Sweep = 2000,
     tries: Tries = 32,
-    replace: Replace = None,
+    replace: Annotated[str, typer.Option(help=_PUT)] = "vocabulary",
     maps: Maps = 2,
     beam: Beam = 5,
     split: o.Split = "test",
@@ -207,7 +204,7 @@ def probe(
         quiet=quiet,
         maps=maps,
     )
-    work.search([goal], "probe", words=words, sweep=sweep, tries=tries, replace=replace or "vocabulary")
+    work.search([goal], "probe", words=words, sweep=sweep, tries=tries, replace=replace)
     work.finish("translate probe", json)
 
 
