@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from malaprop.core.errors import AssetError
+from malaprop.core.leftovers import is_alive
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _DAY = 86_400.0
@@ -52,23 +53,13 @@ def writing(what: str) -> Iterator[None]:
         raise AssetError(f"cannot store {what} in {cache_root()}: {reason}; {cure}") from None
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
 def sweep(room: Path) -> None:
     """Removes what processes that were killed have left behind."""
     for left in room.iterdir():
         host, _, rest = left.name.partition("+")
         pid = rest.partition("+")[0]
         with suppress(OSError):
-            gone = not _alive(int(pid)) if host == socket.gethostname() and pid.isdigit() else False
+            gone = not is_alive(int(pid)) if host == socket.gethostname() and pid.isdigit() else False
             if gone or time.time() - left.stat().st_mtime > _DAY:
                 shutil.rmtree(left, ignore_errors=True)
 

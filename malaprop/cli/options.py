@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from malaprop.core.errors import SettingError
+from malaprop.core.leftovers import clear_leftovers
 
 Victim = Annotated[
     str,
@@ -102,6 +103,7 @@ def out_folder(out: Path | None, resume: bool, *names: str) -> Path:
     if out is not None:
         if out.exists() and not out.is_dir():
             raise SettingError(f"--out {out} is a file; give a folder")
+        clear_leftovers(out, "run.toml", "report.html")
         return out
     if resume:
         raise SettingError("--resume needs the --out of the run to go on with")

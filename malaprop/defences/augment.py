@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from malaprop.core.catalogue import Catalogue
 from malaprop.core.errors import DataError, SettingError
+from malaprop.core.leftovers import clear_leftovers, half_of
 from malaprop.core.seeds import generator
 from malaprop.core.settings import call, parse_value
 from malaprop.core.text import word_pattern
@@ -146,10 +146,11 @@ def write(
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise SettingError(f"--out {path} should end in {', '.join(_SUFFIXES)}, which say how rows are written")
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half = half_of(path)
     texts = rows = bare = 0
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent, path.name)
         with half.open("w", encoding="utf-8", newline="") as file:
             put = _writer(file, suffix, (*data.fields, "label", "source"))
             for example, copies in _copies(data, make, victim, seed):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
+from malaprop.core.leftovers import clear_leftovers, half_of
 from malaprop.humaneval.allot import Turn
 from malaprop.humaneval.shown import Parts, Shown, show
 from malaprop.humaneval.study import Study
@@ -103,9 +103,10 @@ def _together(shown: Shown) -> str:
 
 
 def _write(path: Path, content: str) -> Path:
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half = half_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent, path.name)
         half.write_bytes(content.encode("utf-8", "replace"))
         half.replace(path)
     except OSError as error:

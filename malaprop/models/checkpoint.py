@@ -6,15 +6,15 @@ import errno
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.leftovers import half_of, leftovers
 from malaprop.models.vocab import Vocab
 from malaprop.models.zoo import ZooSpec, called, network
 
@@ -62,9 +62,10 @@ def appearing(target: Path) -> Iterator[Path]:
     room: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        room = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        room = half_of(target)
+        shutil.rmtree(room, ignore_errors=True)  # of a dead process that had this one's number
         made = room / "made"
-        made.mkdir()
+        made.mkdir(parents=True)
         yield made
         if target.exists():
             target.rename(room / "old")
@@ -78,8 +79,20 @@ def appearing(target: Path) -> Iterator[Path]:
             shutil.rmtree(room, ignore_errors=True)
 
 
+def _mend(target: Path) -> None:
+    """Clears what killed processes left beside a model; one that was about to take its place takes it."""
+    for room in leftovers(target.parent):
+        if not room.name.startswith(f".{target.name}."):
+            continue
+        with suppress(OSError):
+            if (room / "old").is_dir() and not target.exists():
+                (room / "made").rename(target)
+            shutil.rmtree(room)
+
+
 def check_target(target: Path) -> None:
     """Refuses a folder that holds anything but an earlier model, before work is put in."""
+    _mend(target)
     if target.exists() and not _replaceable(target):
         raise SettingError(f"{target} is there and is no model; name another folder")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from malaprop.core.errors import RecordError
+from malaprop.core.leftovers import clear_leftovers, half_of
 
 Made = TypeVar("Made")
 
@@ -53,9 +53,10 @@ class Document:
 
 def write_whole(path: Path, text: str) -> Path:
     """The file with all of the text, or as it was before."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    half = half_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        clear_leftovers(path.parent, path.name)
         half.write_text(text, encoding="utf-8")
         half.replace(path)
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import plain, read_toml, to_toml
+from malaprop.records.documents import write_whole
 
 FILE = "run.toml"
 # A resume may change these: they alter how fast the outcomes come, not what they are.
@@ -55,15 +56,7 @@ class Run:
 
     def write(self, folder: Path) -> Path:
         """Writes run.toml whole or not at all."""
-        path = folder / FILE
-        half = folder / f".{FILE}.{os.getpid()}"
-        try:
-            half.write_text(to_toml(plain(asdict(self))), encoding="utf-8")
-            half.replace(path)
-        except OSError as error:
-            half.unlink(missing_ok=True)
-            raise RecordError(f"cannot write {path}: {error.strerror or error}") from None
-        return path
+        return write_whole(folder / FILE, to_toml(plain(asdict(self))))
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Run:

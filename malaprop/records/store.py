@@ -2,65 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any, Protocol
 
 from malaprop.core.errors import RecordError
+from malaprop.core.leftovers import clear_leftovers
 from malaprop.records.ids import Ids
+from malaprop.records.lines import Lines, open_lines, scan
 from malaprop.records.outcome import Outcome, to_json
 from malaprop.records.run import FILE as RUN_FILE
 from malaprop.records.run import Run
 from malaprop.records.schema import from_plain
 
-if sys.platform != "win32":  # which has no such locks; there two writers are the user's own care
-    import fcntl
-
 FILE = "outcomes.jsonl"
 LARGE = 64 << 20  # bytes of outcomes, some 50,000, from which on they are not held
-
-
-def _scan(file: IO[bytes], path: Path) -> Iterator[tuple[Outcome, int]]:
-    """Each whole outcome and the byte after its line; a torn last line ends the scan, a broken earlier one raises."""
-    end = 0
-    for number, line in enumerate(file, start=1):
-        if not line.endswith(b"\n"):
-            return
-        try:
-            plain = json.loads(line)
-        except (ValueError, RecursionError):
-            if not file.read(1):
-                return
-            raise RecordError(
-                f"{path} line {number} is broken, yet lines follow it; mend or delete that line or choose another --out"
-            ) from None
-        try:
-            outcome = from_plain(plain)
-        except RecordError as error:
-            raise RecordError(f"{path} line {number}: {error}") from None
-        end += len(line)
-        yield outcome, end
-
-
-def _open(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror or error}; give a folder that a run wrote") from None
 
 
 def iter_outcomes(folder: str | os.PathLike[str]) -> Iterator[Outcome]:
     """The outcomes of a run folder in the order written, the first of each id."""
     path = Path(folder) / FILE
     seen = Ids()
-    with _open(path) as file:
-        for outcome, _ in _scan(file, path):
+    with open_lines(path) as file:
+        for outcome, _ in scan(file, path, from_plain):
             if seen.add(outcome.id):
                 yield outcome
 
@@ -138,35 +106,50 @@ def check_writable(folder: Path) -> None:
         raise RecordError(f"cannot write to {folder}: {place} is read-only for this user; choose another --out")
 
 
-class Writer:
-    """Appends outcomes to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
+class Finished(Protocol):
+    """A finished item of a run."""
 
-    `fsync` waits for the disk after each outcome: safe against a power cut too, at some milliseconds an outcome.
+    @property
+    def id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineKind:
+    """What a run writes line by line: the file, what its lines are called, and how one is read and written."""
+
+    file: str
+    what: str
+    read: Callable[[Any], Any]
+    write: Callable[[Any], str]
+
+
+OUTCOMES = LineKind(file=FILE, what="outcomes", read=from_plain, write=to_json)
+
+
+class Writer:
+    """Appends finished items to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
+
+    A folder that holds some already is refused without `resume`, and with it where its run.toml tells of other work.
+    `fsync` waits for the disk after each of them.
     """
 
-    def __init__(self, folder: Path, run: Run, resume: bool = False, fsync: bool = False) -> None:
+    def __init__(
+        self, folder: Path, run: Run, resume: bool = False, fsync: bool = False, kind: LineKind = OUTCOMES
+    ) -> None:
         self.folder = Path(folder)
         self.run = run
         self.resume = resume
-        self.fsync = fsync
+        self.kind = kind
         self.done = Ids()
-        self._fd = -1
-        self._end = 0
+        self._lines = Lines(self.folder / kind.file, what=kind.what, fsync=fsync)
 
     @property
     def path(self) -> Path:
-        return self.folder / FILE
+        return self._lines.path
 
     def __enter__(self) -> Writer:
+        self._lines.__enter__()
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise RecordError(
-                f"cannot write to {self.folder}: {error.strerror or error}; choose another --out"
-            ) from None
-        try:
-            self._lock()
             self._take_up()
         except BaseException:
             self.close()
@@ -179,67 +162,29 @@ class Writer:
         self.close()
 
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)  # gives the lock back too
-            self._fd = -1
-
-    def _lock(self) -> None:
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RecordError(
-                f"another process is writing to {self.folder}; wait for it, or choose another --out"
-            ) from None
-        except OSError:
-            return  # a file system without locks
+        self._lines.close()
 
     def _take_up(self) -> None:
-        with _open(self.path) as file:
-            for outcome, end in _scan(file, self.path):
-                self.done.add(outcome.id)
-                self._end = end
+        clear_leftovers(self.folder, RUN_FILE, "report.html")
+        for row in self._lines.read(self.kind.read):
+            self.done.add(row.id)
         if len(self.done):
-            self._check_resume()
+            check_resume(self.folder, self.run, f"{len(self.done)} {self.kind.what}", resume=self.resume)
         else:
             self.run.write(self.folder)
-        if os.fstat(self._fd).st_size > self._end:
-            os.ftruncate(self._fd, self._end)
+        self._lines.cut()
 
-    def _check_resume(self) -> None:
-        if not self.resume:
-            raise RecordError(
-                f"{self.folder} already holds {len(self.done)} outcomes; "
-                "pass --resume to continue or choose another --out"
-            )
-        if (difference := self.run.same_work(Run.read(self.folder))) is not None:
-            raise RecordError(
-                f"cannot resume {self.folder}: {difference}; use the same settings or choose another --out"
-            )
+    def add(self, row: Finished) -> None:
+        """Writes one line; when it returns, a kill of this process cannot lose the item."""
+        if row.id in self.done:
+            raise RecordError(f"{self.folder} already holds an outcome of example {row.id!r}; ids must differ")
+        self._lines.append(self.kind.write(row))
+        self.done.add(row.id)
 
-    def add(self, outcome: Outcome) -> None:
-        """Writes one line; when it returns, a kill of this process cannot lose the outcome."""
-        if self._fd < 0:
-            raise RecordError(f"the writer of {self.folder} is closed; use it inside `with`")
-        if outcome.id in self.done:
-            raise RecordError(f"{self.folder} already holds an outcome of example {outcome.id!r}; ids must differ")
-        line = (to_json(outcome) + "\n").encode()
-        try:
-            self._append(line)
-        except OSError as error:
-            with contextlib.suppress(OSError):  # what cannot be cut now is dropped as a torn line later
-                os.ftruncate(self._fd, self._end)
-            raise RecordError(
-                f"cannot write to {self.path}: {error.strerror or error}; {len(self.done)} outcomes are safe, "
-                "make room and pass --resume"
-            ) from None
-        self._end += len(line)
-        self.done.add(outcome.id)
 
-    def _append(self, line: bytes) -> None:
-        rest = memoryview(line)
-        while rest:
-            rest = rest[os.write(self._fd, rest) :]
-        if self.fsync:
-            os.fsync(self._fd)
+def check_resume(folder: Path, run: Run, held: str, *, resume: bool) -> None:
+    """Refuses to add to what a folder holds unless that is asked for and the work is the same."""
+    if not resume:
+        raise RecordError(f"{folder} already holds {held}; pass --resume to continue or choose another --out")
+    if (difference := run.same_work(Run.read(folder))) is not None:
+        raise RecordError(f"cannot resume {folder}: {difference}; use the same settings or choose another --out")

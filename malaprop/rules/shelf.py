@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zipfile
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from malaprop.core.errors import RecordError
+from malaprop.core.leftovers import clear_leftovers, half_of
 from malaprop.rules.mine import Gathered
 from malaprop.rules.tally import Sums
 
@@ -36,6 +36,7 @@ class Shelf:
                 shutil.rmtree(shelf.folder)
             shelf.folder.mkdir(parents=True, exist_ok=True)
             note.write_text(mark, encoding="utf-8")
+            clear_leftovers(shelf.folder)
         except OSError as error:
             raise RecordError(f"cannot write {out}: {error.strerror or error}; choose another place") from None
         return shelf
@@ -53,10 +54,11 @@ class Shelf:
     def put(self, number: int, part: Gathered) -> None:
         rest = {n: getattr(part, n) for n in ("strings", "texts", "swaps", "faults", "finding", "asking", "processor")}
         path = self._path(number)
-        half = path.with_name(f".{path.name}.{os.getpid()}.npz")
+        half = half_of(path)
         packed = np.frombuffer(json.dumps(rest).encode(), np.uint8)
         try:
-            np.savez(half, rest=packed, **part.sums._asdict())
+            with half.open("wb") as file:
+                np.savez(file, rest=packed, **part.sums._asdict())
             half.replace(path)
         except OSError as error:
             half.unlink(missing_ok=True)

@@ -1,0 +1,137 @@
+"""A file that grows by whole lines of JSON and has one writer; a kill at any moment loses no line that was written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TypeVar
+
+from malaprop.core.errors import RecordError
+
+if sys.platform != "win32":  # which has no such locks; there two writers are the user's own care
+    import fcntl
+
+Made = TypeVar("Made")
+_FAULTS = (RecordError, ValueError, KeyError, TypeError, AttributeError)
+
+
+def open_lines(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror or error}; give a folder that a run wrote") from None
+
+
+def scan(file: IO[bytes], path: Path, make: Callable[[object], Made]) -> Iterator[tuple[Made, int]]:
+    """What `make` makes of each whole line, and the byte after it; a torn last line ends the scan.
+
+    A broken line that others follow raises, as does one that `make` refuses.
+    """
+    end = 0
+    for number, line in enumerate(file, start=1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            plain = json.loads(line)
+        except (ValueError, RecursionError):
+            if not file.read(1):
+                return
+            raise RecordError(
+                f"{path} line {number} is broken, yet lines follow it; mend or delete that line or choose another --out"
+            ) from None
+        try:
+            made = make(plain)
+        except _FAULTS as error:
+            raise RecordError(f"{path} line {number}: {' '.join(str(error).split())[:200]}") from None
+        end += len(line)
+        yield made, end
+
+
+class Lines:
+    """Appends to a file, inside `with`; a second writer is refused. Call `read`, then `cut`, then `append`.
+
+    `fsync` waits for the disk after each line: safe against a power cut too, at some milliseconds a line.
+    """
+
+    def __init__(self, path: Path, *, what: str = "lines", fsync: bool = False) -> None:
+        self.path = path
+        self.what = what
+        self.fsync = fsync
+        self.many = 0
+        self._fd = -1
+        self._end = 0
+
+    def __enter__(self) -> Lines:
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise RecordError(f"cannot write to {folder}: {error.strerror or error}; choose another --out") from None
+        try:
+            self._lock()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)  # gives the lock back too
+            self._fd = -1
+
+    def _lock(self) -> None:
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RecordError(
+                f"another process is writing to {self.path.parent}; wait for it, or choose another --out"
+            ) from None
+        except OSError:
+            return  # a file system without locks
+
+    def read(self, make: Callable[[object], Made]) -> Iterator[Made]:
+        """What the whole lines hold."""
+        with open_lines(self.path) as file:
+            for made, end in scan(file, self.path, make):
+                self._end = end
+                self.many += 1
+                yield made
+
+    def cut(self) -> None:
+        """Takes away what a kill left of a line behind those that were read."""
+        if os.fstat(self._fd).st_size > self._end:
+            os.ftruncate(self._fd, self._end)
+
+    def append(self, text: str) -> None:
+        """Writes one line; when it returns, a kill of this process cannot lose it."""
+        if self._fd < 0:
+            raise RecordError(f"the writer of {self.path.parent} is closed; use it inside `with`")
+        line = (text + "\n").encode()
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+            if self.fsync:
+                os.fsync(self._fd)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # what cannot be cut now is dropped as a torn line later
+                os.ftruncate(self._fd, self._end)
+            raise RecordError(
+                f"cannot write to {self.path}: {error.strerror or error}; {self.many} {self.what} are safe, make room "
+                "and pass --resume"
+            ) from None
+        self._end += len(line)
+        self.many += 1
