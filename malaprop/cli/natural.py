@@ -8,10 +8,12 @@ import typer
 
 from malaprop.cli import naturaltext
 from malaprop.cli import options as o
+from malaprop.cli.progress import found_bar
 
 if TYPE_CHECKING:
     from malaprop.natural.work import ImageJob
 
+VICTIM = "forest"  # of images, where none is named
 app = typer.Typer(
     invoke_without_command=True,
     add_completion=False,
@@ -20,10 +22,11 @@ app = typer.Typer(
 )
 
 Victim = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="Of images: forest, lenet or mlp (trained once), a folder written by train, a .skops file, or "
-        "module:attribute (a function: array of images to scores). Of texts: as audit takes it."
+        "module:attribute (a function: array of images to scores); forest if not given. Of texts: as audit takes it; "
+        f"{naturaltext.VICTIM} if not given."
     ),
 ]
 Data = Annotated[
@@ -45,7 +48,11 @@ Refine = Annotated[
     int, typer.Option(help="Gradient steps that bring the start of each search nearer to its image.", min=0)
 ]
 Judge = Annotated[
-    str, typer.Option(help="A classifier that no search asks and that labels adversaries: auto, none, or a victim.")
+    str | None,
+    typer.Option(
+        help="Of images: a classifier that no search asks and that labels adversaries: auto (if not given), none, or a "
+        "victim."
+    ),
 ]
 Probe = Annotated[
     str | None,
@@ -61,7 +68,7 @@ Count = Annotated[int, typer.Option("--n", help="How many items, drawn by the se
 @app.callback()
 def natural(
     context: typer.Context,
-    victim: Victim = "forest",
+    victim: Victim = None,
     data: Data = "mnist",
     generator: Generator = None,
     search: Search = "hybrid",
@@ -69,7 +76,7 @@ def natural(
     set_: Settings = None,
     cap: Cap = 10_000_000,
     refine: Refine = 0,
-    judge: Judge = "auto",
+    judge: Judge = None,
     probe: Probe = None,
     force: Force = False,
     split: o.Split = "test",
@@ -101,7 +108,7 @@ def natural(
 
     common: dict[str, Any] = {
         "data": data,
-        "folder": o.out_folder(out, resume, "natural", victim, data),
+        "folder": o.out_folder(out, resume, "natural", victim or "", data),
         "search": search,
         "settings": overrides(set_ or []),
         "n": n,
@@ -114,13 +121,17 @@ def natural(
         "quiet": quiet,
     }
     if not is_images(data):
+        _refuse("--judge", judge, "is of images, and --data holds texts")
         naturaltext.one(victim, generator=generator, refine=refine, probe=probe, resume=resume, json=json, **common)
         return
-    job = _job(generator, refine=refine, judge=judge, **common)
+    _refuse("--probe", probe, "asks a translator of texts, and --data holds images")
+    job = _job(generator, resume, refine=refine, judge=judge or "auto", **common)
     from malaprop.natural.work import short
 
+    victim = victim or VICTIM
     name = short([victim])[victim]
-    tried, finds = job.run(victim, job.folder, called=name, resume=resume, seen=_seen(quiet))
+    with found_bar(f"{search} on {name}", len(job.some), quiet) as seen:
+        tried, finds = job.run(victim, job.folder, called=name, resume=resume, seen=seen)
     rows, shown = [tried], {name: finds}
     if (baseline := job.fgsm(victim, name)) is not None:
         rows.append(baseline[0])
@@ -138,7 +149,7 @@ def compare(
     set_: Settings = None,
     cap: Cap = 10_000_000,
     refine: Refine = 0,
-    judge: Judge = "auto",
+    judge: Judge = None,
     force: Force = False,
     split: o.Split = "test",
     seed: o.Seed = 0,
@@ -178,18 +189,18 @@ def compare(
         "quiet": quiet,
     }
     if not is_images(data):
+        _refuse("--judge", judge, "is of images, and --data holds texts")
         naturaltext.several(names, kinds, generator=generator, resume=resume, json=json, **common)
         return
-    job = _job(generator, search=kinds[0], judge=judge, **common)
+    job = _job(generator, resume, search=kinds[0], judge=judge or "auto", **common)
     from malaprop.natural.work import short
 
     rows, shown = [], {}
     for kind in kinds:
         for spec, name in short(names).items():
             folder = job.folder / o.slug(kind) / o.slug(name)
-            tried, finds = job.run(
-                spec, folder, search=kind, called=name, labels=False, resume=resume, seen=_seen(quiet)
-            )
+            with found_bar(f"{kind} on {name}", len(job.some), quiet) as seen:
+                tried, finds = job.run(spec, folder, search=kind, called=name, labels=False, resume=resume, seen=seen)
             rows.append(tried)
             if kind == kinds[0]:
                 shown[name] = finds
@@ -232,6 +243,7 @@ def sweep(
 
     job = _job(
         generator,
+        resume,
         data=data,
         folder=o.out_folder(out, resume, "natural", "sweep", data),
         search=search,
@@ -274,11 +286,15 @@ def synthetic(
 
       malaprop natural synthetic
     """
+    from malaprop.core.errors import RecordError
     from malaprop.natural.synthetic import show
     from malaprop.records.natural import Natural
     from malaprop.reports.html import write_report
 
     folder = o.out_folder(out, False, "natural", "synthetic")
+    before = Natural.read(folder)
+    if before is not None and before.synthetic is None:
+        raise RecordError(f"{folder} holds the results of another study; choose another --out")
     found = show(n, seed=seed)
     Natural(data="a curve in the plane", generator="a WGAN with 2 dimensions", synthetic=found).write(folder)
     report = write_report([folder], folder / "report.html")
@@ -289,26 +305,23 @@ def synthetic(
     o.finish({"command": "natural synthetic", "out": str(folder), "report": str(report), "apart": apart}, json)
 
 
-def _job(generator: str | None, **settings: Any) -> ImageJob:
-    from malaprop.natural.work import ImageJob
+def _refuse(option: str, value: str | None, why: str) -> None:
+    """An option of the other kind of data would do nothing."""
+    from malaprop.core.errors import SettingError
 
+    if value is not None:
+        raise SettingError(f"{option} {value} {why}; leave it out")
+
+
+def _job(generator: str | None, resume: bool, **settings: Any) -> ImageJob:
+    """The settings; a folder with results is refused before any work."""
+    from malaprop.natural.work import ImageJob
+    from malaprop.records.natural import FILE, LINES
+    from malaprop.records.store import refuse_results
+
+    refuse_results(settings["folder"], FILE, LINES, resume=resume)
     quiet = bool(settings["quiet"])
     return ImageJob(generator=generator or "vae", say=lambda line: o.say(line, quiet), **settings)
-
-
-def _seen(quiet: bool) -> Any:
-    """A count on a terminal; nothing elsewhere."""
-    import sys
-
-    many = 0
-
-    def seen(find: Any) -> None:
-        nonlocal many
-        many += 1
-        if not quiet and sys.stderr.isatty():
-            print(f"\r{many} done, last: {find.status}   ", end="", file=sys.stderr, flush=True)
-
-    return seen
 
 
 def _line(tried: Any) -> str:

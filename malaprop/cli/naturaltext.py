@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.cli import options as o
+from malaprop.cli.imagemodels import CLASSIFIERS
+from malaprop.cli.progress import found_bar
 
 if TYPE_CHECKING:
     from malaprop.natural.textwork import TextJob
     from malaprop.records.naturaltext import NaturalText, TextTried
 
 NAMES = ("arae", "text-vae")
-_IMAGES = "forest"  # the default victim of the command, which texts have no use for
+VICTIM = "LSTM-W-GloVe-1"  # where none is named
 
 
 def train_text(
@@ -30,8 +33,6 @@ def train_text(
     quiet: bool,
 ) -> None:
     """Trains a sentence model into --out; what was killed goes on there."""
-    from functools import partial
-
     from malaprop.data.base import load
     from malaprop.models.generative.sentencetraining import train_sentences
     from malaprop.runs.victims import device_of
@@ -56,24 +57,43 @@ def train_text(
     o.finish({"command": "train", "spec": spec, "out": str(folder), **card.figures}, json)
 
 
-def one(victim: str, *, resume: bool, json: bool, **settings: Any) -> None:
+def one(victim: str | None, *, resume: bool, json: bool, **settings: Any) -> None:
     """One victim, or one translator with --probe."""
     from malaprop.core.errors import SettingError
     from malaprop.natural.textwork import run
 
-    if victim == _IMAGES:
-        if settings["probe"]:
-            raise SettingError("--probe asks a translator: give --victim FOLDER or module:function (texts to texts)")
-        victim = "LSTM-W-GloVe-1"
+    if victim is None and settings["probe"]:
+        raise SettingError("--probe asks a translator: give --victim FOLDER or module:function (texts to texts)")
+    victim = victim or VICTIM
+    _check_victims([victim], settings["data"])
     quiet = bool(settings["quiet"])
-    job, record = run(victim=victim, resume=resume, say=lambda line: o.say(line, quiet), **settings)
+    job, record = run(
+        victim=victim,
+        resume=resume,
+        say=lambda line: o.say(line, quiet),
+        bar=partial(found_bar, quiet=quiet),
+        **settings,
+    )
     _finish("natural", job, record, json)
+
+
+def _check_victims(victims: Sequence[str], data: str) -> None:
+    """Refuses what only images can be put to."""
+    from malaprop.core.errors import SettingError
+
+    for victim in victims:
+        if victim in CLASSIFIERS:
+            raise SettingError(
+                f"{victim} is a classifier of images, and {data} holds texts; name a victim of texts, or leave it out "
+                f"for {VICTIM}"
+            )
 
 
 def several(victims: Sequence[str], searches: Sequence[str], *, resume: bool, json: bool, **settings: Any) -> None:
     """Several victims on the same sentences."""
     from malaprop.natural.textwork import compare
 
+    _check_victims(victims, settings["data"])
     quiet = bool(settings["quiet"])
     job, record = compare(
         victims=victims,
@@ -81,6 +101,7 @@ def several(victims: Sequence[str], searches: Sequence[str], *, resume: bool, js
         resume=resume,
         place_of=o.slug,
         say=lambda line: o.say(line, quiet),
+        bar=partial(found_bar, quiet=quiet),
         **settings,
     )
     _finish("natural compare", job, record, json)

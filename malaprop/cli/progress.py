@@ -5,17 +5,53 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
-from malaprop.records.outcome import Outcome
+if TYPE_CHECKING:
+    from malaprop.records.outcome import Outcome
 
-Seen = Callable[[Outcome], None]
+Seen = Callable[["Outcome"], None]
+
+
+class Ended(Protocol):
+    """Anything that ended in a status."""
+
+    @property
+    def status(self) -> str: ...
+
+
+@contextmanager
+def count_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Gives a function to call with how many more are done."""
+    with _bar(what, total, quiet) as move:
+        yield lambda more: move(advance=more)
+
+
+@contextmanager
+def found_bar(what: str, total: int, quiet: bool, word: str = "found") -> Iterator[Callable[[Ended], None]]:
+    """Gives a function to call with each that ended; the bar shows how many of them in success."""
+    found = 0
+    with _bar(what, total, quiet, word) as move:
+
+        def seen(ended: Ended) -> None:
+            nonlocal found
+            found += ended.status == "success"
+            move(advance=1, found=found)
+
+        yield seen
 
 
 @contextmanager
 def outcomes_bar(what: str, total: int, quiet: bool) -> Iterator[Seen]:
     """Gives a function to call with each outcome; the bar shows how many fell so far."""
+    with found_bar(what, total, quiet, "broken") as seen:
+        yield seen
+
+
+@contextmanager
+def _bar(what: str, total: int, quiet: bool, word: str = "") -> Iterator[Callable[..., None]]:
     if quiet or not sys.stderr.isatty():
-        yield lambda outcome: None  # noqa: ARG005
+        yield lambda **_: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -27,21 +63,10 @@ def outcomes_bar(what: str, total: int, quiet: bool) -> Iterator[Seen]:
         TimeRemainingColumn,
     )
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[fell]} broken"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    fell = 0
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total, fell=0)
-
-        def seen(outcome: Outcome) -> None:
-            nonlocal fell
-            fell += outcome.status == "success"
-            bar.update(task, advance=1, fell=fell)
-
-        yield seen
+    told: list[Any] = [TextColumn(f"{{task.fields[found]}} {word}")] if word else []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *told)
+    with Progress(
+        *columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(what, total=total, found=0)
+        yield lambda **more: bar.update(task, **more)

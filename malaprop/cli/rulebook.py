@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -14,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.cli.options import say, slug
-from malaprop.cli.progress import outcomes_bar
+from malaprop.cli.progress import count_bar, outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.base import SPLITS, Dataset, held, load, need_two_labels
@@ -77,20 +75,6 @@ class Texts:
             raise DataError(f"{error}; or take all of it with --split all") from None
         part = {"train": cut.train, "validation": cut.held_out, "test": cut.test}[self.split]
         return replace(whole, name=f"{whole.name}:{self.split}", examples=tuple(part))
-
-
-@contextmanager
-def texts_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Gives a function to call with how many texts more are done; a bar on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda texts: None  # noqa: ARG005
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda texts: bar.update(task, advance=texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +140,7 @@ class Mining:
         marks = [victim.fingerprint or victim.name for victim in opened]
         whole = "\x1f".join([method, data.fingerprint, str(len(data)), *map(str, (texts.seed, *marks))])
         shelf = Shelf.at(path.parent, blake2b(whole.encode(), digest_size=8).hexdigest())
-        with texts_bar(f"weighing the words of {data.name}", len(data), self.quiet) as seen:
+        with count_bar(f"weighing the words of {data.name}", len(data), self.quiet) as seen:
             mined = self._mined(miner, data, seen, shelf)
         shrinkage = Shrinkage.fitted(mined.sums) if self.shrink is None else Shrinkage(self.shrink)
         rules = mined.rules(data.labels, shrinkage.strength, every=self.every)

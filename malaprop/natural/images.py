@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,9 @@ from malaprop.engine.drive import drive
 from malaprop.models.generative.images import ImageManifold
 from malaprop.models.generative.quality import root_mean_square
 from malaprop.models.victims.image import ImageVictim
-from malaprop.records.documents import grow
-from malaprop.records.natural import LINES, Find, read_finds
+from malaprop.records.natural import FINDS, Find
+from malaprop.records.run import Run
+from malaprop.records.store import write_entries
 
 STRIP = 8  # pictures from the start to the adversary
 
@@ -69,7 +70,7 @@ class Quest:
     def predictions(self) -> NDArray[np.int64]:
         return predictions(self.victim, self.ground.data.images)
 
-    def finds(self, done: frozenset[str] = frozenset()) -> Iterator[Find]:
+    def finds(self, done: Container[str] = ()) -> Iterator[Find]:
         """Finished images, in the order they end; `done` are left out."""
         ground = self.ground
         now = predictions(self.victim, ground.returned)
@@ -133,11 +134,10 @@ def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArr
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def write_finds(quest: Quest, folder: Path, *, resume: bool, seen: Callable[[Find], None]) -> list[Find]:
+def write_finds(quest: Quest, folder: Path, run: Run, *, resume: bool, seen: Callable[[Find], None]) -> list[Find]:
     """Runs a quest into a folder; gives all its finds in the order of the data."""
-    done = read_finds(folder) if resume else []
-    new = quest.finds(frozenset(find.id for find in done))
-    return in_order(grow(folder / LINES, done, new, seen), quest.ground.data.ids)
+    found = write_entries(folder, run, FINDS, quest.finds, resume=resume, seen=seen)
+    return in_order(found, quest.ground.data.ids)
 
 
 def in_order(finds: Sequence[Find], ids: Sequence[str]) -> list[Find]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +21,9 @@ from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
 from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, Relative, TextLooks
-from malaprop.records.documents import grow
-from malaprop.records.naturaltext import LINES, Turn, read_turns
+from malaprop.records.naturaltext import TURNS, Turn
+from malaprop.records.run import Run
+from malaprop.records.store import write_entries
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,6 +66,10 @@ class Classified:
     names: Sequence[str]
     wrong: bool = False
 
+    @property
+    def fingerprint(self) -> str:
+        return self.victim.fingerprint
+
     def answer(self, texts: list[Fields]) -> list[Floats]:
         return list(self.victim.predict(texts))
 
@@ -94,6 +99,7 @@ class Translated:
 
     translate: Callable[[Sequence[str]], Sequence[str]]
     probe: Passes
+    fingerprint: str = ""
 
     def answer(self, texts: list[Fields]) -> list[str]:
         return list(self.translate([text[0] for text in texts]))
@@ -138,7 +144,7 @@ class TextQuest:
     def looks(self) -> TextLooks:
         return TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch)
 
-    def turns(self, done: frozenset[str] = frozenset()) -> Iterator[Turn]:
+    def turns(self, done: Container[str] = ()) -> Iterator[Turn]:
         """Finished sentences, in the order they end; `done` are left out."""
         fresh = TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch, fresh=True)
         services: dict[str, Service] = {
@@ -202,12 +208,11 @@ class TextQuest:
         )
 
 
-def write_turns(quest: TextQuest, folder: Path, *, resume: bool, seen: Callable[[Turn], None]) -> list[Turn]:
+def write_turns(quest: TextQuest, folder: Path, run: Run, *, resume: bool, seen: Callable[[Turn], None]) -> list[Turn]:
     """Runs a quest into a folder, line by line; gives all its turns in the order of the data."""
     ids = {example.id: number for number, example in enumerate(quest.ground.examples)}
-    done = [turn for turn in read_turns(folder) if turn.id in ids] if resume else []
-    new = quest.turns(frozenset(turn.id for turn in done))
-    return sorted(grow(folder / LINES, done, new, seen), key=lambda turn: ids[turn.id])
+    found = write_entries(folder, run, TURNS, quest.turns, resume=resume, seen=seen)
+    return sorted(found, key=lambda turn: ids[turn.id])
 
 
 __all__ = ["Answer", "Classified", "TextGround", "TextQuest", "Translated", "write_turns"]

@@ -97,14 +97,8 @@ class Sweep:
             f"generator {ground.manifold.fingerprint}"
         )
 
-    def dots(self, plans: Mapping[str, tuple[str, Schooling]], done: Mapping[str, Dot] | None = None) -> Iterator[Dot]:
-        """Every classifier in turn; those `done` are given as they are, or refused where they had other settings."""
-        done = done or {}
-        for name, (_, plan) in plans.items():
-            if name in done and done[name].settings != self.settings(plan):
-                raise SettingError(
-                    f"{name!r} was measured with other settings; take those again, or leave out --resume to begin anew"
-                )
+    def dots(self, plans: Mapping[str, tuple[str, Schooling]], done: Mapping[str, Dot]) -> Iterator[Dot]:
+        """Every classifier in turn; those `done` are given as they are."""
         for name, (group, plan) in plans.items():
             yield done[name] if name in done else self.dot(name, group, plan)
 

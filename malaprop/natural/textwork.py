@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -24,10 +25,14 @@ from malaprop.natural.compare import largest, pairs
 from malaprop.natural.probes import VERB, make, parse
 from malaprop.natural.sentences import Classified, TextGround, TextQuest, Translated, place, write_turns
 from malaprop.records.natural import Find
-from malaprop.records.naturaltext import NaturalText, TextTried, Turn
+from malaprop.records.naturaltext import FILE, LINES, NaturalText, TextTried, Turn
+from malaprop.records.run import Run
+from malaprop.records.store import refuse_results
 from malaprop.records.summary import Rate
 
 Say = Callable[[str], None]
+Bar = Callable[[str, int], AbstractContextManager[Callable[[Turn], None]]]  # a title and a count: shows what is done
+TASK = "natural adversaries of text"
 _SHOWN = 30  # turns of each victim that the record keeps
 _ORIGINALS = 6  # sentences whose surroundings are shown
 _JUDGED = 2_000  # examples that accuracy is measured on
@@ -137,7 +142,7 @@ class TextJob:
         search: str = "",
         wrong: bool = False,
         resume: bool,
-        seen: Callable[[Turn], None],
+        bar: Bar,
     ) -> tuple[TextTried, list[Turn]]:
         """One victim under one search, in a folder of its own; `wrong`: also on what the victim has wrong."""
         began, name = perf_counter(), search or self.search
@@ -152,7 +157,9 @@ class TextJob:
             cap=self.cap,
             batch=self.batch,
         )
-        turns = write_turns(quest, folder, resume=resume, seen=seen)
+        about = self._describe(name, called or short([spec])[spec], asked.fingerprint, search=method, wrong=wrong)
+        with bar(f"{name} on {about.victim}", len(examples)) as seen:
+            turns = write_turns(quest, folder, about, resume=resume, seen=seen)
         _some_answered(turns)
         hits = [turn for turn in turns if turn.status == "success"]
         tried = TextTried.of(
@@ -167,6 +174,25 @@ class TextJob:
             seconds=round(perf_counter() - began, 2),
         )
         return tried, turns
+
+    def _describe(self, recipe: str, victim: str, mark: str, **parts: Any) -> Run:
+        """What is run, written beside what it finds: a resume must be of the same work."""
+        goal = self.probe or "another label"
+        return Run(
+            recipe=recipe,
+            victim=victim,
+            data=self.chosen.name,
+            n=len(self.chosen),
+            seed=self.seed,
+            budget=self.cap,
+            width=self.width,
+            parts={"task": TASK, "split": self.split, "goal": goal, "refine": self.refine, **parts},
+            fingerprints={
+                "victim": mark,
+                "data": self.chosen.fingerprint,
+                "generator": self.model.fingerprint,
+            },
+        )
 
     def _fluency(self, sentences: Sequence[str]) -> float:
         return round(self.model.yardstick.perplexity(sentences), 3) if sentences else 0.0
@@ -192,7 +218,7 @@ class TextJob:
         made = load(spec, device=self.device, beam=1)
         probe = make(self.probe, self.model.sentences, self._pairs(made.translate) if self.probe == VERB else ())
         examples = [Example(e.id, {list(e.fields)[place(e)]: _sentence(e)}, 0) for e in self.chosen]
-        return Translated(translate=made.translate, probe=probe), examples, Rate(0, 0)
+        return Translated(translate=made.translate, probe=probe, fingerprint=made.fingerprint), examples, Rate(0, 0)
 
     def _pairs(self, translate: Callable[[Sequence[str]], Sequence[str]]) -> list[tuple[str, str]]:
         """What verbs become: from the targets of the training data, else from what the translator itself writes."""
@@ -283,12 +309,13 @@ def run(
     *,
     victim: str,
     resume: bool = False,
-    seen: Callable[[Turn], None] = lambda turn: None,  # noqa: ARG005
+    bar: Bar,
     **settings: Any,
 ) -> tuple[TextJob, NaturalText]:
     """`malaprop natural` on texts."""
     job = TextJob(**settings)
-    tried, turns = job.run(victim, job.folder, resume=resume, seen=seen)
+    refuse_results(job.folder, FILE, LINES, resume=resume)
+    tried, turns = job.run(victim, job.folder, resume=resume, bar=bar)
     return job, job.record([tried], {tried.victim: turns})
 
 
@@ -298,16 +325,17 @@ def compare(
     searches: Sequence[str],
     resume: bool = False,
     place_of: Callable[[str], str] = str,
-    seen: Callable[[Turn], None] = lambda turn: None,  # noqa: ARG005
+    bar: Bar,
     **settings: Any,
 ) -> tuple[TextJob, NaturalText]:
     """`malaprop natural compare` on texts: no label is looked at; the first search compares the victims."""
     job = TextJob(search=searches[0], **settings)
+    refuse_results(job.folder, FILE, LINES, resume=resume)
     rows, shown = [], {}
     for kind in searches:
         for spec, name in short(victims).items():
             folder = job.folder / place_of(kind) / place_of(name)
-            tried, turns = job.run(spec, folder, called=name, search=kind, wrong=True, resume=resume, seen=seen)
+            tried, turns = job.run(spec, folder, called=name, search=kind, wrong=True, resume=resume, bar=bar)
             rows.append(tried)
             if kind == searches[0]:
                 shown[name] = turns

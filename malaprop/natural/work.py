@@ -30,9 +30,12 @@ from malaprop.natural.generators import train_generator
 from malaprop.natural.images import Ground, Quest, write_finds
 from malaprop.natural.sweep import Sweep, line_up
 from malaprop.records.natural import Dot, Find, Natural, Tried
+from malaprop.records.run import Run
+from malaprop.records.store import check_resume
 from malaprop.records.summary import Rate
 
 AUTO, NONE = "auto", "none"
+TASK = "natural adversaries of images"
 _SHOWN = 20  # finds of each victim that the record keeps with their pictures
 Say = Callable[[str], None]
 
@@ -138,7 +141,13 @@ class ImageJob:
             batch=self.batch,
             labels=labels,
         )
-        finds = write_finds(quest, folder, resume=resume, seen=seen)
+        about = self._describe(
+            name,
+            called or spec,
+            {"search": quest.search, "judge": self.judge, "labels": labels},
+            {"victim": victim.fingerprint},
+        )
+        finds = write_finds(quest, folder, about, resume=resume, seen=seen)
         _some_answered(finds)
         right = accurate(victim, self.whole)
         tried = Tried.of(
@@ -150,6 +159,20 @@ class ImageJob:
             seconds=round(perf_counter() - began, 2),
         )
         return tried, finds
+
+    def _describe(self, recipe: str, victim: str, parts: Mapping[str, Any], marks: Mapping[str, str]) -> Run:
+        """What is run, written beside what it finds: a resume must be of the same work."""
+        return Run(
+            recipe=recipe,
+            victim=victim,
+            data=self.some.name,
+            n=len(self.some),
+            seed=self.seed,
+            budget=self.cap,
+            width=self.width,
+            parts={"task": TASK, "split": self.split, "refine": self.refine, **parts},
+            fingerprints={**marks, "data": self.some.fingerprint, "generator": self.manifold.fingerprint},
+        )
 
     def fgsm(self, spec: str, called: str = "") -> tuple[Tried, list[Find]] | None:
         """The baseline, where the victim gives gradients."""
@@ -202,8 +225,15 @@ class ImageJob:
             device=self.device,
         )
         plans = line_up(many, epochs=epochs, batch=batch)
-        before = Natural.read(self.folder) if resume else None
+        parts = {"search": work.search, "epochs": epochs, "batch": batch}
+        marks = {"train": self.learn.fingerprint, "test": self.whole.fingerprint}
+        about = self._describe(f"sweep, {self.search}", "classifiers of a sweep", parts, marks)
+        before = Natural.read(self.folder)
         done = {dot.name: dot for dot in before.dots} if before else {}
+        if before is not None:
+            check_resume(self.folder, about, f"{len(done)} classifiers", resume=resume)
+        else:
+            about.write(self.folder)
         kept = dict(done)
         for dot in work.dots(plans, done):
             kept[dot.name] = dot

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from malaprop.core.errors import RecordError
 from malaprop.core.leftovers import clear_leftovers, half_of
 
 Made = TypeVar("Made")
-
-
-class Line(Protocol):
-    """A record of one line."""
-
-    def to_json(self) -> str: ...
-
-
-Row = TypeVar("Row", bound=Line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,22 +55,6 @@ def write_whole(path: Path, text: str) -> Path:
             half.unlink(missing_ok=True)
         raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
     return path
-
-
-def grow(path: Path, done: Sequence[Row], coming: Iterable[Row], seen: Callable[[Row], None]) -> list[Row]:
-    """Writes what is done anew, without what was torn, then adds each that comes as it comes; gives all of them."""
-    out = list(done)
-    write_whole(path, "".join(f"{row.to_json()}\n" for row in out))
-    try:
-        with path.open("a", encoding="utf-8") as stream:
-            for row in coming:
-                stream.write(f"{row.to_json()}\n")
-                stream.flush()
-                out.append(row)
-                seen(row)
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
-    return out
 
 
 def read_lines(path: Path, make: Callable[[Any], Made]) -> list[Made]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.records.documents import Document, read_lines
+from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
 FILE, LINES = "natural.json", "natural.jsonl"
@@ -188,6 +189,9 @@ def _find(raw: Mapping[str, Any]) -> Find:
         if picture and not picture.startswith("data:image/png;base64,"):
             raise ValueError("a picture must be a PNG that the record holds")
     return found
+
+
+FINDS = LineKind(file=LINES, what="finds", read=_find, write=Find.to_json)
 
 
 def _rate(raw: Mapping[str, Any]) -> Rate:

@@ -10,6 +10,7 @@ from typing import Any
 
 from malaprop.records.documents import Document, read_lines
 from malaprop.records.natural import Pair
+from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
 FILE, LINES = "naturaltext.json", "naturaltext.jsonl"
@@ -149,6 +150,9 @@ def _turn(raw: Mapping[str, Any]) -> Turn:
     if not isinstance(made.fields, dict) or made.field not in made.fields:
         raise ValueError("a turn names the field that changes")
     return made
+
+
+TURNS = LineKind(file=LINES, what="sentences", read=_turn, write=Turn.to_json)
 
 
 def _rate(raw: Mapping[str, Any]) -> Rate:

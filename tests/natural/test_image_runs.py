@@ -22,6 +22,7 @@ from malaprop.natural.generators import train_generator
 from malaprop.natural.images import Ground, Quest, write_finds
 from malaprop.natural.sweep import Sweep, line_up
 from malaprop.records.natural import Dot, Find, Natural, Tried, read_finds
+from malaprop.records.run import Run
 from malaprop.records.summary import Rate, Spread
 
 PLAN = {"width": 8, "dim": 4, "steps": 200, "batch": 32, "inverter_rate": 3e-3, "weight": 0.05}
@@ -101,13 +102,17 @@ def test_a_victim_that_fails_gives_errors_not_an_end(quest):
 
 
 def test_a_run_that_was_torn_goes_on_to_the_same_finds(quest, tmp_path):
-    whole = write_finds(quest(), tmp_path / "whole", resume=False, seen=lambda find: None)
+    run = Run(recipe="hybrid", victim="brightest", data="bars", n=12)
+    whole = write_finds(quest(), tmp_path / "whole", run, resume=False, seen=lambda find: None)
     lines = (tmp_path / "whole" / "natural.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "natural.jsonl").write_text("".join(lines[:4]) + lines[4][:50])
-    seen = []
-    rest = write_finds(quest(), tmp_path / "torn", resume=True, seen=seen.append)
-    assert len(seen) == 8
+    run.write(tmp_path / "torn")
+    asked, seen = [], []
+    again = quest(victim=lambda images: (asked.append(len(images)), brightest(images))[1])
+    rest = write_finds(again, tmp_path / "torn", run, resume=True, seen=seen.append)
+    assert len(seen) == 12
+    assert asked
     assert rest == whole
     assert sorted(read_finds(tmp_path / "torn"), key=lambda f: f.id) == sorted(whole, key=lambda f: f.id)
 
@@ -259,10 +264,50 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
     monkeypatch.setattr(Sweep, "dot", rest)
     code, _, err = type_in(*words, "--epochs", 3, "--out", "torn", "--resume")
     assert (code, len(names)) == (2, 3)
-    assert "other settings" in err
+    assert "parts.epochs is 3 here and 2 there" in err
+    code, _, err = type_in(*words, "--out", "torn")
+    assert (code, len(names)) == (2, 3)
+    assert "holds results; pass --resume" in err
     assert type_in(*words, "--out", "torn", "--resume")[0] == 0
     assert len(names) == len(set(names)) == 5
     assert Natural.read(Path("torn")) == Natural.read(Path("whole"))
+
+
+def test_results_are_neither_emptied_nor_mixed(type_in, place):
+    words = ["natural", "--data", place / "bars.npz", "--generator", place / "vae", "--n", 6, "--device", "cpu"]
+    words += ["--set", "samples=30", "--set", "step=0.1", "--judge", "none", "--quiet"]
+    assert type_in(*words, "--victim", "mlp", "--out", "kept")[0] == 0
+    before = {path.name: path.read_bytes() for path in Path("kept").iterdir()}
+    for more, said in [
+        (("--victim", "mlp"), "kept/natural.json holds results; pass --resume to continue or choose another --out"),
+        (("--victim", "forest", "--resume"), "victim is 'forest' here and 'mlp' there"),
+        (("--victim", "mlp", "--resume", "--seed", 1), "is 1 here and 0 there"),
+        (("--victim", "mlp", "--resume", "--n", 7), "n is 7 here and 6 there"),
+        (("--victim", "mlp", "--resume", "--set", "step=0.2"), "step is 0.2 here and 0.1 there"),
+        (("--victim", "mlp", "--resume", "--search", "iterative"), "recipe is 'iterative' here and 'hybrid' there"),
+        (("--victim", "mlp", "--resume", "--cap", 50), "budget is 50 here"),
+        (("--victim", "mlp", "--resume", "--refine", 2), "refine is 2 here and 0 there"),
+    ]:
+        code, _, err = type_in(*words, *more, "--out", "kept")
+        assert code == 2, (more, err)
+        assert said in err
+        assert len(err.strip().splitlines()) == 1
+        assert {path.name: path.read_bytes() for path in Path("kept").iterdir()} == before
+    assert type_in("natural", "synthetic", "--n", 2, "--out", "kept")[0] == 2
+    assert type_in(*words, "--victim", "mlp", "--resume", "--width", 3, "--out", "kept")[0] == 0
+
+
+def test_a_comparison_is_neither_emptied_nor_mixed(type_in, place):
+    words = ["natural", "compare", "--data", place / "bars.npz", "--generator", place / "vae", "--n", 4]
+    words += ["--set", "samples=30", "--set", "step=0.1", "--judge", "none", "--quiet", "--out", "two"]
+    assert type_in(*words, "--victims", "mlp,forest")[0] == 0
+    Path("two/natural.json").unlink()  # as if it had been killed before its end
+    code, _, err = type_in(*words, "--victims", "lenet,mlp")
+    assert code == 2
+    assert "natural.jsonl holds results" in err
+    assert not Path("two/hybrid/lenet").exists(), "refused before any work"
+    assert type_in(*words, "--victims", "mlp,forest", "--seed", 1, "--resume")[0] == 2
+    assert type_in(*words, "--victims", "mlp,forest", "--resume")[0] == 0
 
 
 def test_models_are_trained_by_name(type_in, place):
@@ -289,6 +334,9 @@ def test_models_are_trained_by_name(type_in, place):
         (["natural", "--generator", "."], "is no generative model"),
         (["natural", "--victim", "nothing"], "no image victim 'nothing'"),
         (["natural", "compare", "--victims", "forest"], "two victims or more"),
+        (["natural", "--probe", "verb-dropped"], "--probe verb-dropped asks a translator of texts"),
+        (["natural", "--data", "mr", "--victim", "forest"], "forest is a classifier of images, and mr holds texts"),
+        (["natural", "--data", "mr", "--judge", "lenet"], "--judge lenet is of images"),
         (["natural", "sweep", "--classifiers", "9999"], "2 to"),
         (["train", "wgan", "--data", "reviews.csv"], "wgan reads images"),
         (["train", "wgan", "--set", "stepz=1"], "steps"),

@@ -10,7 +10,7 @@ from small_sentences import SENTENCES, SMALL, write_texts
 from typer.testing import CliRunner
 
 from malaprop.cli.main import app
-from malaprop.core.errors import MalapropError, SettingError
+from malaprop.core.errors import MalapropError, RecordError, SettingError
 from malaprop.records.naturaltext import NaturalText
 from malaprop.reports.html import write_report
 
@@ -87,6 +87,26 @@ def test_a_comparison_and_its_resume(place: Path, tmp_path: Path, monkeypatch: p
     first, again = _natural(place, *words), _natural(place, *words, "--resume")
     assert {name: first[name] for name in ("largest", "pairs")} == {name: again[name] for name in ("largest", "pairs")}
     assert len(first["pairs"]) == 1  # type: ignore[arg-type]
+
+
+def test_sentences_are_neither_emptied_nor_mixed(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(place)
+    run = tmp_path / "run"
+    words = ("--victim", "victims_of_one_line:eats", "--out", str(run))
+    first = _natural(place, *words)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    for more, said in [
+        ((), "holds results; pass --resume"),
+        (("--resume", "--victim", "victims_of_one_line:long"), "victim is 'victims_of_one_line:long' here"),
+        (("--resume", "--seed", "3"), "seed is 3 here and 0 there"),
+        (("--resume", "--search", "iterative"), "recipe is 'iterative' here"),
+        (("--resume", "--refine", "1"), "refine is 1 here and 0 there"),
+    ]:
+        with pytest.raises(RecordError, match=said):
+            _natural(place, *words, *more)
+        assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+    again = _natural(place, *words, "--resume")
+    assert again["runs"][0]["success"] == first["runs"][0]["success"]  # type: ignore[index]
 
 
 def test_a_probe_of_a_translator(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

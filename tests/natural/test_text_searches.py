@@ -21,6 +21,7 @@ from malaprop.natural.edits import apart
 from malaprop.natural.sentences import Classified, TextGround, TextQuest, Translated, write_turns
 from malaprop.natural.textwork import TextJob, _same_data
 from malaprop.records.naturaltext import NaturalText, TextTried, Turn, read_turns
+from malaprop.records.run import Run
 from malaprop.records.summary import Rate
 
 _PAIRS = [(("someone is outside.", s), int("eats" in s)) for s in SENTENCES[:12]]
@@ -91,14 +92,17 @@ def test_one_bad_example_ends_as_an_error_alone() -> None:
 
 
 def test_a_run_goes_on_where_it_was_torn(tmp_path: Path) -> None:
-    whole = write_turns(_quest(), tmp_path / "a", resume=False, seen=lambda turn: None)
+    run = Run(recipe="hybrid", victim="eats", data="small", n=3)
+    whole = write_turns(_quest(), tmp_path / "a", run, resume=False, seen=lambda turn: None)
     lines = (tmp_path / "a" / "naturaltext.jsonl").read_text(encoding="utf-8").splitlines()
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "naturaltext.jsonl").write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")
+    run.write(tmp_path / "b")
     fresh: list[Turn] = []
-    again = write_turns(_quest(), tmp_path / "b", resume=True, seen=fresh.append)
+    again = write_turns(_quest(), tmp_path / "b", run, resume=True, seen=fresh.append)
     assert again == whole
-    assert len(fresh) == len(whole) - 3
+    assert len(fresh) == len(whole)
+    assert [turn.id for turn in fresh[:3]] == [turn.id for turn in read_turns(tmp_path / "a")[:3]]
     assert read_turns(tmp_path / "b") != []
 
 

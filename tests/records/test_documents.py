@@ -3,7 +3,7 @@
 import pytest
 
 from malaprop.core.errors import RecordError
-from malaprop.records.documents import Document, grow, read_lines, write_whole
+from malaprop.records.documents import Document, read_lines, write_whole
 
 KIND = Document(file="kind.json", about="a kind", again="run it again")
 
@@ -44,29 +44,3 @@ def test_of_lines_only_the_last_may_be_torn(tmp_path):
     path.write_text('1\n{"to\n2\n')
     with pytest.raises(RecordError, match="line 2"):
         read_lines(path, int)
-
-
-class Number(int):
-    def to_json(self):
-        return str(int(self))
-
-
-def test_lines_grow_as_they_come_and_what_was_torn_goes(tmp_path):
-    path, seen = tmp_path / "new" / "lines.jsonl", []
-
-    def coming():
-        yield Number(3)
-        assert path.read_text() == "1\n2\n3\n", "what came is on disk before the next is asked for"
-        yield Number(4)
-
-    path.parent.mkdir()
-    path.write_text("1\n2\n{torn")
-    assert grow(path, [Number(1), Number(2)], coming(), seen.append) == [1, 2, 3, 4]
-    assert seen == [3, 4]
-    assert read_lines(path, int) == [1, 2, 3, 4]
-
-
-def test_lines_that_cannot_be_written_are_said(tmp_path):
-    (tmp_path / "file").write_text("before")
-    with pytest.raises(RecordError, match="cannot write"):
-        grow(tmp_path / "file" / "lines.jsonl", [], [Number(1)], lambda row: None)
