@@ -22,7 +22,7 @@ from malaprop.models.splits import Read
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
-_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".onnx")
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5")
 _METHODS = ("classes", "begin", "finish", "predict", "name", "offers")
 
 
@@ -36,8 +36,8 @@ def load(
     seed: int = 0,
     quiet: bool = False,
 ) -> Victim:
-    """A victim by folder, zoo name, `module:attribute`, `.skops` file, Hugging Face folder or hub name, http(s)
-    address, or `ensemble:A+B` of any of them.
+    """A victim by folder, zoo name, `module:attribute`, `.skops` or `.onnx` file, Hugging Face folder or hub name,
+    http(s) address, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
     for transformers (see `malaprop.models.precision`); other models reckon in fp32.
@@ -50,6 +50,8 @@ def load(
     path = Path(name).expanduser()
     if path.is_dir():
         return _folder(path, device, precision)
+    if path.suffix.lower() == ".onnx":
+        return _onnx(path, device, precision, quiet=quiet)
     if path.is_file() or path.suffix.lower() == ".skops":
         return _file(path)
     if zoo.is_name(name):
@@ -75,7 +77,7 @@ def _nothing(name: str) -> VictimError:
     if Path(f"{name}.py").is_file():
         return VictimError(f"{name} is a module of your own ({name}.py); name its function too, as {name}:predict")
     return VictimError(
-        f"{unknown('model', name, zoo.names())}; or give a folder, module:attribute, a .skops file or hub:NAME"
+        f"{unknown('model', name, zoo.names())}; or give a folder, module:attribute, a .skops or .onnx file, hub:NAME"
     )
 
 
@@ -106,13 +108,24 @@ def _folder(path: Path, device: str, precision: str) -> Victim:
         from malaprop.models.victims.hf import load_transformers
 
         return load_transformers(path, device=device, precision=precision, name=card.name)
+    from malaprop.models.victims.onnx import onnx_in
+
+    if exported := onnx_in(path):
+        return _onnx(exported, device, precision)
     if (path / "config.json").is_file():
         from malaprop.models.victims.hf import load_transformers
 
         return load_transformers(path, device=device, precision=precision)
     raise VictimError(
-        f"{path} is no model: it holds neither model.json (malaprop train) nor config.json (transformers)"
+        f"{path} is no model: it holds neither model.json (malaprop train) nor config.json (transformers) nor an .onnx "
+        "file"
     )
+
+
+def _onnx(path: Path, device: str, precision: str, *, quiet: bool = False) -> Victim:
+    from malaprop.models.victims.onnx import load_onnx
+
+    return load_onnx(path, device=device, precision=precision, say=(lambda _line: None) if quiet else None)
 
 
 def _file(path: Path) -> Victim:
@@ -130,7 +143,7 @@ def _file(path: Path) -> Victim:
     if suffix in _WEIGHTS:
         raise VictimError(f"{path} holds weights alone; give the folder with its configuration and tokenizer")
     raise VictimError(
-        f"{path} is no victim; expected a folder, a .skops file, a zoo name, module:attribute or hub:NAME"
+        f"{path} is no victim; expected a folder, a .skops or .onnx file, a zoo name, module:attribute or hub:NAME"
     )
 
 

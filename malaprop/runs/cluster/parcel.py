@@ -26,14 +26,18 @@ class Parcel:
 def pack(path: Path) -> Parcel:
     """A model's file or folder, read whole."""
     path = path.expanduser().resolve()
-    found = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    base, found = path.parent, [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
+    if path.suffix.lower() == ".onnx":  # its tokenizer, names of labels and large weights lie beside it
+        beside = (f"{path.name}*data", "*.json", "*/*.json")
+        base, found = base.parent, [path, *(p for pattern in beside for p in sorted(path.parent.glob(pattern)))]
     if (size := sum(p.stat().st_size for p in found)) > MOST:
         raise VictimError(
             f"{path} holds {size / 1e9:.0f} GB, too much to send to every machine; put it on a disk they share and "
             "start the workers there"
         )
     try:
-        return Parcel(path.name, {p.relative_to(path.parent).as_posix(): p.read_bytes() for p in found})
+        name = path.relative_to(base).as_posix()
+        return Parcel(name, {p.relative_to(base).as_posix(): p.read_bytes() for p in found})
     except OSError as error:
         raise VictimError(f"{path} cannot be read: {error.strerror or error}") from None
 

@@ -1,0 +1,340 @@
+"""ONNX classifiers, run by onnxruntime, with the tokenizer that lies beside the file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.text import Ints
+from malaprop.models.pieces import at_breaks
+from malaprop.models.scorers.plain import second_segment
+from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.wordpieces import WordPieces
+
+MOST = 4_096  # tokens, for models that state no limit
+APART = 1e-5  # scores that differ by more than this depend on the other texts of a batch
+_INPUTS = {  # what a model may ask for, and the names it may have
+    "ids": ("input_ids", "ids", "input", "inputs", "tokens"),
+    "mask": ("attention_mask", "mask", "input_mask"),
+    "segments": ("token_type_ids", "segment_ids"),
+    "places": ("position_ids",),
+}
+_OUTPUTS = ("logits", "probabilities", "probs", "scores", "output", "output_0")
+_KINDS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_EXAMPLES = ("a fine film", "a film that takes its time, and is all the better for it", "no")
+
+
+def load_onnx(
+    path: Path, *, device: str = "cpu", precision: str = "auto", say: Callable[[str], None] | None = None
+) -> TokenVictim:
+    """A classifier in an .onnx file, with tokenizer.json beside it or in one folder beside it.
+
+    Names of labels and the longest text come from config.json and tokenizer_config.json, where there are any. The
+    file's own numbers are used, whatever they are (float32, int8); `precision` cannot change them.
+    """
+    if precision not in ("auto", "fp32"):
+        raise SettingError(f"{path} has the precision it was exported in; leave out --precision {precision}")
+    session = _session(path, device, say or _to_stderr)
+    folder = _tokenizer_folder(path)
+    pieces = WordPieces.load(folder / "tokenizer.json")
+    config, settings = _json(path.parent / "config.json"), _json(folder / "tokenizer_config.json")
+    graph = _graph(session, path, pieces)
+    pad = _pad(pieces, config, settings)
+    limit = min(_longest(config, settings), graph.length or MOST)
+    network = _probe(Network(session=session, graph=graph, pad=pad), pieces, limit, path)
+    return TokenVictim(
+        name=path.parent.name if path.stem == "model" and path.parent.name else path.stem,
+        cut=at_breaks(pieces.pieces, pieces.between),
+        forward=network.forward,
+        labels=network.labels,
+        limit=limit,
+        head=pieces.head,
+        tail=pieces.tail,
+        pad=pad,
+        masks=network.alone or graph.masks,
+        fingerprint=_fingerprint(path, folder / "tokenizer.json"),
+        label_names=_label_names(config, network.labels),
+        unknown=_unknown(settings),
+    )
+
+
+def onnx_in(folder: Path) -> Path | None:
+    """The ONNX file of a folder that holds one and no weights of another kind."""
+    found = sorted(folder.glob("*.onnx")) or sorted((folder / "onnx").glob("*.onnx"))
+    others = [*folder.glob("*.safetensors"), *folder.glob("*.bin"), *folder.glob("*.safetensors.index.json")]
+    if not found or others:
+        return None
+    if len(found) > 1:
+        raise VictimError(f"{folder} holds {len(found)} ONNX files; name one, as {folder / found[0].name}")
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """What a model takes and gives: names and types of its inputs by their meaning, and fixed sizes (None: any)."""
+
+    inputs: Mapping[str, tuple[str, Any]]
+    output: str
+    rows: int | None
+    length: int | None
+    separator: int | None
+
+    @property
+    def masks(self) -> bool:
+        return "mask" in self.inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Network:
+    """A session as the forward pass of a victim.
+
+    `alone`: texts are asked one at a time, for models whose answer for a text depends on its batch, as that of an int8
+    model does which takes one scale for all the numbers of a layer. `probabilities`: the model answers with them.
+    """
+
+    session: Any
+    graph: Graph
+    pad: int = 0
+    labels: int = 0
+    alone: bool = False
+    probabilities: bool = False
+
+    def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
+        """Logits, or logarithms of the probabilities."""
+        answers = self.answers(ids.numpy(), lengths.numpy())
+        if self.probabilities:
+            answers = np.log(np.maximum(answers, 1e-30))
+        return torch.from_numpy(np.ascontiguousarray(answers, np.float32))
+
+    def answers(self, ids: Ints, lengths: Ints) -> Any:
+        """What the model says, as it says it."""
+        rows = 1 if self.alone else self.graph.rows or len(ids)
+        parts = []
+        for at in range(0, len(ids), rows):
+            size = lengths[at : at + rows]
+            parts.append(self._ask(ids[at : at + rows, : max(1, int(size.max()))], size))
+        return np.concatenate(parts)
+
+    def _ask(self, ids: Ints, lengths: Ints) -> Any:
+        graph, count = self.graph, len(ids)
+        width = graph.length or ids.shape[1]
+        if missing := (graph.rows or count) - count:  # of a model that reads so many rows at a time
+            ids, lengths = np.pad(ids, ((0, missing), (0, 0)), mode="edge"), np.pad(lengths, (0, missing), mode="edge")
+        inside = np.arange(width) < lengths[:, None]
+        ids = np.where(inside, np.pad(ids, ((0, 0), (0, width - ids.shape[1]))), self.pad)
+        given = {"ids": ids, "mask": inside, "places": np.broadcast_to(np.arange(width), ids.shape)}
+        if "segments" in graph.inputs:
+            segments = np.zeros_like(ids)
+            if graph.separator is not None:
+                segments = second_segment(torch.from_numpy(ids), graph.separator).numpy() * inside
+            given["segments"] = segments
+        feed = {name: given[kind].astype(dtype) for kind, (name, dtype) in graph.inputs.items()}
+        return self.session.run([graph.output], feed)[0][:count]
+
+
+def _session(path: Path, device: str, say: Callable[[str], None]) -> Any:
+    if not path.is_file():
+        raise VictimError(f"no such file: {path}; expected an ONNX model")
+    try:
+        import onnxruntime
+    except ImportError:
+        raise VictimError(f"{path} needs onnxruntime; install malaprop[onnx]") from None
+    providers = ["CPUExecutionProvider"]
+    if device.startswith("cuda"):
+        if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+            providers.insert(0, "CUDAExecutionProvider")
+        else:
+            say("this onnxruntime knows no GPU, so the model runs on the CPU; install onnxruntime-gpu for one")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = 4  # what goes wrong is said here
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=providers)
+    except Exception as error:  # noqa: BLE001 - the library raises errors of its own kinds
+        raise _unreadable(path, " ".join(str(error).split())) from None
+
+
+def _unreadable(path: Path, said: str) -> VictimError:
+    if "external" in said.lower():
+        found = re.search(r"([\w.-]+\.(?:data|onnx_data|bin|weight\w*))", said)
+        where = f", {found[1]}," if found else ""
+        return VictimError(f"{path} keeps its weights in another file{where} which is not beside it; copy it there")
+    reason = said.rpartition(" : ")[2][:160] or "the file is damaged"
+    return VictimError(f"{path} cannot be read as an ONNX model: {reason}")
+
+
+def _graph(session: Any, path: Path, pieces: WordPieces) -> Graph:
+    meanings = {name: kind for kind, names in _INPUTS.items() for name in names}
+    inputs: dict[str, tuple[str, Any]] = {}
+    rows, length = set(), set()
+    for one in session.get_inputs():
+        kind = meanings.get(one.name.partition(":")[0].lower())
+        if kind is None or one.type not in _KINDS or kind in inputs or len(one.shape) != 2:
+            raise VictimError(
+                f"{path} has an input {one.name!r} ({one.type}) that is not known; expected integer tables input_ids, "
+                "attention_mask, token_type_ids or position_ids: export a text classifier that reads token ids"
+            )
+        inputs[kind] = (one.name, _KINDS[one.type])
+        rows.add(one.shape[0] if isinstance(one.shape[0], int) else None)
+        length.add(one.shape[1] if isinstance(one.shape[1], int) else None)
+    if "ids" not in inputs:
+        raise VictimError(f"{path} has no input for token ids ({', '.join(_INPUTS['ids'])}); export a text classifier")
+    fixed = max((size for size in length if size is not None), default=None)
+    if fixed is not None and "mask" not in inputs:
+        raise VictimError(
+            f"{path} reads exactly {fixed} tokens and takes no attention_mask, so padding would count as text; export "
+            "it again with dynamic axes (batch and sequence), or with an attention_mask"
+        )
+    return Graph(
+        inputs=inputs,
+        output=_output(session, path),
+        rows=max((size for size in rows if size is not None), default=None),
+        length=fixed,
+        separator=pieces.between[0] if pieces.between else None,
+    )
+
+
+def _output(session: Any, path: Path) -> str:
+    outputs = [one for one in session.get_outputs() if one.type in ("tensor(float)", "tensor(float16)")]
+    named = {one.name.partition(":")[0].lower(): one.name for one in outputs}
+    if found := next((named[name] for name in _OUTPUTS if name in named), None):
+        return str(found)
+    tables = [one.name for one in outputs if len(one.shape) == 2]
+    if len(tables) != 1:
+        shown = ", ".join(f"{one.name} {one.type}" for one in session.get_outputs())
+        raise VictimError(f"{path} gives {shown}; expected one output called logits, a row of scores for each text")
+    return str(tables[0])
+
+
+def _probe(network: Network, pieces: WordPieces, limit: int, path: Path) -> Network:
+    """The network with what a few answers tell: how many labels, logits or probabilities, and whether a text's answer
+    depends on the other texts asked with it."""
+    rows = pieces.rows([(text,) for text in _EXAMPLES], limit)
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    ids = np.full((len(rows), int(lengths.max())), network.pad)
+    for line, row in zip(ids, rows, strict=True):
+        line[: len(row)] = row
+    alone = Network(session=network.session, graph=network.graph, pad=network.pad, alone=True)
+    apart = _asked(alone, ids, lengths, path)
+    if apart.ndim != 2:
+        shape = " x ".join(map(str, apart.shape))
+        raise VictimError(f"{path} answers {len(rows)} texts with {shape} numbers; expected a row of scores for each")
+    sure = bool((apart >= 0).all() and np.allclose(apart.sum(1), 1, atol=1e-3))
+    together = apart
+    if network.graph.masks:
+        together = _asked(network, ids, lengths, path)
+    depends = bool(np.abs(_softmax(apart, sure) - _softmax(together, sure)).max() > APART)
+    return Network(
+        session=network.session,
+        graph=network.graph,
+        pad=network.pad,
+        labels=apart.shape[1],
+        alone=depends,
+        probabilities=sure,
+    )
+
+
+def _asked(network: Network, ids: Ints, lengths: Ints, path: Path) -> Any:
+    try:
+        return network.answers(ids, lengths)
+    except Exception as error:  # noqa: BLE001 - the library raises errors of its own kinds
+        reason = " ".join(str(error).split()).rpartition(" : ")[2][:120]
+        many = "one text" if network.alone else f"{len(ids)} texts"
+        raise VictimError(
+            f"{path} cannot read {many} of {ids.shape[1]} tokens ({reason}); export it again with dynamic axes (batch "
+            "and sequence) on every input"
+        ) from None
+
+
+def _softmax(answers: Any, already: bool) -> Any:
+    if already:
+        return answers
+    raised = np.exp(answers - answers.max(1, keepdims=True))
+    return raised / raised.sum(1, keepdims=True)
+
+
+def _tokenizer_folder(path: Path) -> Path:
+    """The folder of tokenizer.json: that of the model, or the one folder beside or above it that has it."""
+    if (path.parent / "tokenizer.json").is_file():
+        return path.parent
+    beside = sorted(found.parent for found in path.parent.glob("*/tokenizer.json"))
+    if path.parent.name == "onnx" and (path.parent.parent / "tokenizer.json").is_file():
+        beside.append(path.parent.parent)
+    if len(beside) != 1:
+        what = "no tokenizer.json" if not beside else f"{len(beside)} tokenizers"
+        raise VictimError(f"{path} has {what} beside it; put the tokenizer.json of the model into {path.parent}")
+    return beside[0]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise VictimError(f"{path} is no JSON: {error}; mend it or take it away") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _longest(config: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
+    stated = [settings.get("model_max_length"), config.get("max_position_embeddings")]
+    sizes = [int(size) for size in stated if isinstance(size, (int, float)) and 0 < size < 1e6]
+    if "roberta" in str(config.get("model_type", "")) and isinstance(config.get("max_position_embeddings"), int):
+        sizes.append(int(config["max_position_embeddings"]) - int(config.get("pad_token_id") or 1) - 1)
+    return min([MOST, *sizes])
+
+
+def _pad(pieces: WordPieces, config: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
+    if isinstance(config.get("pad_token_id"), int):
+        return int(config["pad_token_id"])
+    for name in (_content(settings.get("pad_token")), "[PAD]", "<pad>"):
+        if name and (found := pieces.tokenizer.token_to_id(name)) is not None:
+            return int(found)
+    return 0
+
+
+def _unknown(settings: Mapping[str, Any]) -> str:
+    return _content(settings.get("unk_token")) or "[UNK]"
+
+
+def _content(token: Any) -> str:
+    return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")
+
+
+def _label_names(config: Mapping[str, Any], labels: int) -> tuple[str, ...]:
+    """Of config.json, where it names each; none where a library made them up (LABEL_0, LABEL_1, ...)."""
+    table = config.get("id2label")
+    if not isinstance(table, Mapping) or not table:
+        return ()
+    if len(table) != labels:
+        raise VictimError(
+            f"the model answers with {labels} scores and its config.json names {len(table)} labels; they belong to "
+            "different models"
+        )
+    names: Sequence[str] = [str(table.get(str(i), table.get(i, ""))) for i in range(labels)]
+    return () if any(not name or name.startswith("LABEL_") for name in names) else tuple(names)
+
+
+def _fingerprint(*paths: Path) -> str:
+    digest = sha256()
+    external = sorted(paths[0].parent.glob(f"{paths[0].name}*data"))  # weights in a file of their own
+    for path in (*paths, *external):
+        with path.open("rb") as stream:
+            digest.update(file_digest(stream, sha256).digest())
+    return digest.hexdigest()[:16]
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
