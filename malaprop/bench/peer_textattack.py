@@ -6,6 +6,8 @@ Takes a victim, a JSONL file of `text` and `label`, a recipe, and writes one JSO
 
 from __future__ import annotations
 
+import inspect
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,26 +27,51 @@ from malaprop.bench.metered import (
 )
 
 RECIPES = ("pwws", "textfooler", "textfooler-untagged", "genetic")
+ROLES = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 
 
 def stock(folder: str) -> Predictor:
     """TextAttack's own wrapper of a Hugging Face folder, which pads every text to the model's maximum."""
     from textattack.models.wrappers import HuggingFaceModelWrapper  # type: ignore[import-not-found,unused-ignore]
-    from transformers import AutoModelForSequenceClassification, PreTrainedTokenizerFast
+    from transformers import AutoModelForSequenceClassification
 
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    # read from tokenizer.json: the class names in tokenizer_config.json differ between releases
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_file=str(Path(folder) / "tokenizer.json"),
-        model_max_length=model.config.max_position_embeddings,
-        unk_token="[UNK]",  # noqa: S106
-        sep_token="[SEP]",  # noqa: S106
-        pad_token="[PAD]",  # noqa: S106
-        cls_token="[CLS]",  # noqa: S106
-        mask_token="[MASK]",  # noqa: S106
-    )
-    wrapper: Predictor = HuggingFaceModelWrapper(model, tokenizer)
+    wrapper: Predictor = HuggingFaceModelWrapper(model, stock_tokenizer(Path(folder), model))
     return wrapper
+
+
+def stock_tokenizer(folder: Path, model: Any) -> Any:
+    """The folder's tokenizer, giving the model only what its forward takes.
+
+    It is read from tokenizer.json: the class names in tokenizer_config.json differ between releases, but the special
+    tokens listed there hold in all of them.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    from malaprop.models.victims.hf import places
+
+    takes = inspect.signature(model.forward).parameters
+    made = PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"),
+        model_input_names=[n for n in ("input_ids", "token_type_ids", "attention_mask") if n in takes],
+        **special_tokens(folder),
+    )
+    made.model_max_length = places(model, made)
+    return made
+
+
+def special_tokens(folder: Path) -> dict[str, str]:
+    """The special tokens that a folder states, by role: `pad_token` and its like."""
+    found: dict[str, str] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        if not (folder / name).is_file():
+            continue
+        stated = json.loads((folder / name).read_text(encoding="utf-8"))
+        for role, token in stated.items():
+            token = token.get("content") if isinstance(token, dict) else token
+            if role in ROLES and isinstance(token, str):
+                found[role] = token
+    return found
 
 
 def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> Any:

@@ -99,6 +99,19 @@ def test_pwws_order_by_hand():
     assert order_of(Saliency(), "a b c", by_table(strong), TABLE)[0] == [1, 0, 2]
 
 
+@pytest.mark.parametrize("peer", [False, True])
+def test_saliency_tells_gains_apart_in_a_long_text(peer):
+    """A softmax over 40 words made a difference of 2e-5 in gain smaller than rounding, and the first word won."""
+    words = [f"w{i}" for i in range(40)]
+    table = {"w3": ("early",), "w30": ("late",)}
+    scores = {
+        " ".join(words).replace("w3 ", "early "): 0.9 - 1e-3,
+        " ".join(words).replace("w30", "late"): 0.9 - 1e-3 - 2e-5,
+    }
+    order, _ = order_of(Saliency(peer=peer), " ".join(words), by_table(scores), table)
+    assert order[:2] == [30, 3]
+
+
 def test_pwws_as_the_peer_has_it():
     """By the value reached (0.4, 0.3, 0.25) times the weights, with every replacement still open."""
     slots, words = order_of(Saliency(peer=True), "a b c", by_table(PWWS), TABLE)

@@ -86,8 +86,8 @@ class Saliency:
         swaps = Variants.each(start.text, space.slots, space.words)
         probed, scored = yield from trial.score([_probes(start, space.slots, _unknown(trial)), swaps], probes=1)
         saliency, _ = _read(probed, start, space.slots)
+        # without the sum of the softmax: it changes no order, but shrinks differences below what rounding moves
         weight = np.exp(saliency - saliency.max())
-        weight /= weight.sum()
         gain = np.zeros(len(space.slots), np.float32)
         words, likely = list(space.words), [0] * len(space.words)
         place = np.searchsorted(scored.variants.slots, space.slots) if np.all(np.diff(space.slots) > 0) else None
