@@ -186,7 +186,9 @@ class White:
     def __init__(self, inner: StringVictim) -> None:
         self.inner, self.gradients = inner, Slopes(inner)
         self.attention = self.embeddings = self.padding = Insides()
-        self.offers = inner.offers | self.gradients.offers | Insides.offers
+        seen = dict.fromkeys(Insides.offers, self.attention)
+        self.parts = {**dict.fromkeys(self.gradients.offers, self.gradients), **seen}
+        self.offers = inner.offers.union(self.parts)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)

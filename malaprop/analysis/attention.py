@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -14,10 +13,12 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
+from malaprop.core.victim import Victim
 from malaprop.models.attention import Maps, WordAttention
 from malaprop.records.attention import Layer, Model, Row, Sight
 
 Pair = tuple[Text, Text]
+_SHOWN = (Capability.STATES, Capability.ATTENTION, Capability.EMBEDDINGS)
 
 
 def same_slots(origin: Text, final: Text) -> Pair:
@@ -53,16 +54,16 @@ class Look:
     pooled: float | None
 
 
-def look(victim: Any, origin: Text, final: Text) -> Look:
-    offers = victim.offers
+def look(victim: Victim, origin: Text, final: Text) -> Look:
+    states, attention, embeddings = map(victim.parts.get, _SHOWN)
     return Look(
-        moved=variation(victim.states, origin, final) if Capability.STATES in offers else [],
-        shift=shift(victim.attention, origin, final) if Capability.ATTENTION in offers else np.empty(0, np.float32),
-        pooled=pooled_variation(victim, origin, final) if Capability.EMBEDDINGS in offers else None,
+        moved=[] if states is None else variation(states, origin, final),
+        shift=np.empty(0, np.float32) if attention is None else shift(attention, origin, final),
+        pooled=None if embeddings is None else pooled_variation(embeddings, origin, final),
     )
 
 
-def over_texts(victim: Any, pairs: Sequence[Pair], edits: str) -> Model:
+def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> Model:
     """Means over all pairs; a layer's attention is that with which it is made, so layer 0 has none.
 
     An LSTM under attention attends once, over its last layer: that is where its shift stands.
@@ -94,12 +95,12 @@ def over_texts(victim: Any, pairs: Sequence[Pair], edits: str) -> Model:
     )
 
 
-def sight(victim: Any, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)) -> Sight:
+def sight(victim: Victim, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)) -> Sight:
     """One pair as figures show it, with the attention of the layers asked for."""
-    states = variation(victim.states, origin, final) if Capability.STATES in victim.offers else []
+    states = variation(victim.parts[Capability.STATES], origin, final) if Capability.STATES in victim.parts else []
     maps = []
-    if Capability.ATTENTION in victim.offers:
-        before, after = (victim.attention.words(text).mean(1) for text in (origin, final))
+    if (attention := victim.parts.get(Capability.ATTENTION)) is not None:
+        before, after = (attention.words(text).mean(1) for text in (origin, final))
         chosen = sorted({layer % len(before) for layer in layers})
         maps = [(layer + 1, _table(before[layer]), _table(after[layer])) for layer in chosen]
     return Sight(

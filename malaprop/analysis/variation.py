@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
+from malaprop.models.embeddings import L1
 from malaprop.models.states import WordStates
 from malaprop.records.attention import Mean
 
@@ -63,10 +63,10 @@ def spread(values: Floats) -> float:
     return float(np.exp(-(kept * np.log(kept)).sum()))
 
 
-def pooled_variation(victim: Any, origin: Text, final: Text) -> float:
+def pooled_variation(embeddings: L1, origin: Text, final: Text) -> float:
     """R_e of the vector that the classifier reads; for victims that offer embeddings."""
     pool = Pool([Variants.itself(origin), Variants.itself(final)])
-    before, after = victim.vectors(pool, np.arange(2)).double().cpu().numpy()
+    before, after = embeddings.vectors(pool, np.arange(2)).double().cpu().numpy()
     return float(np.linalg.norm(after - before) / np.linalg.norm(before))
 
 

@@ -164,7 +164,7 @@ def measure(setting: Setting) -> Throughput:
     runs.append(_attack(attack, seen.victim, rows, setting))
     memory = _peak_memory(device)
     least = _floor(victim, seen.texts(), setting, device)
-    used = {"precision": _bits(victim), "lanes": setting.lanes or int(getattr(victim, "lanes", 1))}
+    used = {"precision": _bits(victim), "lanes": setting.lanes or victim.lanes}
     return _settled(setting, {**about(device), **used}, runs, memory, least)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from malaprop.analysis.attention import Pair, over_texts, sight
 from malaprop.analysis.theorem import simulate, trained
@@ -22,7 +22,6 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset, load, need_two_labels
 from malaprop.data.files import looks_like_file
 from malaprop.models.splits import splits
-from malaprop.models.states import Shown
 from malaprop.records.attention import AttentionStudy, Bound, Model, plain
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import check_writable
@@ -84,7 +83,7 @@ class Work:
         )
         for model in fresh:
             say(_told(model), self.quiet)
-        bound = trained(victim.name, cast(Shown, victim).states, shared)
+        bound = trained(victim.name, victim.parts.get(Capability.STATES), shared)
         return replace(
             record,
             models=(*record.models, *fresh),
@@ -108,7 +107,7 @@ class Work:
             part = whole.examples[at : at + _CHUNK]
             right = [True] * len(part)
             for victim in victims:
-                turned = replace(whole, examples=part).in_terms_of(getattr(victim, "label_names", ())).examples
+                turned = replace(whole, examples=part).in_terms_of(victim.label_names).examples
                 answers = victim.predict([tuple(e.fields.values()) for e in part])
                 right = [r and winner(a) == e.label for r, a, e in zip(right, answers, turned, strict=True)]
             kept += [example for example, fine in zip(part, right, strict=True) if fine]
@@ -129,7 +128,7 @@ class Work:
     def _attacked(self, victim: Victim, data: Dataset, spec: str) -> list[Attacked]:
         """Successes that leave the number of words as it is, with what the victim said of both texts."""
         folder = self.root / slug(spec) / slug(self.recipe.name)
-        turned = data.in_terms_of(getattr(victim, "label_names", ()))
+        turned = data.in_terms_of(victim.label_names)
         outcomes = run_to_folder(
             self.recipe, victim, turned, folder, seed=self.seed, width=self.width, resume=folder.is_dir()
         )

@@ -105,7 +105,7 @@ def _label(victim: Victim, given: str | None) -> int | None:
     """The victim's number of a label; names are its own, whatever their case."""
     from malaprop.core.errors import SettingError
 
-    names = tuple(getattr(victim, "label_names", ()))
+    names = victim.label_names
     numbers = {name.casefold(): number for number, name in enumerate(names)}
     if given is None or given.strip().casefold() in numbers:
         return None if given is None else numbers[given.strip().casefold()]

@@ -76,7 +76,7 @@ class Work:
         made = recipe(cell.recipe, **cell.settings)
         target = victim(str(self.root / "models" / cell.model), device=self.device)
         data = data.sample(self.plan.exact if cell.few else self.n, self.seed)
-        data = data.in_terms_of(getattr(target, "label_names", ()))
+        data = data.in_terms_of(target.label_names)
         folder = cell.folder(self.root)
         if cell.few:  # times are compared: what is done once, at the first batch, is no part of them
             list(run(made, target, list(data)[:1], seed=self.seed))

@@ -198,7 +198,7 @@ class Work:
     def answers(self, name: str) -> tuple[list[bool], list[str]]:
         """Which test texts a model answers correctly, and what it offers."""
         target = self._victim(name)
-        test = self._test().in_terms_of(getattr(target, "label_names", ()))
+        test = self._test().in_terms_of(target.label_names)
         flags: list[bool] = []
         for at in range(0, len(test), _BLOCK):
             part = test.examples[at : at + _BLOCK]
@@ -225,7 +225,7 @@ class Work:
 
         target = self._victim(model)
         chosen = set(texts.ids)
-        test = self._test().in_terms_of(getattr(target, "label_names", ()))
+        test = self._test().in_terms_of(target.label_names)
         data = replace(test, examples=tuple(e for e in test if e.id in chosen))
         measures = ("distance",) if Capability.EMBEDDINGS in target.offers else ()
         lines = []

@@ -265,7 +265,7 @@ def measure(
     runs: dict[tuple[str, str], list[Outcome]] = {}
     for spec in spread(specs):
         opened = victim(spec, device=device, quiet=texts.quiet, precision=precision, data=train_data)
-        turned = data.in_terms_of(getattr(opened, "label_names", ()))
+        turned = data.in_terms_of(opened.label_names)
         for name, attack in attacks.items():
             place = folder / slug(spec) / slug(name)
             with outcomes_bar(f"{name} on {opened.name}", len(data), texts.quiet) as seen:

@@ -57,7 +57,7 @@ def beside(
 
 
 def _said(victim: Victim, *texts: Text) -> tuple[str, str]:
-    names = getattr(victim, "label_names", ())
+    names = victim.label_names
     answers = [winner(answer) for answer in victim.predict([text.values() for text in texts])]
     before, after = (names[n] if n < len(names) else str(n) for n in answers)
     return before, after

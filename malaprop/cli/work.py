@@ -77,7 +77,7 @@ class Work:
         from malaprop.runs.victims import victim
 
         made = victim(spec, device=self.device, **self.options)
-        if self.cache is not None and getattr(made, "renews", False):
+        if self.cache is not None and made.renews:
             raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
         return made if self.cache is None else OnDisk(made, self.cache)
 
@@ -115,7 +115,7 @@ class Work:
             say=partial(say, quiet=self.quiet),
         ) as crew:
             machines = "1 machine" if cluster.machines == 1 else f"{cluster.machines} machines"
-            say(f"{crew.victim.name}: {crew.workers} workers on {machines}", self.quiet)
+            say(f"{crew.about.name}: {crew.workers} workers on {machines}", self.quiet)
             yield crew
 
     def suite(self, attacks: Sequence[Attack], specs: Sequence[str], folder: Path, *, resume: bool) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Work:
         with self._cluster() as cluster:
             for spec, place in zip(specs, _places(specs), strict=True):
                 with self._held(spec, cluster) as engine:
-                    victim = engine.victim
+                    victim = engine.about
                     for attack in attacks:
                         check(attack.name, attack.needs, victim.name, victim.offers)
                     for attack in attacks:
@@ -159,8 +159,8 @@ class Work:
     def _run(self, attack: Attack, engine: Engine, data: Examples, folder: Path, resume: bool) -> dict[str, Any]:
         """Writes the outcomes and gives what they add up to; none is held."""
         began = perf_counter()
-        name, totals = engine.victim.name, Totals()
-        data = data.in_terms_of(getattr(engine.victim, "label_names", ()))
+        name, totals = engine.about.name, Totals()
+        data = data.in_terms_of(engine.about.label_names)
         with outcomes_bar(f"{attack.name} on {name}", len(data), self.quiet) as seen:
 
             def both(outcome: Outcome) -> None:
@@ -169,7 +169,7 @@ class Work:
 
             write_run(attack, engine, data, folder, seed=self.seed, width=self.width, resume=resume, seen=both)
         wall = perf_counter() - began
-        for note in getattr(engine.victim, "notes", ()):  # what a function's answers turned out to be
+        for note in engine.about.notes:  # what a function's answers turned out to be
             say(note, self.quiet)
         many, errors = totals.counts.total(), totals.counts["error"]
         if errors and errors == many:

@@ -87,10 +87,3 @@ class Gradients(Protocol):
     def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]: ...
 
     def words(self, looks: Sequence[WordLook]) -> list[WordSeen]: ...
-
-
-class WhiteBox(Protocol):
-    """A victim that offers gradients."""
-
-    @property
-    def gradients(self) -> Gradients | None: ...

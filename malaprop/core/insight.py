@@ -56,16 +56,3 @@ class Embeddings(Protocol):
 
 class Padding(Protocol):
     def blanked(self, looks: Sequence[Blank]) -> list[Floats]: ...
-
-
-class OpenBox(Protocol):
-    """A victim that says in `offers` which of these it has."""
-
-    @property
-    def attention(self) -> Attention | None: ...
-
-    @property
-    def embeddings(self) -> Embeddings | None: ...
-
-    @property
-    def padding(self) -> Padding | None: ...

@@ -1,30 +1,46 @@
-"""What the engine wants of a model under attack."""
+"""What the engine wants of a model under attack, and what is known of one wherever it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from malaprop.core.capability import Capability
+from malaprop.core.errors import TextError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 
 Fields = tuple[str, ...]  # the finished strings of one example, in the order of its fields
+ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what a victim gives by answering; the rest is in `parts`
 
 
 class Victim(Protocol):
-    """A model under attack. It defines the score of a text *alone*: no neighbour in a batch may change it."""
+    """A model under attack. It defines the score of a text *alone*: no neighbour in a batch may change it.
+
+    Objects of users that lack a member are completed by `malaprop.models.victims.complete`, so that every victim inside
+    the package has all of them.
+    """
 
     @property
     def name(self) -> str: ...
 
     @property
-    def offers(self) -> frozenset[Capability]: ...
+    def offers(self) -> frozenset[Capability]:
+        """What attacks may use: labels or scores, and whatever `parts` holds."""
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        """What it shows beside its answers, such as gradients (`core.gradient`) or attention (`core.insight`)."""
 
     @property
     def labels(self) -> int | None:
         """How many labels it scores; None: not known before the first answer."""
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of its labels in the order of its scores; empty where it does not know them."""
 
     @property
     def fingerprint(self) -> str:
@@ -33,6 +49,30 @@ class Victim(Protocol):
     @property
     def unknown(self) -> str:
         """A word that it reads as unknown."""
+
+    @property
+    def device(self) -> str:
+        """Where it computes: cpu, cuda, cuda:1."""
+
+    @property
+    def rounding(self) -> float:
+        """How far its fast answers may be from those of `predict`; 0 where they are the same."""
+
+    @property
+    def lanes(self) -> int:
+        """2 where its device is busy for so long that half of the attacks are best advanced meanwhile; else 1."""
+
+    @property
+    def renews(self) -> bool:
+        """Whether it draws anew for every question, so that one text can get several answers."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of its answers so far."""
+
+    @property
+    def inside(self) -> Victim | None:
+        """The victim that it stands around, as a defence does; None where it is the model itself."""
 
     def classes(self, table: Words) -> Ints | None:
         """For each word id a number, equal where the victim cannot tell the words apart; None: it tells all apart."""
@@ -43,5 +83,53 @@ class Victim(Protocol):
     def finish(self, begun: Any) -> Floats:
         """Scores [wanted, label], in the order wanted."""
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        """Scores [text, label] of finished strings, by the plain road: nothing spliced, merged or remembered."""
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        """Scores [text, label] of finished texts, by the plain road: nothing spliced, merged or remembered.
+
+        A text of one field may come as a string.
+        """
+
+
+MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is known of a victim without asking it anything: plain values that travel between processes."""
+
+    name: str
+    fingerprint: str = ""
+    offers: frozenset[Capability] = ANSWERS
+    labels: int | None = None
+    label_names: tuple[str, ...] = ()
+    unknown: str = "[UNK]"
+    device: str = "cpu"
+    rounding: float = 0.0
+    lanes: int = 1
+    renews: bool = False
+    notes: tuple[str, ...] = ()
+    inside: About | None = None
+
+    @classmethod
+    def of(cls, victim: Victim) -> About:
+        return cls(
+            name=victim.name,
+            fingerprint=victim.fingerprint,
+            offers=victim.offers,
+            labels=victim.labels,
+            label_names=victim.label_names,
+            unknown=victim.unknown,
+            device=victim.device,
+            rounding=victim.rounding,
+            lanes=victim.lanes,
+            renews=victim.renews,
+            notes=victim.notes,
+            inside=None if victim.inside is None else cls.of(victim.inside),
+        )
+
+
+def in_fields(texts: Iterable[Fields | str]) -> list[Fields]:
+    """Texts as tuples of their fields; a string is a text of one field."""
+    if isinstance(texts, str):
+        raise TextError(f"a list of texts is wanted, got the one string {texts[:40]!r}; write [text]")
+    return [(text,) if isinstance(text, str) else tuple(text) for text in texts]

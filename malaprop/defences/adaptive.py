@@ -7,8 +7,9 @@ first half expectation over transformation.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winners
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Fields
+from malaprop.core.victim import Fields, in_fields
 from malaprop.defences.defended import Defended
 
 
@@ -31,6 +32,8 @@ class Adaptive:
     defended: Defended
     draws: int = 4
     fresh: int = 9
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False  # which draws are meant is fixed
 
     def __post_init__(self) -> None:
         if self.draws < 1 or self.fresh < 1:
@@ -43,6 +46,14 @@ class Adaptive:
     @property
     def offers(self) -> frozenset[Capability]:
         return self.defended.offers
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return self.defended.parts
+
+    @property
+    def inside(self) -> Defended:
+        return self.defended
 
     @property
     def labels(self) -> int | None:
@@ -62,6 +73,14 @@ class Adaptive:
         return self.defended.unknown
 
     @property
+    def device(self) -> str:
+        return self.defended.device
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.defended.notes
+
+    @property
     def rounding(self) -> float:
         """Above 0: what fresh draws do not confirm is no error, and the search goes on without it."""
         return max(1e-3, self.defended.rounding)
@@ -76,10 +95,10 @@ class Adaptive:
     def finish(self, begun: Floats) -> Floats:
         return begun
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
         """Shares of the fresh draws that each label wins."""
         if not texts:
             return np.empty((0, self.labels or 0), np.float32)
-        found = self.defended.draws(texts, range(self.draws + 1, self.draws + self.fresh + 1), exact=True)
+        found = self.defended.draws(in_fields(texts), range(self.draws + 1, self.draws + self.fresh + 1), exact=True)
         votes = np.eye(found.shape[2], dtype=np.float32)[[winners(one) for one in found]]
         return np.asarray(votes.mean(0), np.float32)

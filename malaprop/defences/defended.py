@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,11 +16,10 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
-from malaprop.core.victim import Fields, Victim
+from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
 
 _AT_ONCE = 1 << 15  # samples of one stretch of texts
 _REMEMBERED = 1 << 20  # texts whose asks are counted
-_SCORED = frozenset({Capability.LABELS, Capability.SCORES})
 
 
 @dataclass(slots=True)
@@ -79,6 +78,7 @@ class Defended:
     seed: int | None = 0
     fresh: bool = False
     counters: Counters = field(default_factory=Counters, repr=False)
+    lanes: ClassVar[int] = 1
     _asked: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)
     _rounds: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
 
@@ -110,7 +110,15 @@ class Defended:
 
     @property
     def offers(self) -> frozenset[Capability]:
-        return _SCORED & self.victim.offers
+        return ANSWERS & self.victim.offers
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
+
+    @property
+    def inside(self) -> Victim:
+        return self.victim
 
     @property
     def labels(self) -> int | None:
@@ -118,7 +126,7 @@ class Defended:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        return tuple(getattr(self.victim, "label_names", ()))
+        return self.victim.label_names
 
     @property
     def fingerprint(self) -> str:
@@ -133,20 +141,24 @@ class Defended:
         return self.victim.unknown
 
     @property
+    def device(self) -> str:
+        return self.victim.device
+
+    @property
     def rounding(self) -> float:
         """Above 0: a success that does not hold when it is asked again is no error, and the search goes on."""
-        inner = float(getattr(self.victim, "rounding", 0.0))
+        inner = self.victim.rounding
         return max(1e-6, inner, 1 / self.method.samples if inner and self.method.discrete else 0.0)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> tuple[str, ...]:
         """What a user should know, once there were answers."""
-        said = [*getattr(self.victim, "notes", ())]
+        said = [*self.victim.notes]
         if self.counters.left_out:
             said.append(f"{self.victim.name} has no gradients: {self.method.kind} ranks words by leaving each one out")
         if self.counters.texts:
             said.append(f"{self.spec}: {self.counters}")
-        return said
+        return tuple(said)
 
     def at(self, seed: int) -> Defended:
         """The same defence with draws of a fixed seed; it counts in the same counters."""
@@ -171,8 +183,8 @@ class Defended:
     def finish(self, begun: Floats) -> Floats:
         return begun
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        return self._answered(texts, exact=True)
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        return self._answered(in_fields(texts), exact=True)
 
     def _answered(self, texts: Sequence[Fields], *, exact: bool) -> Floats:
         if not texts:

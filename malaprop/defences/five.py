@@ -27,6 +27,7 @@ from malaprop.models.gradients.tokens import TokenGradients, padded
 from malaprop.models.pieces import runs
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.bert import BertScorer
+from malaprop.models.victims.tokens import TokenVictim
 
 _SPREAD = np.int64(0x5851F42D4C957F2D)  # odd, parts the keys of samples; from Knuth's generator
 
@@ -82,7 +83,7 @@ class Five:
         counters.inner += len(voted) * self.samples
         gradients = token_gradients(victim)
         assert gradients is not None
-        scorer = getattr(victim, "scorer", None)
+        scorer = victim.scorer if isinstance(victim, TokenVictim) else None
         reader = Reader(gradients=gradients, scorer=scorer if isinstance(scorer, BertScorer) and not exact else None)
         try:
             scores = reader.scores([self._noisy(prepared[i], seeds[i]) for i in voted], self.samples, self.noise)

@@ -52,7 +52,7 @@ class Fuse:
         self, victim: Victim, prepared: list[Choice], seeds: Sequence[int], counters: Counters, *, exact: bool
     ) -> Floats:
         out = np.stack([choice.weighed.answer for choice in prepared])
-        drawn = self.switch.draw(prepared, seeds, device=str(getattr(victim, "device", "cpu")))
+        drawn = self.switch.draw(prepared, seeds, device=victim.device)
         voted = [number for number, variants in enumerate(drawn) if variants.count]
         counters.fallbacks += len(drawn) - len(voted)
         if not voted:

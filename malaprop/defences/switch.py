@@ -98,7 +98,7 @@ class Switch:
         choices = self.choices(victim, cut_up(texts), counters or Counters())
         return [
             [text.values() for text in variants.texts()]
-            for variants in self.draw(choices, [seed] * len(choices), device=str(getattr(victim, "device", "cpu")))
+            for variants in self.draw(choices, [seed] * len(choices), device=victim.device)
         ]
 
     def choices(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Choice]:

@@ -79,7 +79,7 @@ class Bench:
 
     def _attacked(self, victim: Victim, folder: Path, attack: Attack | None = None) -> list[Outcome]:
         rules = self.rules if attack is None else replace(self.rules, attack=attack)
-        data = self.data.in_terms_of(tuple(getattr(victim, "label_names", ())))
+        data = self.data.in_terms_of(victim.label_names)
         with rules.watch(f"{rules.attack.name} on {victim.name}", len(data)) as seen:
             outcomes = run_to_folder(
                 rules.attack,

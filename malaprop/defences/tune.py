@@ -145,7 +145,7 @@ class Search:
         fields = tuple(rows[0].fields)
         name = f"{found.name}:{part}"
         whole = Dataset(name=name, examples=tuple(rows), labels=found.labels, fields=fields)
-        data = whole.sample(self.n, self.seed).in_terms_of(tuple(getattr(self.victim, "label_names", ())))
+        data = whole.sample(self.n, self.seed).in_terms_of(self.victim.label_names)
         folder = self.folder / f"adversarial-{part}"
         resume = (folder / "run.toml").is_file()
         self.say(f"{self.attack.name} against {self.victim.name} on {len(data)} {part} texts")

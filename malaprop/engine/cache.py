@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from malaprop.core.errors import RecordError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Fields, Victim
+from malaprop.core.victim import ANSWERS, Fields, Victim
 
 Predict = Callable[[Sequence[Fields]], Floats]
 
@@ -156,32 +156,59 @@ class Disk:
 class OnDisk:
     """A victim whose answers are kept on disk; it is asked by finished texts. `predict`, which verifies, is fresh."""
 
+    lanes: ClassVar[int] = 1
+
     def __init__(self, victim: Victim, path: Path) -> None:
-        self.victim = victim
+        self.inside = victim
         self._cached = Disk(path, victim.fingerprint or victim.name).wrap(victim.predict)
 
     @property
     def name(self) -> str:
-        return self.victim.name
+        return self.inside.name
 
     @property
     def offers(self) -> frozenset[Capability]:
-        return self.victim.offers & {Capability.LABELS, Capability.SCORES}
+        return self.inside.offers & ANSWERS
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        """None: gradients and the like would go past what is kept."""
+        return {}
 
     @property
     def labels(self) -> int | None:
-        return self.victim.labels
+        return self.inside.labels
 
     @property
     def fingerprint(self) -> str:
-        return self.victim.fingerprint
+        return self.inside.fingerprint
 
     @property
     def unknown(self) -> str:
-        return self.victim.unknown
+        return self.inside.unknown
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return self.inside.label_names
+
+    @property
+    def device(self) -> str:
+        return self.inside.device
+
+    @property
+    def rounding(self) -> float:
+        return self.inside.rounding
+
+    @property
+    def renews(self) -> bool:
+        return self.inside.renews
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.inside.notes
 
     def classes(self, table: Words) -> Ints | None:
-        return self.victim.classes(table)
+        return self.inside.classes(table)
 
     def begin(self, pool: Pool, wanted: Ints) -> Floats:
         return self._cached([text.values() for text in pool.texts(wanted)])
@@ -189,5 +216,5 @@ class OnDisk:
     def finish(self, begun: Floats) -> Floats:
         return begun
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        return self.victim.predict(texts)
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        return self.inside.predict(texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,13 +25,6 @@ from malaprop.models.scorers.plain import second_segment
 Weigh = Callable[[Ids, Lengths], Weights]
 Maps = NDArray[np.float32]  # [layer, head, query, slot]
 _BOUNDS = Bounds(rows=64, tokens=1 << 12)  # of each token there are weights on all others, in every head and layer
-
-
-class Attends(Protocol):
-    """A victim that offers attention."""
-
-    @property
-    def attention(self) -> WordAttention | None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,13 +21,6 @@ from malaprop.models.precision import full_precision
 from malaprop.models.scorers.plain import second_segment
 
 Read = Callable[[Ids, Lengths], tuple[Vectors, ...]]
-
-
-class Shown(Protocol):
-    """A victim that offers states."""
-
-    @property
-    def states(self) -> WordStates | None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -202,7 +202,7 @@ class TextJob:
 
         assert len(self.chosen)  # what is wrong with the data should not wait for a victim
         made = victim(spec, device=self.device, quiet=self.quiet)
-        names = getattr(made, "label_names", ()) or ()
+        names = made.label_names
         chosen = self.chosen.in_terms_of(names)
         judged = self.whole.sample(_JUDGED, self.seed).in_terms_of(names)
         scores = made.predict([tuple(e.fields.values()) for e in judged])

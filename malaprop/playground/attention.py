@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability, check
 from malaprop.core.text import Text, Words
-from malaprop.models.attention import Attends, Maps
+from malaprop.models.attention import Maps, WordAttention
 from malaprop.playground.desk import Desk, Make
 
 SHOWN = 60  # words of a text whose map is drawn
@@ -20,8 +20,7 @@ _HEADS = 12  # more heads than these over all layers are shown as the mean of ea
 def attention_of(desk: Desk, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
     """The maps of one text; it asks no service, so it is done between two rounds of the desk."""
     check("the attention map", (Capability.ATTENTION,), desk.name, desk.victim.offers)
-    looks = cast(Attends, desk.victim).attention
-    assert looks is not None, "it offers attention"
+    looks: WordAttention = desk.victim.parts[Capability.ATTENTION]
 
     def steps(table: Words, owner: int) -> Steps[dict[str, Any]]:
         yield from ()  # a generator like its siblings, though it asks nothing

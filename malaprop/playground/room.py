@@ -46,7 +46,7 @@ class Room:
 
     def label_names(self, desk: Desk) -> tuple[str, ...]:
         """What the victim's labels are called: by itself, or else in the data, where they are as many."""
-        own: tuple[str, ...] = tuple(getattr(desk.victim, "label_names", ()))
+        own: tuple[str, ...] = desk.victim.label_names
         if own:
             return own
         return self.data_labels if desk.victim.labels in (None, len(self.data_labels)) else ()
@@ -75,7 +75,7 @@ def recipes(budget: int) -> dict[str, Recipe]:
 
 def _labels(victims: Sequence[Victim]) -> tuple[str, ...]:
     """The names of the labels in the order of the first victim that knows them."""
-    return next(filter(None, (tuple(getattr(victim, "label_names", ())) for victim in victims)), ())
+    return next(filter(None, (victim.label_names for victim in victims)), ())
 
 
 def _substitutes() -> Substitutes | None:

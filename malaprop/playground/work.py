@@ -65,7 +65,7 @@ def attack_on(desk: Desk, attack: Attack, example: Example, seed: int, tell: Tel
     check(attack.name, attack.needs, desk.name, victim.offers)
 
     def steps(table: Words, owner: int) -> Steps[Ending]:
-        rounding = float(getattr(victim, "rounding", 0.0))
+        rounding = victim.rounding
         inner = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=rounding)
         return inner if tell is None else watched(inner, tell)
 

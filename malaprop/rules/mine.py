@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter, process_time
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from malaprop.core.capability import Capability, check
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError, VictimError, plain
 from malaprop.core.example import Example
-from malaprop.core.gradient import Aim, WhiteBox, WordLook
+from malaprop.core.gradient import Aim, WordLook
 from malaprop.core.score import Floats
 from malaprop.core.text import Words, checked
 from malaprop.core.variants import Variants
@@ -82,7 +82,7 @@ class Miner:
     def _turns(self) -> list[list[int] | None]:
         """For each victim its number of each label of the data; None where it has the same, or no names of its own."""
         shared = same_labels(self.victims)
-        return [turn("the data", self.labels or shared, getattr(v, "label_names", ())) for v in self.victims]
+        return [turn("the data", self.labels or shared, v.label_names) for v in self.victims]
 
     @property
     def slopes(self) -> tuple[bool, ...]:
@@ -94,8 +94,7 @@ class Miner:
         made: dict[str, Service] = {}
         for number, (victim, slope) in enumerate(zip(self.victims, self.slopes, strict=True)):
             scoring = Scoring(victim)
-            gradients = cast(WhiteBox, victim).gradients if slope else None
-            made[str(number)] = scoring if gradients is None else Passes(gradients, scoring)
+            made[str(number)] = Passes(victim.parts[Capability.GRADIENTS], scoring) if slope else scoring
         return made
 
     def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Gathered:
@@ -194,7 +193,7 @@ def same_labels(victims: Sequence[Victim]) -> tuple[str, ...]:
     if len(counts) > 1:
         each = ", ".join(f"{v.name} {v.labels or '?'}" for v in victims)
         raise VictimError(f"the victims must have the same labels, got {each}; leave out the odd one")
-    named = [(v.name, tuple(getattr(v, "label_names", ()))) for v in victims]
+    named = [(v.name, v.label_names) for v in victims]
     found = [(name, names) for name, names in named if names]
     for name, names in found:
         if sorted(n.casefold() for n in names) != sorted(n.casefold() for n in found[0][1]):

@@ -59,7 +59,7 @@ def measure(victim: str, recipe: str, *, machine: str, data: str = "mr", n: int 
     torch.set_num_threads(1)
     place = device_of(device)
     model, attack = open_victim(victim, device=place, quiet=True), make(recipe)
-    texts = load(data).sample(n + _WARM).in_terms_of(getattr(model, "label_names", ())).examples
+    texts = load(data).sample(n + _WARM).in_terms_of(model.label_names).examples
     held = services(model)
     list(run(attack, model, texts[:_WARM], services=held))
     clock = process_time if place == "cpu" else perf_counter

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Protocol
 
 from malaprop.attacks.attack import Attack
-from malaprop.core.capability import Capability
 from malaprop.core.example import Example
 from malaprop.core.settings import plain
-from malaprop.core.victim import Victim
+from malaprop.core.victim import About, Victim
 from malaprop.data.base import Examples
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
@@ -21,24 +20,12 @@ ENGINES = ("local", "ray")
 Seen = Callable[[Outcome], None]
 
 
-class Named(Protocol):
-    """What is known of a victim wherever it runs."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    @property
-    def offers(self) -> frozenset[Capability]: ...
-
-
 class Engine(Protocol):
     """Where attacks run: `runs.local.Local` in this process, `runs.cluster.Crew` on many machines."""
 
     @property
-    def victim(self) -> Named: ...
+    def about(self) -> About:
+        """What is known of the victim by now."""
 
     def run(
         self, attack: Attack, examples: Iterable[Example], *, seed: int = 0, width: int = 256, many: int = 0
@@ -46,7 +33,7 @@ class Engine(Protocol):
         """Outcomes as they come; the same ones from every engine."""
 
 
-def describe(attack: Attack, victim: Named, data: Examples, *, seed: int, width: int) -> Run:
+def describe(attack: Attack, victim: About, data: Examples, *, seed: int, width: int) -> Run:
     """What will be run, as it is written beside the outcomes."""
     return Run(
         recipe=attack.name,
@@ -78,7 +65,7 @@ def write_run(
     `seen` gets each outcome as it is on disk, those of an earlier attempt first.
     """
     attack = attack.for_labels(data.labels)
-    about = describe(attack, engine.victim, data, seed=seed, width=width)
+    about = describe(attack, engine.about, data, seed=seed, width=width)
     with Writer(folder, about, resume=resume) as writer:
         if seen is not None and len(writer.done):
             for outcome in iter_outcomes(folder):

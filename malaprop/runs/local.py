@@ -14,7 +14,7 @@ from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.text import Words
-from malaprop.core.victim import Victim
+from malaprop.core.victim import About, Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import Outcome, Queries, Side, edits_between
@@ -29,6 +29,10 @@ class Local:
 
     victim: Victim
     lanes: int | None = None
+
+    @property
+    def about(self) -> About:
+        return About.of(self.victim)
 
     def run(
         self, attack: Attack, examples: Iterable[Example], *, seed: int = 0, width: int = 256, many: int = 0
@@ -61,7 +65,7 @@ def run(
     width = min(width, attack.abreast or width)
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
-        yield from _shard(attack, victim, shard, seed, width, lanes or int(getattr(victim, "lanes", 1)), known)
+        yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, known)
 
 
 def _shard(
@@ -76,12 +80,11 @@ def _shard(
     table = Words()
     began: dict[int, float] = {}
     scoring = services["victim"]
-    rounding = float(getattr(victim, "rounding", 0.0))  # of a victim whose fast road reckons in fewer bits
 
     def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
         for owner, example in enumerate(shard):
             began[owner] = perf_counter()
-            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=rounding)
+            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
             yield owner, guarded(steps)
 
     for owner, ending in drive(jobs(), services, width=width, lanes=lanes):

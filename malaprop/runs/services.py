@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from malaprop.core.capability import Capability
-from malaprop.core.gradient import WhiteBox
-from malaprop.core.insight import OpenBox
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.engine.insight import Insight
@@ -75,36 +73,18 @@ def _encoding(device: str) -> Service:
     return Batched(lambda texts: _encoder(device).encode(texts), size=len)
 
 
-def _device(victim: Any) -> str:
-    """Where a victim lies, or the one inside it."""
-    seen: set[int] = set()  # one that stands for itself would be followed for ever
-    while (inner := getattr(victim, "victim", None) or getattr(victim, "defended", None)) is not None:
-        if id(inner) in seen:
-            break
-        seen.add(id(inner))
-        victim = inner
-    return str(getattr(victim, "device", "cpu"))
-
-
 def services(victim: Victim) -> dict[str, Service]:
-    """All services for attacks on one victim; gradients where it offers them."""
-    scoring = Scoring(victim)
+    """All services for attacks on one victim; gradients and the like where it shows them."""
+    scoring, parts = Scoring(victim), victim.parts
     made: dict[str, Service] = {**shared(), "victim": scoring, "verify": Fresh(victim)}
-    if (device := _device(victim)).startswith("cuda"):
-        made["encoder"] = _encoding(device)
-    if Capability.GRADIENTS in victim.offers and (gradients := cast(WhiteBox, victim).gradients) is not None:
+    if victim.device.startswith("cuda"):
+        made["encoder"] = _encoding(victim.device)
+    if (gradients := parts.get(Capability.GRADIENTS)) is not None:
         made["gradient"] = Passes(gradients, scoring)
-    made.update(_insights(cast(OpenBox, victim), victim.offers, scoring))
-    return made
-
-
-def _insights(victim: OpenBox, offers: frozenset[Capability], scoring: Scoring) -> dict[str, Service]:
-    """What the victim shows beside its scores."""
-    made: dict[str, Service] = {}
-    if Capability.ATTENTION in offers and (attention := victim.attention) is not None:
+    if (attention := parts.get(Capability.ATTENTION)) is not None:
         made["attention"] = Insight(lambda looks: attention.focus(looks), scoring)
-    if Capability.EMBEDDINGS in offers and (embeddings := victim.embeddings) is not None:
+    if (embeddings := parts.get(Capability.EMBEDDINGS)) is not None:
         made["embeddings"] = Insight(lambda looks: embeddings.apart(looks), scoring)
-    if Capability.PADDING in offers and (padding := victim.padding) is not None:
+    if (padding := parts.get(Capability.PADDING)) is not None:
         made["padding"] = Insight(lambda looks: padding.blanked(looks), scoring)
     return made

@@ -14,12 +14,11 @@ from malaprop.attacks.attack import Attack
 from malaprop.core.capability import check
 from malaprop.core.errors import DataError, VictimError
 from malaprop.core.text import Ints
-from malaprop.core.victim import Fields
+from malaprop.core.victim import About, Fields
 from malaprop.data.base import Dataset, draw, turn
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import Writer, read_outcomes
 from malaprop.records.summary import Rate
-from malaprop.runs.cluster.order import Facts
 from malaprop.runs.folder import describe
 from malaprop.transfer.hands import Hands
 from malaprop.transfer.shelf import Ref
@@ -53,14 +52,14 @@ class Campaign:
     seen: Callable[[Outcome], None] = lambda outcome: None  # noqa: ARG005
     spent: Spent = field(default_factory=Spent)
 
-    def look(self, refs: Sequence[Ref]) -> dict[str, Facts]:
+    def look(self, refs: Sequence[Ref]) -> dict[str, About]:
         """Loads every victim and hears what it is; refuses those that cannot be compared or attacked."""
         tasks = [Look(refs=group) for group in self._groups(refs)]
-        found: dict[str, Facts] = {}
+        found: dict[str, About] = {}
         heard = [0] * len(tasks)
         text = tuple(next(iter(self.data)).fields.values())
-        for number, facts in self.hands.all(tasks, text):
-            found[tasks[number].refs[heard[number]].name] = facts
+        for number, about in self.hands.all(tasks, text):
+            found[tasks[number].refs[heard[number]].name] = about
             heard[number] += 1
         _same_labels(found, self.data)
         return found
@@ -70,7 +69,7 @@ class Campaign:
         many = -(-len(refs) // size)
         return [tuple(refs[at::many]) for at in range(many)]
 
-    def strike(self, refs: Sequence[Ref], facts: Mapping[str, Facts], folders: Mapping[str, Path]) -> None:
+    def strike(self, refs: Sequence[Ref], facts: Mapping[str, About], folders: Mapping[str, Path]) -> None:
         """Attacks what is left of every source; what is finished stays as it is."""
         for ref in refs:
             check(self.attack.name, self.attack.needs, ref.name, facts[ref.name].offers)
@@ -91,14 +90,14 @@ class Campaign:
                     self._tell(name, writers[name], len(refs))
             self.spent.wall += perf_counter() - began if open_ else 0.0
 
-    def _writer(self, facts: Facts, folder: Path) -> Writer:
-        own = self.data.in_terms_of(facts.label_names)
+    def _writer(self, about: About, folder: Path) -> Writer:
+        own = self.data.in_terms_of(about.label_names)
         return Writer(
-            folder, describe(self.attack, facts, own, seed=self.seed, width=self.width), resume=folder.is_dir()
+            folder, describe(self.attack, about, own, seed=self.seed, width=self.width), resume=folder.is_dir()
         )
 
     def _outcomes(
-        self, refs: Sequence[Ref], facts: Mapping[str, Facts], left: Mapping[str, tuple[int, ...]]
+        self, refs: Sequence[Ref], facts: Mapping[str, About], left: Mapping[str, tuple[int, ...]]
     ) -> Iterator[tuple[str, Outcome]]:
         tasks = [
             Strike(
@@ -134,14 +133,14 @@ class Campaign:
         return {names[number]: scored for number, scored in self.hands.all(tasks, list(texts))}
 
 
-def turn_of(facts: Facts, data: Dataset) -> Turn:
+def turn_of(about: About, data: Dataset) -> Turn:
     """For each label of the data its number in the victim's terms; None where they are the same."""
-    found = turn(data.name, data.labels, facts.label_names)
+    found = turn(data.name, data.labels, about.label_names)
     return None if found is None else tuple(found)
 
 
-def _same_labels(found: Mapping[str, Facts], data: Dataset) -> None:
-    known = {name: facts.labels for name, facts in found.items() if facts.labels is not None}
+def _same_labels(found: Mapping[str, About], data: Dataset) -> None:
+    known = {name: about.labels for name, about in found.items() if about.labels is not None}
     if len(set(known.values())) > 1:
         each = ", ".join(f"{name} {count}" for name, count in known.items())
         raise VictimError(f"the victims must score the same labels, got {each}; leave out the odd one")
@@ -149,9 +148,9 @@ def _same_labels(found: Mapping[str, Facts], data: Dataset) -> None:
     for name, count in known.items():
         if count < most:
             raise VictimError(f"{name} scores {count} labels and {data.name} has {most}; leave one of them out")
-    for name, facts in found.items():
+    for name, about in found.items():
         try:
-            turn_of(facts, data)
+            turn_of(about, data)
         except DataError as error:
             raise VictimError(f"{name}: {error}") from None
 

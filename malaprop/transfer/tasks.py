@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from malaprop import __version__
 from malaprop.attacks.attack import Attack
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import winners
 from malaprop.core.text import Ints
-from malaprop.core.victim import Fields, Victim
+from malaprop.core.victim import About, Fields, Victim
 from malaprop.records.outcome import Outcome
-from malaprop.runs.cluster.order import Facts
 from malaprop.transfer.shelf import Ref, Shelf
 from malaprop.transfer.together import Source, attack_together
 
@@ -50,11 +47,11 @@ class Look:
     def parts(self) -> tuple[str, ...]:
         return tuple(part for ref in self.refs for part in ref.parts)
 
-    def pieces(self, shelf: Shelf, shared: Fields) -> Iterator[Facts]:
+    def pieces(self, shelf: Shelf, shared: Fields) -> Iterator[About]:
         """`shared` is a text: a function's labels are not known before it has answered once."""
         for ref in self.refs:
             victim = _loaded(shelf, ref)
-            found = facts(victim)
+            found = About.of(victim)
             yield found if found.labels is not None else replace(found, labels=_counted(victim, shared))
 
 
@@ -128,18 +125,6 @@ class Score:
 def turned(example: Example, turn: Sequence[int] | None) -> Example:
     """The example with its label in a victim's own terms."""
     return example if turn is None else replace(example, label=turn[example.label])
-
-
-def facts(victim: Victim) -> Facts:
-    return Facts(
-        name=victim.name,
-        fingerprint=victim.fingerprint,
-        offers=victim.offers,
-        labels=victim.labels,
-        label_names=tuple(getattr(victim, "label_names", ())),
-        node=socket.gethostname(),
-        version=__version__,
-    )
 
 
 def _counted(victim: Victim, text: Fields) -> int | None:

@@ -70,8 +70,7 @@ def _part(
         for number, i, example in (job for turn in zip_longest(*rows) for job in turn if job is not None):
             victim, owner = sources[number].victim, number * STRIDE + i
             began[owner] = perf_counter()
-            rounding = float(getattr(victim, "rounding", 0.0))
-            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=rounding)
+            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
             yield owner, guarded(steps)
 
     for owner, ending in drive(jobs(), known, width=width * len(sources), lanes=lanes):

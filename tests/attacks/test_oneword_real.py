@@ -7,13 +7,12 @@ import pytest
 import torch
 
 from malaprop.attacks.recipes import RECIPES
-from malaprop.core.capability import Capability
 from malaprop.core.example import number
 from malaprop.models.attention import WordAttention
 from malaprop.models.gradients.layout import ByParts, Frame
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.training import seeded
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of, padding_of
 from malaprop.models.vocab import SEP, UNKNOWN, Vocab
 from malaprop.records.outcome import compare_key
@@ -38,7 +37,6 @@ def victim(name: str) -> TokenVictim:
         name=name, cut=vocab.cut, encode_whole=vocab.encode, forward=model, labels=2, limit=64, context_free=True,
         unknown=UNKNOWN, pooled=model.pooled, padding=padding_of(gradients_of(model, vocab, 64, "cpu"), 2),
         attention=WordAttention(layout=ByParts(cut=vocab.cut, frame=Frame(limit=64)), weigh=model.attention),
-        offers=ANSWERS | {Capability.ATTENTION, Capability.EMBEDDINGS, Capability.PADDING},
     )  # fmt: skip
 
 

@@ -12,11 +12,10 @@ import torch
 from malaprop.attacks.recipes.oneword import gs_gr
 from malaprop.bench import floor as floors
 from malaprop.bench.recording import Recording
-from malaprop.core.capability import Capability
 from malaprop.core.example import number
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.training import seeded
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of, padding_of
 from malaprop.models.vocab import UNKNOWN, Vocab
 from malaprop.runs.local import run
@@ -36,7 +35,7 @@ def victim(name: str) -> TokenVictim:
     gradients = gradients_of(model, vocab, 512, "cpu")
     return TokenVictim(
         name=name, cut=vocab.cut, encode_whole=vocab.encode, forward=model, labels=2, limit=512, context_free=True,
-        unknown=UNKNOWN, padding=padding_of(gradients, 2), offers=ANSWERS | {Capability.PADDING},
+        unknown=UNKNOWN, padding=padding_of(gradients, 2),
     )  # fmt: skip
 
 

@@ -241,6 +241,20 @@ def test_a_cache_file_answers_the_second_time(place, type_in):
     assert first == second
 
 
+def test_a_cache_keeps_the_order_of_the_labels(place, type_in):
+    (place / "turned.py").write_text(
+        "from toymodel import predict\nfrom malaprop.models.victims.strings import StringVictim\n"
+        "victim = StringVictim(call=lambda texts: predict(texts)[:, ::-1], name='turned', label_names=('pos', 'neg'))\n"
+    )
+    try:
+        for more in ((), ("--cache", "answers.db")):
+            code, out, _ = type_in(*attack("--victim", "turned:victim", "--out", f"run{len(more)}", "--json", *more))
+            assert code == 0
+            assert json.loads(out.splitlines()[-1])["clean_accuracy"]["value"] == 1.0
+    finally:
+        sys.modules.pop("turned", None)
+
+
 def test_a_full_disk_keeps_what_was_finished(place, type_in, monkeypatch):
     import os
 

@@ -33,3 +33,10 @@ def test_it_is_the_victim_it_wraps(tmp_path):
     model = OnDisk(inner, tmp_path / "answers.db")
     assert (model.name, model.fingerprint, model.unknown, model.labels) == ("toy", "abc", "<unk>", 2)
     assert model.offers == {Capability.LABELS, Capability.SCORES}
+
+
+def test_its_label_names_are_those_of_the_victim(tmp_path):
+    inner = victim(fingerprint="abc", label_names=("positive", "negative"))
+    model = OnDisk(inner, tmp_path / "answers.db")
+    assert model.label_names == ("positive", "negative")
+    assert model.inside is inner

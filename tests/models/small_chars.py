@@ -11,7 +11,7 @@ from torch.nn import functional
 from malaprop.core.example import Example, number
 from malaprop.models.blocks.charcnn import charcnn_lstm
 from malaprop.models.training import seeded
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of
 from malaprop.models.vocab import UNKNOWN, Vocab
 
@@ -61,5 +61,4 @@ def victim() -> TokenVictim:
         context_free=True,
         unknown=UNKNOWN,
         gradients=gradients,
-        offers=ANSWERS | gradients.offers,
     )

@@ -154,8 +154,9 @@ def test_what_it_says_of_itself():
     assert both.fingerprint != Ensemble(members=both.members[::-1]).fingerprint
     assert Ensemble(members=(word_model(0), toy.victim())).fingerprint == ""
     assert Ensemble(members=(toy.victim(), word_model(0))).labels == 2
-    rich = frozenset(Capability)
-    assert Ensemble(members=(fixed(0.5, 0.5, offers=rich),)).offers == {Capability.LABELS, Capability.SCORES}
+    rich = toy.White(toy.victim())
+    assert Capability.GRADIENTS in rich.offers
+    assert Ensemble(members=(rich,)).offers == {Capability.LABELS, Capability.SCORES}
 
 
 def test_members_that_do_not_fit():

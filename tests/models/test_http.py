@@ -245,11 +245,11 @@ def test_keys_that_cannot_be(at, monkeypatch, value, reason):
 def test_a_key_in_the_clear_is_said(monkeypatch):
     monkeypatch.setenv("MALAPROP_KEY", KEY)
     heard = []
-    assert HttpVictim(url="http://models.example/x", say=heard.append).notes == heard
+    assert HttpVictim(url="http://models.example/x", say=heard.append).notes == tuple(heard)
     assert "unencrypted" in heard[0]
     assert KEY not in heard[0]
     for quiet in ("https://models.example/x", "http://localhost:8000/x", "http://127.0.0.1/"):
-        assert HttpVictim(url=quiet).notes == []
+        assert HttpVictim(url=quiet).notes == ()
 
 
 def test_what_was_answered_is_not_asked_again_when_another_request_failed(at, server):

@@ -135,7 +135,7 @@ def test_a_transformer_shows_all_three(tmp_path):
     table = Words()
     text = Text.of("the good film.", table)
     other = Variants.at(text, 1, table.ids(["film", "the", "good"]))
-    (apart,) = victim.embeddings.apart([Apart(origin=text, variants=other)])
+    (apart,) = victim.parts[Capability.EMBEDDINGS].apart([Apart(origin=text, variants=other)])
     rows = [[2, *victim.cut([f"the {word} film."])[0], 3] for word in ("good", "film", "the", "good")]
     with torch.inference_mode():
         states = [model.bert(input_ids=torch.tensor([row])).pooler_output[0].numpy() for row in rows]
@@ -166,7 +166,9 @@ def test_distances_of_pooled_vectors_for_bases_of_several_owners():
     )  # fmt: skip
     texts = [Text.of(text, table, i) for i, text in enumerate(MIXED)]
     words = table.ids(["bad", "good", "sleeps"])
-    found = victim.embeddings.apart([Apart(origin=t, variants=Variants.at(t, 0, words)) for t in texts])
+    found = victim.parts[Capability.EMBEDDINGS].apart(
+        [Apart(origin=t, variants=Variants.at(t, 0, words)) for t in texts]
+    )
 
     def pooled(text: Text) -> np.ndarray:
         row = torch.tensor(VOCAB.encode([text.values()]))
@@ -175,7 +177,7 @@ def test_distances_of_pooled_vectors_for_bases_of_several_owners():
     for text, row in zip(texts, found, strict=True):
         expected = [np.abs(pooled(text.put(0, int(w))) - pooled(text)).sum() for w in words]
         np.testing.assert_allclose(row, expected, atol=1e-4)
-    assert victim.embeddings.apart([]) == []
+    assert victim.parts[Capability.EMBEDDINGS].apart([]) == []
 
 
 def test_a_classifier_that_does_not_read_one_vector_a_text_says_so():

@@ -42,7 +42,7 @@ def test_variants_are_scored_once_each_in_batches_of_like_length():
     assert max(map(len, calls)) == 2
     assert victim.labels == 2
     assert victim.classes(table) is None
-    assert victim.notes == []
+    assert victim.notes == ()
 
 
 def test_pairs_as_tuples_and_as_columns():
@@ -109,7 +109,7 @@ def test_scores_that_do_not_sum_to_one_are_said_once():
     victim = StringVictim(call=lambda texts: [[3.0, -2.0]] * len(texts), name="svm", say=heard.append)
     assert victim.predict([("a",)]).tolist() == [[3.0, -2.0]]
     victim.predict([("b",)])
-    assert heard == victim.notes == ["the answers of svm do not sum to one; they are taken as scores as they are"]
+    assert heard == list(victim.notes) == ["the answers of svm do not sum to one; they are taken as scores as they are"]
 
 
 def test_no_text_no_call():

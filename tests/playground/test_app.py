@@ -307,7 +307,7 @@ class Looking:
     offers = frozenset({Capability.SCORES, Capability.ATTENTION})
 
     def __init__(self) -> None:
-        self.toy, self.attention = toy.victim(), self
+        self.toy, self.parts = toy.victim(), {Capability.ATTENTION: self}
 
     def words(self, text: Text) -> Any:
         return np.tile(np.eye(1, text.slots, dtype=np.float32), (2, 1, text.slots, 1))

@@ -12,7 +12,7 @@ from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.backward import below_mean, log_odds
 from malaprop.models.gradients.layout import ByParts, Frame
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.vocab import UNK, Vocab
 from malaprop.rules.agree import agreement
 from malaprop.rules.mine import Miner, mine
@@ -36,7 +36,6 @@ def victim(kind, labels: int, seed: int) -> TokenVictim:
         limit=30,
         context_free=True,
         gradients=gradients,
-        offers=ANSWERS | gradients.offers,
     )
 
 

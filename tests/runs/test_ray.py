@@ -53,7 +53,7 @@ def test_equal_to_local_and_resumed_in_either_engine(cluster, here):
     rows = toy.some_examples(90)
     whole = run_to_folder(toy.listed(), toy.victim(fingerprint="f"), of(rows), here / "local", seed=3)
     with Crew(cluster, toy.victim(fingerprint="f"), workers=2) as crew:
-        assert crew.victim.name == "toy"
+        assert crew.about.name == "toy"
         found = run_to_folder(toy.listed(), None, of(rows), here / "ray", seed=3, width=4, engine=crew)
         again = list(crew.run(toy.listed(), rows, seed=3, width=8, many=len(rows)))
         lines = (here / "ray" / "outcomes.jsonl").read_text().splitlines(keepends=True)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from malaprop.core.capability import Capability
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
+from malaprop.core.victim import Victim
 from malaprop.models.batches import batches, bounds_for
 from malaprop.models.gradients.backward import differentiable, log_odds
 from malaprop.models.gradients.layout import Laid
@@ -25,9 +27,9 @@ class Sized(NamedTuple):
     answer: Floats  # [label] probabilities
 
 
-def token_gradients(victim: object) -> TokenGradients | None:
+def token_gradients(victim: Victim) -> TokenGradients | None:
     """What a victim offers of slopes at tokens; None where it has none of its own."""
-    found = getattr(victim, "gradients", None)
+    found = victim.parts.get(Capability.GRADIENTS)
     if isinstance(found, CharGradients):
         return found.by_word
     return found if isinstance(found, TokenGradients) else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,11 +16,10 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Fields, Victim
+from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
 
 PREFIX = "ensemble:"
 _FLOOR = 1e-12  # a member that rules a label out must not outvote all others for good
-_SCORED = frozenset({Capability.LABELS, Capability.SCORES})
 
 
 def log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,6 +67,8 @@ class Ensemble:
     members: tuple[Victim, ...]
     how: Literal["logits", "probabilities"] = "logits"
     names: tuple[str, ...] = ()  # the order of the labels, which members without names have; () as the first named one
+    lanes: ClassVar[int] = 1
+    inside: ClassVar[None] = None
     _joint: WeakKeyDictionary[Words, _Joint] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +90,11 @@ class Ensemble:
 
     @property
     def offers(self) -> frozenset[Capability]:
-        return _SCORED.intersection(*(member.offers for member in self.members))
+        return ANSWERS.intersection(*(member.offers for member in self.members))
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
 
     @property
     def labels(self) -> int | None:
@@ -112,13 +117,26 @@ class Ensemble:
         """As given; else the members' names, where they agree, in the order of the first that has any."""
         if self.names:
             return self.names
-        known = [names for names in map(_names_of, self.members) if names]
+        known = [member.label_names for member in self.members if member.label_names]
         return known[0] if len(set(map(_folded, known))) == 1 else ()
 
     @property
     def rounding(self) -> float:
         """The largest of the members': a mean is no further off than the worst of them."""
-        return max(float(getattr(member, "rounding", 0.0)) for member in self.members)
+        return max(member.rounding for member in self.members)
+
+    @property
+    def device(self) -> str:
+        """The first member's."""
+        return self.members[0].device
+
+    @property
+    def renews(self) -> bool:
+        return any(member.renews for member in self.members)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(note for member in self.members for note in member.notes))
 
     def classes(self, table: Words) -> Ints | None:
         found = [member.classes(table) for member in self.members]
@@ -133,8 +151,9 @@ class Ensemble:
     def finish(self, begun: list[Any]) -> Floats:
         return self._mean([member.finish(one) for member, one in zip(self.members, begun, strict=True)])
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        return self._mean([member.predict(texts) for member in self.members])
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        return self._mean([member.predict(whole) for member in self.members])
 
     def _same_labels(self, counts: Sequence[int | None]) -> None:
         known = {count for count in counts if count is not None}
@@ -148,9 +167,9 @@ class Ensemble:
         """For each member its columns in the order given, or of the first of the same names; None where they are so."""
         first = {_folded(self.names): list(map(str.casefold, self.names))}
         out: list[list[int] | None] = []
-        for names in map(_names_of, self.members):
-            mine = list(map(str.casefold, names))
-            order = first.setdefault(_folded(names), mine)
+        for member in self.members:
+            mine = list(map(str.casefold, member.label_names))
+            order = first.setdefault(_folded(mine), mine)
             out.append(None if order == mine else [mine.index(name) for name in order])
         return out
 
@@ -162,10 +181,6 @@ class Ensemble:
         logs = np.stack([log_probabilities(answer) for answer in turned])
         mean = np.exp(logs).mean(0) if self.how == "probabilities" else np.exp(log_softmax(logs.mean(0)))
         return np.asarray(mean, np.float32)
-
-
-def _names_of(member: Victim) -> tuple[str, ...]:
-    return tuple(getattr(member, "label_names", ()))
 
 
 def _folded(names: Sequence[str]) -> frozenset[str]:

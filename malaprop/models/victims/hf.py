@@ -10,7 +10,6 @@ from typing import Any
 import torch
 
 from malaprop.assets.folders import offline
-from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError
 from malaprop.models import checkpoint
 from malaprop.models.attention import WordAttention, from_transformers
@@ -27,7 +26,7 @@ from malaprop.models.scorers.plain import attended
 from malaprop.models.states import WordStates
 from malaprop.models.states import from_transformers as states_of
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.wordpieces import WordPieces
 
 MOST = 4_096  # tokens, for models that state no limit
@@ -133,11 +132,7 @@ def wrap_transformers(
         ),
         pooled=None if last is None else read_by(last, forward),
         padding=ZeroWords.like(gradients, labels),
-        offers=ANSWERS
-        | gradients.offers
-        | {Capability.ATTENTION, Capability.PADDING, Capability.STATES}
-        | (frozenset({Capability.EMBEDDINGS}) if last is not None else frozenset()),
-        device=where,
+        device=str(where),
     )
 
 
@@ -181,6 +176,7 @@ def _by_strings(
         fingerprint=fingerprint,
         label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
+        device=str(where),
     )
 
 

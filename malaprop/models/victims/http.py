@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Fields
+from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
 from malaprop.models.victims.strings import StringVictim
 
@@ -47,9 +47,13 @@ class HttpVictim:
     order: tuple[str, ...] = ()
     version: str = ""
     unknown: str = "[UNK]"
-    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
     say: Callable[[str], None] | None = field(default=None, repr=False)
-    notes: list[str] = field(default_factory=list, init=False, repr=False)
+    offers: ClassVar[frozenset[Capability]] = ANSWERS
+    device: ClassVar[str] = "cpu"
+    rounding: ClassVar[float] = 0.0
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False
+    inside: ClassVar[None] = None
     name: str = field(init=False, repr=False)
     fingerprint: str = field(init=False, repr=False)
     _endpoint: Endpoint = field(init=False, repr=False)
@@ -69,10 +73,10 @@ class HttpVictim:
         self._told = self._names
         whole = "\x1f".join(("http", self.name, self.version, *self.order))
         self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
-        self._one = StringVictim(call=self._request, name=self.name, batch=self.batch, say=self.say, notes=self.notes)
-        self._all = StringVictim(call=partial(self._spread, keep=True), name=self.name, batch=1 << 62, notes=[])
+        self._one = StringVictim(call=self._request, name=self.name, batch=self.batch, say=self.say)
+        self._all = StringVictim(call=partial(self._spread, keep=True), name=self.name, batch=1 << 62)
         if self._endpoint.exposed:
-            self._one._note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
+            self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Settings alone travel to another process: connections and answers do not."""
@@ -80,8 +84,16 @@ class HttpVictim:
         return partial(HttpVictim, **given), ()
 
     @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
+
+    @property
     def labels(self) -> int | None:
         return self._one.labels
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._one.notes
 
     def classes(self, table: Words) -> Ints | None:
         return self._all.classes(table)
@@ -92,10 +104,9 @@ class HttpVictim:
     def finish(self, begun: Floats) -> Floats:
         return self._all.finish(begun)
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        if not texts:
-            return np.empty((0, self.labels or 0), np.float32)
-        return self._spread(texts)
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        return self._spread(whole) if whole else np.empty((0, self.labels or 0), np.float32)
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -132,9 +143,9 @@ class HttpVictim:
         whole = [text if isinstance(text, str) else list(text) for text in texts]
         return self._rows(self._endpoint.post({self.send_as: whole}), len(whole))
 
-    def _spread(self, texts: Sequence[str] | Sequence[Fields], keep: bool = False) -> Floats:
+    def _spread(self, texts: Sequence[Fields | str], keep: bool = False) -> Floats:
         """The scores of all texts. With `keep`, answers survive the failure of another request of the same round."""
-        whole: list[Fields] = [(text,) if isinstance(text, str) else text for text in texts]
+        whole = in_fields(texts)
         known = {text: self._kept[text] for text in whole if text in self._kept} if keep else {}
         left = [text for text in whole if text not in known]
         chunks = [left[a : a + self.batch] for a in range(0, len(left), self.batch)]

@@ -18,12 +18,12 @@ from malaprop.core.victim import Victim
 from malaprop.models import zoo
 from malaprop.models.precision import check as check_precision
 from malaprop.models.splits import Read
+from malaprop.models.victims.complete import complete, is_victim
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5")
-_METHODS = ("classes", "begin", "finish", "predict", "name", "offers")
 
 
 def load(
@@ -219,9 +219,8 @@ def wrap(
         return load(thing, device=device or "cpu", precision=precision, read=read, **options)
     if inspect.isclass(thing):
         raise VictimError(f"{name or thing.__name__} is a class; give an instance of it, or a function")
-    if all(hasattr(thing, method) for method in _METHODS):
-        victim: Victim = thing
-        return victim
+    if is_victim(thing):
+        return complete(thing)
     if _from_transformers(thing):
         return _transformers(thing, tokenizer, name=name, device=device, precision=precision, **options)
     if _is_module(thing):

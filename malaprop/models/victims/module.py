@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError, plain
 from malaprop.models.gradients.layout import ByParts, Frame
 from malaprop.models.gradients.tokens import TokenGradients
@@ -19,7 +18,7 @@ from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import Cut, at_breaks
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.victims.strings import StringVictim
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 
 Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
 _SAMPLE = "A good film, well made: don't miss it!"
@@ -77,8 +76,7 @@ def wrap_module(
         fingerprint=_fingerprint(module, cut) if fingerprint is None else fingerprint,
         gradients=gradients,
         padding=None if gradients is None else ZeroWords.like(gradients, labels),
-        offers=ANSWERS | (gradients.offers | {Capability.PADDING} if gradients else frozenset()),
-        device=where,
+        device=str(where),
     )
     return victim if not any(cut([" ", "\n"])) else _by_strings(victim)
 
@@ -96,6 +94,7 @@ def _by_strings(victim: TokenVictim) -> StringVictim:
         labels=victim.labels,
         unknown=victim.unknown,
         fingerprint=victim.fingerprint,
+        device=victim.device,
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from malaprop.core.errors import plain as in_one_line
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Fields
+from malaprop.core.victim import ANSWERS, Fields, in_fields
 
 # list of texts -> scores (n, labels) as an array, a tensor or nested lists. A text of several fields comes as a tuple
 # of strings, or with pairs="columns" each field as a list of its own.
@@ -37,9 +37,14 @@ class StringVictim:
     fingerprint: str = ""
     label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
-    offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
+    offers: frozenset[Capability] = ANSWERS
+    device: str = "cpu"
     say: Callable[[str], None] | None = None
-    notes: list[str] = field(default_factory=list)
+    rounding: ClassVar[float] = 0.0
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False
+    inside: ClassVar[None] = None
+    _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not callable(self.call):
@@ -48,6 +53,16 @@ class StringVictim:
             raise SettingError(f"batch must be at least 1, got {self.batch}")
         if self.pairs not in ("tuples", "columns"):
             raise SettingError(f"pairs must be 'tuples' or 'columns', got {self.pairs!r}")
+        if more := self.offers - ANSWERS:
+            raise SettingError(f"a function offers labels and scores, not {', '.join(sorted(more))}")
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)
 
     def classes(self, table: Words) -> Ints | None:  # noqa: ARG002 - it tells all words of any table apart
         return None
@@ -65,10 +80,11 @@ class StringVictim:
     def finish(self, begun: Floats) -> Floats:
         return begun
 
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        if not texts:
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        if not whole:
             return np.empty((0, self.labels or 0), np.float32)
-        return np.concatenate([self._ask(texts[a : a + self.batch]) for a in range(0, len(texts), self.batch)])
+        return np.concatenate([self._ask(whole[a : a + self.batch]) for a in range(0, len(whole), self.batch)])
 
     def _ask(self, texts: Sequence[Fields]) -> Floats:
         try:
@@ -106,12 +122,13 @@ class StringVictim:
                 f"({int(broken.sum())} of {len(texts)} texts); expected a finite score for every label"
             )
         if (scores < 0).any() or (np.abs(scores.sum(1) - 1) > 1e-3).any():
-            self._note(f"the answers of {self.name} do not sum to one; they are taken as scores as they are")
+            self.note(f"the answers of {self.name} do not sum to one; they are taken as scores as they are")
         return scores
 
-    def _note(self, line: str) -> None:
-        if line not in self.notes:
-            self.notes.append(line)
+    def note(self, line: str) -> None:
+        """Adds what a user should know, once."""
+        if line not in self._notes:
+            self._notes.append(line)
             if self.say is not None:
                 self.say(line)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from malaprop.core.insight import Padding
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Words
-from malaprop.core.victim import Fields
+from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.attention import WordAttention
 from malaprop.models.embeddings import L1
 from malaprop.models.pieces import Cut, Pieces
@@ -29,7 +30,6 @@ from malaprop.models.scorers.plain import Forward, Plain
 from malaprop.models.splice import Splice, ship, splice
 from malaprop.models.states import WordStates
 
-ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what every model here offers
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
 
 
@@ -77,16 +77,18 @@ class TokenVictim:
     fingerprint: str = ""
     label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
-    offers: frozenset[Capability] = ANSWERS
-    attention: WordAttention | None = None  # where it looks, of which `offers` speaks too
+    attention: WordAttention | None = None  # where it looks
     states: WordStates | None = None  # of its layers
-    gradients: Gradients | None = None  # what it shows to white-box attacks, of which `offers` speaks
+    gradients: Gradients | None = None  # what it shows to white-box attacks
     pooled: Forward | None = None  # [batch, dim] in the place of logits: what the last layer reads
     pairs: bool = False  # whether it reads a premise and a hypothesis, and nothing else
     padding: Padding | None = None  # what zero vectors in a word's place do
-    device: torch.device | str = "cpu"
+    device: str = "cpu"
     rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
     lanes: int = 1  # 2: its device has so much to do that half of the attacks are best advanced meanwhile
+    renews: ClassVar[bool] = False
+    notes: ClassVar[tuple[str, ...]] = ()
+    inside: ClassVar[None] = None
     _seen: list[_Seen] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +97,24 @@ class TokenVictim:
                 f"{self.name}: limit must leave room for a token beside the {len(self.head) + len(self.tail)} special "
                 f"ones, got {self.limit}"
             )
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        shown = {
+            Capability.ATTENTION: self.attention,
+            Capability.STATES: self.states,
+            Capability.EMBEDDINGS: None if self.pooled is None else L1(vectors=self.vectors),
+            Capability.PADDING: self.padding,
+        }
+        own = () if self.gradients is None else self.gradients.offers
+        return {
+            **dict.fromkeys(own, self.gradients),
+            **{name: part for name, part in shown.items() if part is not None},
+        }
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        return ANSWERS.union(self.parts)
 
     def classes(self, table: Words) -> Ints | None:
         """None without `context_free`: equal tokens apart need not be equal tokens beside other characters."""
@@ -106,11 +126,6 @@ class TokenVictim:
             return Begun(scores=torch.empty(0, self.labels))
         plain = self._plain(self.forward)
         return _sent(self._answers(pool, wanted, self.scorer or plain, plain).softmax(-1))
-
-    @property
-    def embeddings(self) -> L1 | None:
-        """Of the vectors that the classifier reads; None where it does not show them."""
-        return None if self.pooled is None else L1(vectors=self.vectors)
 
     @torch.inference_mode()
     def vectors(self, pool: Pool, wanted: Ints) -> Float[Tensor, "wanted dim"]:
@@ -143,12 +158,13 @@ class TokenVictim:
         return self._checked(begun.scores.numpy())
 
     @torch.inference_mode()
-    def predict(self, texts: Sequence[Fields]) -> Floats:
-        if not texts:
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        if not whole:
             return np.empty((0, self.labels), np.float32)
-        self._check_fields(map(len, texts))
+        self._check_fields(map(len, whole))
         with full_precision(self.device), self._aside():
-            return self._checked(self._whole(texts, self._plain(self.forward)).softmax(-1).cpu().numpy())
+            return self._checked(self._whole(whole, self._plain(self.forward)).softmax(-1).cpu().numpy())
 
     def _check_fields(self, counts: Iterable[int]) -> None:
         if self.pairs and any(count != len(PAIR) for count in counts):

@@ -7,7 +7,6 @@ from typing import cast
 
 import torch
 
-from malaprop.core.capability import Capability
 from malaprop.core.gradient import Gradients
 from malaprop.models import checkpoint
 from malaprop.models.attention import WordAttention
@@ -30,7 +29,7 @@ from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.states import WordStates
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.vocab import PAD, UNK, UNKNOWN, Vocab
 
 
@@ -61,11 +60,6 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         pooled=cast(Shows, model).pooled,
         padding=padding,
         pairs=card.zoo.pairs,
-        offers=ANSWERS
-        | {Capability.EMBEDDINGS, Capability.STATES}
-        | (gradients.offers if gradients else frozenset())
-        | (frozenset({Capability.ATTENTION}) if looks else frozenset())
-        | (frozenset({Capability.PADDING}) if padding else frozenset()),
         device=device,
     )
 

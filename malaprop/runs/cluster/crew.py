@@ -15,9 +15,10 @@ from malaprop.attacks.attack import Attack, Ending
 from malaprop.core.capability import check
 from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.core.example import Example
+from malaprop.core.victim import About
 from malaprop.engine.service import Tally
 from malaprop.records.outcome import Outcome
-from malaprop.runs.cluster.order import Facts, Failure, Order
+from malaprop.runs.cluster.order import Failure, Greeting, Order
 from malaprop.runs.cluster.parcel import portable
 from malaprop.runs.cluster.session import Session
 from malaprop.runs.cluster.shards import Shard, Shards
@@ -30,7 +31,7 @@ _CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
 
 
 class Crew:
-    """An engine of many processes, inside `with`; `victim` says what the workers hold.
+    """An engine of many processes, inside `with`; `about` says what the workers hold.
 
     Lost workers are replaced, and what they left undone is done again, as long as outcomes keep coming. An example
     that kills every worker that takes it up ends as `error`.
@@ -56,22 +57,23 @@ class Crew:
             1 / max(1, -(-self.workers // session.gpus)) if on_gpu else 0.0
         )  # several workers may share one
         self._slots: list[Slot] = []
-        self._facts: Facts | None = None
+        self._first: Greeting | None = None  # of the first worker that had loaded the victim
+        self._notes: tuple[str, ...] = ()
         self._losses = 0  # in a row, without an outcome from anybody
         self._since = monotonic()  # the last moment at which there was a worker
         self._told = False
 
     @property
-    def victim(self) -> Facts:
-        assert self._facts is not None, "a crew is used inside `with`"
-        return self._facts
+    def about(self) -> About:
+        assert self._first is not None, "a crew is used inside `with`"
+        return replace(self._first.about, notes=self._notes)
 
     def __enter__(self) -> Crew:
         order = self._sent()
         self._since = monotonic()
         try:
             self._slots = [Slot(partial(self._worker, order)) for _ in range(self.workers)]
-            while self._facts is None:
+            while self._first is None:
                 for _ in self._listen(Shards((), 0, 1), 0):
                     pass
         except BaseException:
@@ -95,7 +97,7 @@ class Crew:
         """Outcomes in the order in which they come in; the same ones as in one process. `many`: of them, about."""
         if width < 1:
             raise SettingError(f"width must be at least 1, got {width}")
-        check(attack.name, attack.needs, self.victim.name, self.victim.offers)
+        check(attack.name, attack.needs, self.about.name, self.about.offers)
         sent, shards = _put(attack, f"the attack {attack.name}"), Shards(examples, many, self.workers)
         waiting: Shard | None = None
         self._since = monotonic()
@@ -168,7 +170,7 @@ class Crew:
         import ray
 
         try:
-            said: Facts | Failure = ray.get(slot.hello)
+            said: Greeting | Failure = ray.get(slot.hello)
         except ray.exceptions.RayTaskError as error:
             raise VictimError(f"a worker cannot start: {_first_line(error)}") from None
         except ray.exceptions.RayError as error:
@@ -186,14 +188,15 @@ class Crew:
         self._check(said)
         slot.hello, slot.known = None, True
 
-    def _check(self, said: Facts) -> None:
-        first = self._facts = self._facts or said
+    def _check(self, said: Greeting) -> None:
+        first = self._first = self._first or said
         if said.version != __version__:
             raise SettingError(f"the worker machine {said.node} has malaprop {said.version}, here it is {__version__}")
-        if said.fingerprint != first.fingerprint:
+        here, there = said.about.fingerprint, first.about.fingerprint
+        if here != there:
             raise VictimError(
-                f"{said.name} is not the same everywhere: {said.fingerprint or 'no fingerprint'} on {said.node}, "
-                f"{first.fingerprint or 'no fingerprint'} on {first.node}; give all machines the same model"
+                f"{said.about.name} is not the same everywhere: {here or 'no fingerprint'} on {said.node}, "
+                f"{there or 'no fingerprint'} on {first.node}; give all machines the same model"
             )
 
     def _give_up(self, slot: Slot, error: VictimError | Any) -> None:
@@ -270,7 +273,7 @@ class Crew:
                 told.update(dict.fromkeys(ray.get(ref)))
             except ray.exceptions.RayError:
                 continue
-        self._facts = replace(self.victim, notes=tuple(told))
+        self._notes = tuple(told)
 
 
 def _device(asked: str, session: Session) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from malaprop.core import errors
-from malaprop.core.capability import Capability
+from malaprop.core.victim import About
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +23,12 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What a worker says of the victim it holds, once it is loaded."""
+class Greeting:
+    """What a worker says once it has loaded the victim: what that is, on which machine, by which version of ours."""
 
-    name: str
-    fingerprint: str
-    offers: frozenset[Capability]
-    labels: int | None
-    label_names: tuple[str, ...]
+    about: About
     node: str
     version: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

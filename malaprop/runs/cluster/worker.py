@@ -14,10 +14,10 @@ from malaprop import __version__
 from malaprop.attacks.attack import Attack
 from malaprop.core.errors import MalapropError, plain
 from malaprop.core.example import Example
-from malaprop.core.victim import Victim
+from malaprop.core.victim import About, Victim
 from malaprop.engine.service import Service
 from malaprop.records.outcome import Outcome
-from malaprop.runs.cluster.order import Facts, Failure, Order
+from malaprop.runs.cluster.order import Failure, Greeting, Order
 
 _EVERY = 0.25  # seconds after which finished outcomes are sent; what a lost worker had not sent is done again
 
@@ -30,22 +30,14 @@ class Worker:
         self.victim: Victim | None = None
         self.services: dict[str, Service] = {}
 
-    def hello(self) -> Facts | Failure:
+    def hello(self) -> Greeting | Failure:
         """Loads the victim and says what it is."""
         try:
             self._settle()
             victim = self._load()
         except Exception as error:  # noqa: BLE001 - whatever it is, the driver has to hear of it in words
             return failure(error, f"{_shown(self.order.thing)} cannot be loaded")
-        return Facts(
-            name=victim.name,
-            fingerprint=victim.fingerprint,
-            offers=victim.offers,
-            labels=victim.labels,
-            label_names=tuple(getattr(victim, "label_names", ())),
-            node=_node(),
-            version=__version__,
-        )
+        return Greeting(about=About.of(victim), node=_node(), version=__version__)
 
     def attack(
         self, attack: Attack, shard: Sequence[Example], seed: int, width: int
@@ -70,7 +62,7 @@ class Worker:
 
     def notes(self) -> tuple[str, ...]:
         """What the victim's answers turned out to be."""
-        return tuple(getattr(self.victim, "notes", ()))
+        return () if self.victim is None else self.victim.notes
 
     def _settle(self) -> None:
         """Takes on the driver's surroundings, as far as this machine has them."""

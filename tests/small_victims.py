@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from malaprop.models.blocks.lstm import WordLSTM
-from malaprop.models.victims.tokens import ANSWERS, TokenVictim
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of
 from malaprop.models.vocab import UNKNOWN, Vocab
 
@@ -48,7 +48,6 @@ def words(limit: int = 20) -> TokenVictim:
         unknown=UNKNOWN,
         fingerprint="small",
         gradients=gradients,
-        offers=ANSWERS | gradients.offers,
     )
 
 
