@@ -133,7 +133,7 @@ class Work:
                 with self._held(spec, cluster) as engine:
                     victim = engine.about
                     for attack in attacks:
-                        check(attack.name, attack.needs, victim.name, victim.offers)
+                        check(attack.name, attack.needs, victim.name, victim.offers, getattr(victim, "withheld", ""))
                     for attack in attacks:
                         try:
                             cells.append(self._run(attack, engine, data, folder / place / slug(attack.name), resume))
@@ -172,9 +172,10 @@ class Work:
         for note in engine.about.notes:  # what a function's answers turned out to be
             say(note, self.quiet)
         many, errors = totals.counts.total(), totals.counts["error"]
-        if errors and errors == many:
+        if errors > many / 2:  # a rate over what is left would say nothing about the victim
             reason, count = totals.reasons.most_common(1)[0]
-            raise VictimError(f"all {many} examples ended in an error ({count} of them: {reason}); see {folder}")
+            which = f"all {many}" if errors == many else f"{errors} of {many}"
+            raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
         for reason, count in totals.reasons.most_common(3):
             say(f"{count} of {many} examples ended in an error: {reason}", self.quiet)
         return {"victim": name, "recipe": attack.name, "wall": round(wall, 2), **totals.summary().to_dict()}

@@ -28,12 +28,13 @@ _INSTEAD = {  # attacks that do without
 }
 
 
-def check(attack: str, needs: Iterable[Capability], victim: str, offers: Iterable[Capability]) -> None:
-    """Raises before the first query if the victim lacks something."""
+def check(attack: str, needs: Iterable[Capability], victim: str, offers: Iterable[Capability], why: str = "") -> None:
+    """Raises before the first query if the victim lacks something; `why` is the victim's own reason."""
     missing = sorted(set(needs) - set(offers))
     if missing:
+        reason = f", because {why}" if why else ""
         raise CapabilityError(
-            f"{attack} needs {', '.join(missing)}, which {victim} does not offer "
+            f"{attack} needs {', '.join(missing)}, which {victim} does not offer{reason} "
             f"(it offers {', '.join(sorted(offers)) or 'nothing'}); use another victim or {_instead(missing)}"
         )
 

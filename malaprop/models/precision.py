@@ -12,6 +12,8 @@ from malaprop.core.errors import SettingError
 if TYPE_CHECKING:
     import torch
 
+    from malaprop.core.victim import Victim
+
 PRECISIONS = ("auto", "fp32", "bf16")
 ROUNDING = 0.05  # how far a transformer's bf16 probabilities were ever seen from its fp32 ones, with room to spare
 
@@ -21,6 +23,13 @@ def check(asked: str) -> str:
     if asked not in PRECISIONS:
         raise unknown("precision", asked, PRECISIONS)
     return asked
+
+
+def check_given(asked: str, victim: Victim) -> None:
+    """Refuses a victim that reckons in other numbers than those asked for by name."""
+    given = str(getattr(victim, "precision", "fp32"))
+    if asked not in ("auto", "fp32", given):
+        raise SettingError(f"{victim.name} reckons in {given}, not in {asked}; use --precision {given} or auto")
 
 
 def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:

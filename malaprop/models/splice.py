@@ -14,7 +14,28 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Ints
 from malaprop.models.pieces import Pieces, runs
 
-_LAST = 2  # flat tokens end with the closing token and the padding token, so that both can be gathered like any other
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What stands around the tokens of a text, and which of them are left where they are more than `limit` in all.
+
+    Special tokens always stay. Of the others the first are kept, or with `left` (cut off at the left) the last.
+    """
+
+    limit: int
+    head: tuple[int, ...] = ()
+    tail: tuple[int, ...] = ()
+    left: bool = False
+
+    @property
+    def turn(self) -> int:
+        """So many tokens of a row over the limit come from its beginning, the others from its end."""
+        return len(self.head) if self.left else max(0, self.limit - len(self.tail))
+
+    def row(self, tokens: Sequence[int] | Ints) -> list[int]:
+        """The whole row that a model reads."""
+        row = [*self.head, *tokens, *self.tail]
+        return row if len(row) <= self.limit else [*row[: self.turn], *row[len(row) - self.limit + self.turn :]]
 
 
 def ship(device: torch.device, *arrays: Ints) -> tuple[Tensor, ...]:
@@ -30,8 +51,8 @@ class Splice:
     """Variant v is its base with the `old` tokens from `at` on replaced by the `new` tokens that begin at `source`.
 
     `tokens` (on the device) holds the tokens of all bases, then the new ones of all variants; the rest is on the host.
-    A variant without an edit has old = new = 0. A row longer than `limit` is cut there and, if `close` is not None,
-    ends with that token.
+    A variant without an edit has old = new = 0. Of a row longer than `limit` the first `turn` tokens are read, and
+    then its last ones.
     """
 
     tokens: Int[Tensor, " token"]
@@ -44,7 +65,7 @@ class Splice:
     source: Ints  # [variant]
     length: Ints  # [variant] its tokens, after the cut
     limit: int
-    close: int | None = None
+    turn: int
 
     @property
     def count(self) -> int:
@@ -83,14 +104,12 @@ class Splice:
     def _index(self, chosen: Ints, row: Int[Tensor, " token"] | None, place: Tensor) -> Tensor:
         """Where in `tokens` the token of each place lies; `row` says in which of `chosen`, else they are its rows."""
         at, new, offset = self.at[chosen], self.new[chosen], self.offset[self.base[chosen]]
-        whole = self.lengths[self.base[chosen]] - self.old[chosen] + new
-        cut = np.where(whole > self.limit, self.limit - 1, -1)
-        shipped = self.ship(at, at + new, offset, self.source[chosen] - at, offset + self.old[chosen] - new, cut)
-        edge, end, left, inner, right, cut_at = (a[:, None] if row is None else a[row] for a in shipped)
-        index = place + torch.where(place < edge, left, torch.where(place < end, inner, right))
-        if self.close is not None and (cut >= 0).any():
-            index = torch.where(place == cut_at, len(self.tokens) - 2, index)
-        return index
+        over = np.maximum(self.lengths[self.base[chosen]] - self.old[chosen] + new - self.limit, 0)
+        shipped = self.ship(at, at + new, offset, self.source[chosen] - at, offset + self.old[chosen] - new, over)
+        edge, end, left, inner, right, leap = (a[:, None] if row is None else a[row] for a in shipped)
+        if self.turn < self.limit and over.any():
+            place = place + torch.where(place >= self.turn, leap, 0)
+        return place + torch.where(place < edge, left, torch.where(place < end, inner, right))
 
     @classmethod
     def of_rows(
@@ -100,15 +119,17 @@ class Splice:
         limit: int,
         head: Sequence[int] = (),
         tail: Sequence[int] = (),
+        left: bool = False,
         pad: int = 0,
         device: torch.device | str = "cpu",
     ) -> Splice:
-        """Finished token rows, each a base with no edit."""
+        """Token rows, each a base with no edit."""
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
         body = np.fromiter((token for row in rows for token in row), np.int64, int(sizes.sum()))
         base = np.arange(len(rows))
         none = np.zeros_like(base)
-        return _assemble(body, sizes, base, (none, none, none), none[:0], limit, head, tail, pad, device)
+        frame = Frame(limit=limit, head=(*head,), tail=(*tail,), left=left)
+        return _assemble(body, sizes, base, (none, none, none), none[:0], frame, pad, device)
 
 
 def _assemble(
@@ -117,26 +138,23 @@ def _assemble(
     base: Ints,
     edit: tuple[Ints, Ints, Ints],
     fresh: Ints,
-    limit: int,
-    head: Sequence[int],
-    tail: Sequence[int],
+    frame: Frame,
     pad: int,
     device: torch.device | str,
 ) -> Splice:
     """Sets head and tail around every base and puts everything in one flat array on the device."""
-    at, old, new = edit
-    close = tail[-1] if tail else None
+    (at, old, new), head, tail = edit, frame.head, frame.tail
     lengths = sizes + len(head) + len(tail)
     offset = np.cumsum(lengths) - lengths
     total = int(lengths.sum())
-    flat = np.empty(total + len(fresh) + _LAST, np.int64)
+    flat = np.empty(total + len(fresh) + 1, np.int64)
     for i, token in enumerate(head):
         flat[offset + i] = token
     for i, token in enumerate(tail):
         flat[offset + lengths - len(tail) + i] = token
     flat[runs(offset + len(head), sizes)] = body
     flat[total : total + len(fresh)] = fresh
-    flat[-_LAST:] = pad if close is None else close, pad
+    flat[-1] = pad  # so that it can be gathered like any other
     return Splice(
         tokens=ship(torch.device(device), flat)[0],
         offset=offset,
@@ -146,9 +164,9 @@ def _assemble(
         old=old,
         new=new,
         source=total + np.cumsum(new) - new,
-        length=np.minimum(lengths[base] - old + new, limit),
-        limit=limit,
-        close=close,
+        length=np.minimum(lengths[base] - old + new, frame.limit),
+        limit=frame.limit,
+        turn=frame.turn,
     )
 
 
@@ -160,6 +178,7 @@ def splice(
     limit: int,
     head: Sequence[int] = (),
     tail: Sequence[int] = (),
+    left: bool = False,
     pad: int = 0,
     device: torch.device | str = "cpu",
 ) -> Splice:
@@ -178,7 +197,8 @@ def splice(
     fresh = pieces.size[stretch]
     new[edited] = fresh if pool.single else np.diff(np.concatenate([[0], np.cumsum(fresh)])[np.cumsum(span)], prepend=0)
     sizes = edge[begin + many] - edge[begin]
-    return _assemble(body, sizes, base, (at, old, new), pieces.tokens(stretch), limit, head, tail, pad, device)
+    frame = Frame(limit=limit, head=(*head,), tail=(*tail,), left=left)
+    return _assemble(body, sizes, base, (at, old, new), pieces.tokens(stretch), frame, pad, device)
 
 
 def _stretches(pool: Pool, wanted: Ints, parts: Ints, begin: Ints) -> tuple[Ints, Ints, Ints, Ints]:

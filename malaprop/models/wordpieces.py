@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from malaprop.core.errors import VictimError
 from malaprop.core.victim import Fields
+from malaprop.models.splice import Frame
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+_FIELDS = 2  # that a tokenizer lays out by itself
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +25,7 @@ class WordPieces:
     head: tuple[int, ...]
     between: tuple[int, ...]
     tail: tuple[int, ...]
+    _cutters: dict[tuple[int, bool], Tokenizer] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> WordPieces:
@@ -54,17 +58,32 @@ class WordPieces:
         """Tokens without special ones."""
         return [found.ids for found in self.tokenizer.encode_batch(strings, add_special_tokens=False)]
 
-    def rows(self, texts: Sequence[Fields], limit: int) -> list[list[int]]:
-        """Whole rows with special tokens; one over the limit ends there, and its last token is the closing one."""
+    def rows(self, texts: Sequence[Fields], limit: int, *, left: bool = False) -> list[list[int]]:
+        """Whole rows with special tokens, cut to the limit as the tokenizer's library cuts them: special tokens stay,
+        and of a pair the longer field is cut first."""
+        if any(len(fields) > _FIELDS for fields in texts):
+            return self.framed(texts, limit, left=left)
+        found = self._cut_to(limit, left).encode_batch([fields if len(fields) > 1 else fields[0] for fields in texts])
+        return [row.ids for row in found]
+
+    def framed(self, texts: Sequence[Fields], limit: int, *, left: bool = False) -> list[list[int]]:
+        """The same of any number of fields, put together here: `head`, fields with `between`, `tail`."""
         flat = iter(self.pieces([value for fields in texts for value in fields]))
+        frame = Frame(limit=limit, head=self.head, tail=self.tail, left=left)
         out = []
         for fields in texts:
-            row = [*self.head, *next(flat)]
+            tokens = list(next(flat))
             for _ in fields[1:]:
-                row += [*self.between, *next(flat)]
-            row += self.tail
-            out.append(row if len(row) <= limit else [*row[: limit - 1], row[-1]])
+                tokens += [*self.between, *next(flat)]
+            out.append(frame.row(tokens))
         return out
+
+    def _cut_to(self, limit: int, left: bool) -> Tokenizer:
+        if (limit, left) not in self._cutters:
+            copy = type(self.tokenizer).from_str(self.tokenizer.to_str())
+            copy.enable_truncation(limit, direction="left" if left else "right")
+            self._cutters[limit, left] = copy
+        return self._cutters[limit, left]
 
 
 def _find(row: list[int], part: list[int]) -> int:

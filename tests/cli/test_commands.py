@@ -34,6 +34,11 @@ def raises_on_dogs(texts):
         raise ValueError("no dogs")
     return predict(texts)
 
+def short_only(texts):
+    if any(len(t) > 5 for t in texts):
+        raise ValueError("too long")
+    return predict(texts)
+
 class Moody:
     def __init__(self):
         self.calls = 0
@@ -191,6 +196,14 @@ def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
     wrong = {text: reason for text, (status, reason) in statuses.items() if status == "error"}
     assert list(wrong) == ["a good film about dogs"]
     assert "no dogs" in wrong["a good film about dogs"]
+
+
+def test_a_run_of_errors_does_not_end_as_a_rate(place, type_in):
+    code, out, said = type_in(*attack("--victim", "toymodel:short_only", "--out", "run", "--json"))
+    assert code == 2
+    assert "5 of 6 examples ended in an error (5 of them: toymodel:short_only raised ValueError: too long" in said
+    assert "accuracy" not in out
+    assert len(records(place / "run")) == 6, "what was finished is kept"
 
 
 def test_an_attack_shows_its_own_run_and_none_below(place, type_in):

@@ -146,3 +146,24 @@ def test_what_does_not_fit_says_why(module, cut, reason):
     with pytest.raises(VictimError, match=reason) as error:
         wrap_module(module, cut)
     assert "\n" not in str(error.value)
+
+
+def test_why_gradients_are_withheld_is_said():
+    from malaprop.core.capability import Capability, check
+    from malaprop.core.errors import CapabilityError
+
+    def blank_is_unknown(strings):
+        return [[1] if not string.strip() else [2] * len(string.split()) for string in strings]
+
+    class Mean(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.head = torch.nn.Embedding(4, 4), torch.nn.Linear(4, 2)
+
+        def forward(self, ids):
+            return self.head(self.table(ids).mean(1))
+
+    victim = wrap_module(Mean(), blank_is_unknown, name="mine")
+    assert Capability.GRADIENTS not in victim.offers
+    with pytest.raises(CapabilityError, match="does not offer, because its tokenizer makes tokens of ''"):
+        check("hotflip-word", [Capability.GRADIENTS], victim.name, victim.offers, victim.withheld)

@@ -57,14 +57,21 @@ def test_a_row_over_the_limit_is_cut_and_closed() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(groups(), st.sampled_from([(99, (), ()), (99, (50,), (51,)), (7, (50,), (51,)), (5, (), ())]), st.randoms())
-def test_spliced_tokens_are_those_of_the_string(variants: list[Variants], how: tuple, random: object) -> None:
+@given(
+    groups(),
+    st.sampled_from([(99, (), ()), (99, (50,), (51,)), (7, (50,), (51,)), (5, (), ()), (6, (50,), (51, 52))]),
+    st.booleans(),
+    st.randoms(),
+)
+def test_spliced_tokens_are_those_of_the_string(
+    variants: list[Variants], how: tuple, left: bool, random: object
+) -> None:
     limit, head, tail = how
     pool = Pool(variants)
     wanted = np.arange(pool.size)
     random.shuffle(wanted)  # type: ignore[attr-defined]
-    work = splice(pool, wanted, Pieces(cut, pool.table), limit=limit, head=head, tail=tail)
-    assert listed(work) == [whole_tokens(t, limit, head, tail) for t in pool.texts(wanted)]
+    work = splice(pool, wanted, Pieces(cut, pool.table), limit=limit, head=head, tail=tail, left=left)
+    assert listed(work) == [whole_tokens(t, limit, head, tail, left) for t in pool.texts(wanted)]
     assert work.length.tolist() == [len(row) for row in listed(work)]
 
 

@@ -10,7 +10,8 @@ from test_hf import bert, tokenizer
 
 from malaprop.core.capability import Capability
 from malaprop.core.text import Text, Words
-from malaprop.models.gradients.layout import ByParts, Frame
+from malaprop.models.gradients.layout import ByParts
+from malaprop.models.splice import Frame
 from malaprop.models.states import WordStates
 from malaprop.models.victims.load import load, wrap
 

@@ -13,8 +13,9 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
-from malaprop.models.gradients.layout import ByOffsets, ByParts, Frame
+from malaprop.models.gradients.layout import ByOffsets, ByParts
 from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.splice import Frame
 from malaprop.models.vocab import UNK, Vocab
 from malaprop.models.wordpieces import WordPieces
 

@@ -70,10 +70,13 @@ def many_edits(texts: int, variants: int, words: int = 20, seed: int = 0) -> lis
     return out
 
 
-def whole_tokens(text: Text, limit: int, head: tuple[int, ...] = (), tail: tuple[int, ...] = ()) -> list[int]:
-    """The tokens of a finished text by way of its string, cut at the limit and closed."""
-    tokens = [*head, *cut([BREAK.join(text.values())])[0], *tail]
-    return tokens if len(tokens) <= limit else [*tokens[: limit - len(tail[-1:])], *tail[-1:]]
+def whole_tokens(
+    text: Text, limit: int, head: tuple[int, ...] = (), tail: tuple[int, ...] = (), left: bool = False
+) -> list[int]:
+    """The tokens of a finished text by way of its string, cut at the limit between the special tokens."""
+    tokens = cut([BREAK.join(text.values())])[0]
+    room = limit - len(head) - len(tail)
+    return [*head, *(tokens[max(0, len(tokens) - room) :] if left else tokens[:room]), *tail]
 
 
 def alone(forward: Callable[[Tensor, Tensor], Tensor], pool: Pool, limit: int) -> Tensor:

@@ -10,8 +10,9 @@ from malaprop.core.example import number
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.backward import below_mean, log_odds
-from malaprop.models.gradients.layout import ByParts, Frame
+from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.splice import Frame
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.vocab import UNK, Vocab
 from malaprop.rules.agree import agreement

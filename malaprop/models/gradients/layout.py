@@ -11,6 +11,7 @@ import numpy as np
 from malaprop.core.errors import VictimError
 from malaprop.core.text import BREAK, Ints, Text, Words
 from malaprop.models.pieces import Cut, Pieces
+from malaprop.models.splice import Frame
 from malaprop.models.wordpieces import WordPieces
 
 if TYPE_CHECKING:
@@ -38,25 +39,16 @@ class Layout(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What stands around the tokens of a text."""
-
-    limit: int
-    head: tuple[int, ...] = ()
-    tail: tuple[int, ...] = ()
-
-    def set(self, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> Laid:
-        row = np.concatenate([np.asarray(part, np.int64) for part in (self.head, tokens, self.tail)])
-        room = len(row) - len(self.tail)
-        if len(row) > self.limit:
-            row = row[: self.limit].copy()
-            room = self.limit
-            if self.tail:
-                row[-1] = self.tail[-1]
-                room -= 1
-        start = start + len(self.head)
-        return Laid(row, start, np.where(start + size <= room, size, -1))
+def lay(frame: Frame, tokens: Sequence[int] | Ints, start: Ints, size: Ints) -> Laid:
+    """The row of these tokens, and where in it the slots lie that begin at `start` among them."""
+    over = max(0, len(frame.head) + len(tokens) + len(frame.tail) - frame.limit)
+    start = start + len(frame.head)
+    room = len(frame.head) + len(tokens)  # where the tail begins
+    if over:
+        first, behind = start + size <= frame.turn, start >= frame.turn + over
+        size = np.where((first | behind) & (start + size <= room), size, -1)
+        start = np.where(behind, start - over, start)
+    return Laid(np.asarray(frame.row(tokens), np.int64), start, size)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -78,7 +70,7 @@ class ByParts:
         if self.whole and self.cut([BREAK.join(text.values())])[0] != found.tolist():
             raise VictimError("a token of this text reaches over the edge of a word; whose it is cannot be said")
         start = np.cumsum(size) - size
-        return self.frame.set(found, start[1::2], size[1::2])
+        return lay(self.frame, found, start[1::2], size[1::2])
 
     def tokens(self, text: Text, slots: Ints, words: Ints) -> list[Ints]:  # noqa: ARG002
         pieces = self.pieces(text.table)
@@ -126,7 +118,7 @@ class ByOffsets:
             behind = np.searchsorted(edges[:, 0], spans[mine, 1], side="left")
             start[mine], size[mine] = len(tokens) + first, np.maximum(behind - first, 0)
             tokens += encoding.ids  # type: ignore[attr-defined]
-        return self.frame.set(tokens, start, size)
+        return lay(self.frame, tokens, start, size)
 
     def tokens(self, text: Text, slots: Ints, words: Ints) -> list[Ints]:
         parts, strings = text.joined(), text.table.strings

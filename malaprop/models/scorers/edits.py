@@ -28,7 +28,7 @@ class Edits:
     def of(cls, work: Splice) -> Edits:
         full, whole = work.lengths[work.base], work.whole
         long = np.maximum(full, whole) > work.limit
-        if work.close is not None:
+        if work.turn < work.limit:
             return cls(size=full, at=work.at, old=work.old, new=work.new, fits=~long)
         beyond = long & (work.at >= work.limit)  # an edit of what is cut off is none
         old, new = (np.where(beyond, 0, a) for a in (work.old, work.new))

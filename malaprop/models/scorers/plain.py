@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +83,25 @@ def attended(model: Any, *, separator: int | None = None) -> Forward:
     def forward(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
         inside = (torch.arange(ids.shape[1], device=ids.device)[None] < lengths[:, None]).long()
         more = {} if separator is None else {"token_type_ids": second_segment(ids, separator) * inside}
-        logits: Tensor = model(input_ids=ids, attention_mask=inside, **more).logits
+        with without_padding(model):
+            logits: Tensor = model(input_ids=ids, attention_mask=inside, **more).logits
         return logits
 
     return forward
+
+
+@contextmanager
+def without_padding(model: Any) -> Iterator[None]:
+    """Lets a model that states no padding token answer several unpadded texts: the library would take one at a time.
+
+    It looks for the last token that is not the stated one, so one that never occurs makes it take the last.
+    """
+    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    if getattr(config, "pad_token_id", None) is not None:
+        yield
+        return
+    config.pad_token_id = -1
+    try:
+        yield
+    finally:
+        config.pad_token_id = None

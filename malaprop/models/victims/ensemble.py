@@ -89,6 +89,12 @@ class Ensemble:
         return PREFIX + "+".join(member.name for member in self.members)
 
     @property
+    def precision(self) -> str:
+        """What all members reckon in, `mixed` where they differ."""
+        kinds = {str(getattr(member, "precision", "fp32")) for member in self.members}
+        return kinds.pop() if len(kinds) == 1 else "mixed"
+
+    @property
     def offers(self) -> frozenset[Capability]:
         return ANSWERS.intersection(*(member.offers for member in self.members))
 

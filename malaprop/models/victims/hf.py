@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,21 +12,32 @@ from typing import Any
 import torch
 
 from malaprop.assets.folders import offline
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
 from malaprop.models.attention import WordAttention, from_transformers
+from malaprop.models.batches import Bounds
 from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.firstlayer import of_transformers
-from malaprop.models.gradients.layout import ByOffsets, Frame
+from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import at_breaks
 from malaprop.models.precision import ROUNDING, dtype_for
 from malaprop.models.quiet import quietly
+from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
-from malaprop.models.scorers.plain import attended
+from malaprop.models.scorers.plain import Plain, attended, without_padding
+from malaprop.models.splice import Frame
 from malaprop.models.states import WordStates
 from malaprop.models.states import from_transformers as states_of
+from malaprop.models.victims.probes import (
+    TEXTS,
+    Company,
+    check_vocabulary,
+    embedding_of,
+    padding_is_masked,
+    same_tokens,
+)
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.wordpieces import WordPieces
@@ -41,6 +54,8 @@ def load_transformers(
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
         raise VictimError(f"{source} needs the transformers library; install malaprop[hf]") from None
+    if local:
+        _refuse_pickled_weights(Path(source))
     options = {"trust_remote_code": False, "local_files_only": local or offline()}
     try:
         with quietly():
@@ -56,6 +71,7 @@ def load_transformers(
             f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
             "fine-tune it first, or name a model for sequence classification"
         )
+    check_vocabulary(tokenizer, model, str(source))
     folder = Path(source)
     return wrap_transformers(
         model,
@@ -65,6 +81,19 @@ def load_transformers(
         name=name or folder.name,
         limit=checkpoint.read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
         fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
+    )
+
+
+def _refuse_pickled_weights(folder: Path) -> None:
+    if any(folder.glob("*.safetensors")) or not (found := sorted(folder.glob("pytorch_model*.bin"))):
+        return
+    convert = (
+        f"from transformers import AutoModelForSequenceClassification as M; "
+        f"M.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
+    )
+    raise VictimError(
+        f"{folder} holds its weights as {found[0].name}, a pickle, which can run code and is never opened here; "
+        f'if you trust it, convert it once: python -c "{convert}"'
     )
 
 
@@ -78,40 +107,57 @@ def wrap_transformers(
     limit: int | None = None,
     fingerprint: str = "",
 ) -> TokenVictim | StringVictim:
-    """A loaded classifier. BERT goes the fast road, in the precision asked for; any other reads whole rows, padded and
-    masked, in its own."""
+    """A loaded classifier. BERT goes the fast road; any other reads whole rows, padded where it masks padding."""
     labels = int(getattr(model.config, "num_labels", 0))
     if labels < 2:
         raise VictimError(f"{name or type(model).__name__} scores {labels} label; expected a classifier of two or more")
     name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
     where = torch.device(device or model.device)
+    dtype = dtype_for(precision, where)
     model = model.eval().to(where)
     most = min(limit or MOST, places(model, tokenizer))
-    if getattr(tokenizer, "backend_tokenizer", None) is None:
-        return _by_strings(model, tokenizer, where, name, most, fingerprint)
-    pieces = WordPieces.of(tokenizer.backend_tokenizer)
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else getattr(model.config, "pad_token_id", None)
+    pieces = _pieces(model, tokenizer, most)
+    if isinstance(pieces, str):
+        if precision == "bf16":
+            raise SettingError(
+                f"{name} is asked by whole texts, as {pieces}, and reckons in fp32 then; use --precision fp32 or auto"
+            )
+        return _by_strings(model, tokenizer, where, name, most, fingerprint, pieces)
+    left = tokenizer.truncation_side == "left"
+    pad = _padding(model, tokenizer)
     separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
-    scorer = (
-        BertScorer(model=model, separator=separator, dtype=dtype_for(precision, where)) if readable(model) else None
-    )
-    half = scorer is not None and scorer.half
-    gradients = _gradients(model, pieces, tokenizer, most, pad, separator, where)
     forward = attended(model, separator=separator)
+    company = Company(forward, pieces.rows([(text,) for text in TEXTS], most, left=left), pad, where)
+    masks = company.padding_is_masked()
+    scorer = _scorer(model, separator, dtype, pad)
+    half = dtype != torch.float32
+    gradients = _gradients(
+        model,
+        pieces,
+        tokenizer,
+        Frame(limit=most, head=pieces.head, tail=pieces.tail, left=left),
+        pad,
+        masks,
+        separator,
+    )
     last = last_linear(model)
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
         forward=forward,
+        rows=partial(pieces.rows, limit=most, left=left),
         scorer=scorer,
         rounding=ROUNDING if half else 0.0,
+        precision="bf16" if half else "fp32",
         lanes=2 if where.type == "cuda" else 1,
         labels=labels,
         limit=most,
         head=pieces.head,
         tail=pieces.tail,
-        pad=pad or 0,
-        masks=pad is not None,
+        left=left,
+        pad=pad,
+        masks=masks,
+        bounds=None if masks or company.rows_are_independent() else Bounds(rows=1),
         fingerprint=f"{fingerprint}-bf16" if fingerprint and half else fingerprint,
         label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
@@ -120,8 +166,8 @@ def wrap_transformers(
             layout=gradients.layout,
             weigh=from_transformers(model, separator=separator),
             device=where,
-            pad=pad or 0,
-            masks=pad is not None,
+            pad=pad,
+            masks=masks,
             first=bool(pieces.head),
         ),
         states=WordStates(
@@ -136,37 +182,83 @@ def wrap_transformers(
     )
 
 
+def _pieces(model: Any, tokenizer: Any, limit: int) -> WordPieces | str:
+    """How the tokenizer lays out texts, or why that is known to itself alone."""
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        return "its tokenizer is written in Python"
+    try:
+        pieces = WordPieces.of(tokenizer.backend_tokenizer)
+    except VictimError:
+        return "its tokenizer changes a word when it adds special tokens"
+    if embedding_of(model) is None:
+        return "it has no table of its tokens' vectors"
+    if not same_tokens(tokenizer, pieces, limit):
+        return "its tokenizer does more than its own file says"
+    return pieces
+
+
+def _padding(model: Any, tokenizer: Any) -> int:
+    """The model's own token first: some look for it to find where a text ends."""
+    stated = (getattr(model.config, "pad_token_id", None), tokenizer.pad_token_id, 0)
+    return next(int(token) for token in stated if token is not None)
+
+
+def _scorer(model: Any, separator: int | None, dtype: torch.dtype, pad: int) -> Scorer | None:
+    if readable(model):
+        return BertScorer(model=model, separator=separator, dtype=dtype)
+    if dtype == torch.float32:
+        return None
+    return Plain(forward=attended(deepcopy(model).to(dtype), separator=separator), masks=False, pad=pad)
+
+
 def _gradients(
-    model: Any,
-    pieces: WordPieces,
-    tokenizer: Any,
-    limit: int,
-    pad: int | None,
-    separator: int | None,
-    where: torch.device,
+    model: Any, pieces: WordPieces, tokenizer: Any, frame: Frame, pad: int, masks: bool, separator: int | None
 ) -> TokenGradients:
+    embedding = embedding_of(model)
+    assert embedding is not None
     return TokenGradients(
         module=model,
         forward=attended(model, separator=separator),
-        embedding=model.get_input_embeddings(),
-        layout=ByOffsets(tokenizer=pieces, frame=Frame(limit=limit, head=pieces.head, tail=pieces.tail)),
-        pad=pad or 0,
-        masks=pad is not None,
+        embedding=embedding,
+        layout=ByOffsets(tokenizer=pieces, frame=frame),
+        pad=pad,
+        masks=masks,
         unknown=tokenizer.unk_token_id,
-        device=where,
+        device=model.device,
     )
 
 
 def _by_strings(
-    model: Any, tokenizer: Any, where: torch.device, name: str, limit: int, fingerprint: str
+    model: Any, tokenizer: Any, where: torch.device, name: str, limit: int, fingerprint: str, reason: str
 ) -> StringVictim:
-    """For tokenizers written in Python, which only read whole texts."""
+    """For tokenizers that only read whole texts; texts of other lengths are kept apart where padding would show."""
 
     @torch.inference_mode()
-    def scores(*columns: list[str]) -> torch.Tensor:
-        rows = tokenizer(*columns, padding=True, truncation=True, max_length=limit, return_tensors="pt").to(where)
-        probabilities: torch.Tensor = model(**rows).logits.float().softmax(-1)
+    def ask(rows: Sequence[Mapping[str, list[int]]]) -> torch.Tensor:
+        if len({len(row["input_ids"]) for row in rows}) == 1:
+            batch = {key: torch.tensor([row[key] for row in rows], device=where) for key in rows[0]}
+        else:
+            batch = dict(tokenizer.pad([dict(row) for row in rows], return_tensors="pt").to(where))
+        with without_padding(model):
+            probabilities: torch.Tensor = model(**batch).logits.float().softmax(-1)
         return probabilities
+
+    def encode(*columns: Sequence[str]) -> list[dict[str, list[int]]]:
+        found = tokenizer(*map(list, columns), truncation=True, max_length=limit)
+        return [{key: found[key][at] for key in found} for at in range(len(columns[0]))]
+
+    together = padding_is_masked(ask, encode([*TEXTS]))
+
+    def scores(*columns: list[str]) -> torch.Tensor:
+        rows = encode(*columns)
+        if together:
+            return ask(rows)
+        lengths = [len(row["input_ids"]) for row in rows]
+        out = torch.empty(len(rows), int(model.config.num_labels), device=where)
+        for length in sorted(set(lengths)):
+            mine = [at for at, many in enumerate(lengths) if many == length]
+            out[mine] = ask([rows[at] for at in mine])
+        return out
 
     return StringVictim(
         call=scores,
@@ -177,6 +269,7 @@ def _by_strings(
         label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
         device=str(where),
+        withheld=reason,
     )
 
 
@@ -195,9 +288,11 @@ def has_segments(model: Any, tokenizer: Any) -> bool:
 
 
 def places(model: Any, tokenizer: Any) -> int:
-    """The smaller of what the tokenizer states and what the model has places for."""
-    stated = int(tokenizer.model_max_length) if tokenizer.model_max_length else MOST
-    places = int(getattr(model.config, "max_position_embeddings", 0) or MOST)
+    """The smaller of what the tokenizer states and what the model has places for; no number or -1 states nothing."""
+    stated, places = (
+        int(number) if number is not None and number > 0 else MOST
+        for number in (tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None))
+    )
     if "roberta" in type(model).__name__.lower():  # its places begin behind the padding's number
         places -= int(model.config.pad_token_id) + 1
     return min(stated, places, MOST)

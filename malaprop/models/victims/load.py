@@ -17,6 +17,7 @@ from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.core.victim import Victim
 from malaprop.models import zoo
 from malaprop.models.precision import check as check_precision
+from malaprop.models.precision import check_given
 from malaprop.models.splits import Read
 from malaprop.models.victims.complete import complete, is_victim
 
@@ -40,8 +41,16 @@ def load(
     http(s) address, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
-    for transformers (see `malaprop.models.precision`); other models reckon in fp32.
+    for transformers (see `malaprop.models.precision`); other models reckon in fp32, and refuse to be asked for less.
     """
+    found = _load(spec, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
+    check_given(precision, found)
+    return found
+
+
+def _load(
+    spec: str | os.PathLike[str], *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool
+) -> Victim:
     name = os.fspath(spec)
     if _ADDRESS.match(name):
         return _at_address(name, quiet=quiet)
@@ -207,6 +216,22 @@ def wrap(
     those of `HttpVictim` for an address, `how` for a list. A model stays where it is, unless a device is given.
     """
     check_precision(precision)
+    made = _wrap(thing, tokenizer, name=name, device=device, precision=precision, read=read, say=say, **options)
+    check_given(precision, made)
+    return made
+
+
+def _wrap(
+    thing: Any,
+    tokenizer: Any,
+    *,
+    name: str | None,
+    device: str | None,
+    precision: str,
+    read: Read | None,
+    say: Callable[[str], None] | None,
+    **options: Any,
+) -> Victim:
     if isinstance(thing, str) and _ADDRESS.match(thing):
         return _at_address(thing, say=say, **options)
     if isinstance(thing, (list, tuple)):

@@ -12,15 +12,17 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError, plain
-from malaprop.models.gradients.layout import ByParts, Frame
+from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import Cut, at_breaks
 from malaprop.models.scorers.plain import Forward
+from malaprop.models.splice import Frame
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 
 Tokenize = Callable[[list[str]], Sequence[Sequence[int]]]
+_BLANK = ("", " ", "\n")
 _SAMPLE = "A good film, well made: don't miss it!"
 
 
@@ -77,11 +79,21 @@ def wrap_module(
         gradients=gradients,
         padding=None if gradients is None else ZeroWords.like(gradients, labels),
         device=str(where),
+        withheld="" if gradients else f"its tokens are looked up in {_counted(len(tables))}, once would be needed",
     )
-    return victim if not any(cut([" ", "\n"])) else _by_strings(victim)
+    blank = next((string for string, row in zip(_BLANK, cut([*_BLANK]), strict=True) if row), None)
+    if blank is None:
+        return victim
+    return _by_strings(
+        victim, f"its tokenizer makes tokens of {blank!r}, so that what a word is among its tokens cannot be said"
+    )
 
 
-def _by_strings(victim: TokenVictim) -> StringVictim:
+def _counted(tables: int) -> str:
+    return f"{tables} tables of vectors" if tables else "no nn.Embedding"
+
+
+def _by_strings(victim: TokenVictim, reason: str) -> StringVictim:
     """Whole texts alone: a deleted word takes its space along, which tokens of single words would keep."""
 
     def scores(texts: Sequence[str] | Sequence[tuple[str, ...]]) -> Any:
@@ -95,6 +107,7 @@ def _by_strings(victim: TokenVictim) -> StringVictim:
         unknown=victim.unknown,
         fingerprint=victim.fingerprint,
         device=victim.device,
+        withheld=reason,
     )
 
 

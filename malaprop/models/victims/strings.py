@@ -39,6 +39,7 @@ class StringVictim:
     unknown: str = "[UNK]"
     offers: frozenset[Capability] = ANSWERS
     device: str = "cpu"
+    withheld: str = ""  # why it offers no more than scores, where others of its kind do
     say: Callable[[str], None] | None = None
     rounding: ClassVar[float] = 0.0
     lanes: ClassVar[int] = 1

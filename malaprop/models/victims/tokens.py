@@ -22,6 +22,7 @@ from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.attention import WordAttention
+from malaprop.models.batches import Bounds
 from malaprop.models.embeddings import L1
 from malaprop.models.pieces import Cut, Pieces
 from malaprop.models.precision import full_precision
@@ -38,6 +39,7 @@ class _Seen:
     """What is known of one table of words."""
 
     pieces: Pieces
+    spaces: bool  # whether a space is a token: then one word less is also one token less beside it
     splices: dict[bytes, bool] = field(default_factory=dict)  # by the parts of a base: may its variants be spliced?
 
 
@@ -55,9 +57,9 @@ class TokenVictim:
 
     `cut` gives the tokens of words and gaps (see `malaprop.models.pieces.Cut`), `encode_whole` those of finished texts;
     neither adds special tokens nor ends a text early: `head`, `tail` and `limit` (which counts them) do that here, for
-    both roads alike. Where the two disagree on a base, because a token reaches over the edge of a word, its variants
-    are scored from strings. With `context_free` they cannot disagree: nothing is checked, and words of equal tokens are
-    merged.
+    both roads alike, unless `rows` gives finished rows for whole texts. Where the two disagree on a base, because a
+    token reaches over the edge of a word, its variants are scored from strings. With `context_free` they cannot
+    disagree: nothing is checked, and words of equal tokens are merged.
     """
 
     name: str
@@ -69,10 +71,13 @@ class TokenVictim:
     encode_whole: Callable[[Sequence[Fields]], Sequence[Sequence[int]]] | None = (
         None  # None: `cut` of the joined fields
     )
+    rows: Callable[[Sequence[Fields]], Sequence[Sequence[int]]] | None = None  # all of a text, within the limit
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
+    left: bool = False  # whether a text over the limit loses its beginning, and not its end
     pad: int = 0
     masks: bool = True  # whether `forward` masks padding; if not, it gets batches of one length
+    bounds: Bounds | None = None  # of the plain forward's batches; None: what suits the device
     context_free: bool = False
     fingerprint: str = ""
     label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
@@ -85,6 +90,8 @@ class TokenVictim:
     padding: Padding | None = None  # what zero vectors in a word's place do
     device: str = "cpu"
     rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
+    precision: str = "fp32"  # what the scorer reckons in
+    withheld: str = ""  # why it offers less than others of its kind
     lanes: int = 1  # 2: its device has so much to do that half of the attacks are best advanced meanwhile
     renews: ClassVar[bool] = False
     notes: ClassVar[tuple[str, ...]] = ()
@@ -140,6 +147,7 @@ class TokenVictim:
             self._check_fields(len(pool.bases[b].names) for b in np.unique(pool.base[wanted]).tolist())
         seen = self._of(pool.table)
         good = self._may_splice(seen, pool, wanted)
+        good &= ~self._cut_pairs(seen, pool, wanted, good)
         some, rest = np.flatnonzero(good), np.flatnonzero(~good)
         answers = []
         with full_precision(self.device):
@@ -184,7 +192,7 @@ class TokenVictim:
         for seen in self._seen:
             if seen.pieces.table is table:
                 return seen
-        self._seen.insert(0, _Seen(Pieces(self.cut, table)))
+        self._seen.insert(0, _Seen(Pieces(self.cut, table), not self.context_free and any(map(len, self.cut([" "])))))
         del self._seen[_TABLES:]
         return self._seen[0]
 
@@ -202,34 +210,60 @@ class TokenVictim:
                 seen.splices[key] = seen.pieces.tokens(base.parts).tolist() == list(tokens)
         good = np.zeros(len(pool.bases), bool)
         good[used] = [seen.splices[keys[b]] for b in used]
-        return good[pool.base[wanted]]
+        fine = good[pool.base[wanted]]
+        if seen.spaces and not pool.word.all():
+            deletes = np.zeros(pool.size, bool)
+            deletes[pool.row[pool.word == 0]] = True
+            fine &= ~deletes[wanted]
+        return fine
+
+    def _cut_pairs(
+        self, seen: _Seen, pool: Pool, wanted: Ints, good: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which of the good variants are pairs over the limit, of which the tokenizer knows what to cut."""
+        out = np.zeros(len(wanted), bool)
+        pairs = np.asarray([self.rows is not None and len(base.names) > 1 for base in pool.bases], bool)
+        some = np.flatnonzero(good & pairs[pool.base[wanted]])
+        if len(some):
+            work = self._splice(seen.pieces, pool, wanted[some])
+            out[some] = work.whole > self.limit
+        return out
+
+    def count_cut(self, texts: Sequence[Fields]) -> int:
+        """How many of these texts have more tokens than the model reads, so that a part of them is never seen."""
+        room = self.limit - len(self.head) - len(self.tail)
+        return sum(len(row) > room for row in self._encode(texts))
 
     def _encode(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
         if self.encode_whole is not None:
             return self.encode_whole(texts)
         return self.cut([BREAK.join(fields) for fields in texts])
 
-    def _spliced(self, pieces: Pieces, pool: Pool, wanted: Ints, scorer: Scorer) -> Float[Tensor, "wanted any"]:
-        work = splice(
+    def _splice(self, pieces: Pieces, pool: Pool, wanted: Ints) -> Splice:
+        return splice(
             pool,
             wanted,
             pieces,
             limit=self.limit,
             head=self.head,
             tail=self.tail,
+            left=self.left,
             pad=self.pad,
             device=self.device,
         )
-        return scorer.logits(work).float()
+
+    def _spliced(self, pieces: Pieces, pool: Pool, wanted: Ints, scorer: Scorer) -> Float[Tensor, "wanted any"]:
+        return scorer.logits(self._splice(pieces, pool, wanted)).float()
 
     def _whole(self, texts: Sequence[Fields], scorer: Scorer) -> Float[Tensor, "text any"]:
-        work = Splice.of_rows(
-            self._encode(texts), limit=self.limit, head=self.head, tail=self.tail, pad=self.pad, device=self.device
-        )
+        made: dict[str, Any] = {"limit": self.limit, "pad": self.pad, "device": self.device}
+        if self.rows is not None:
+            return scorer.logits(Splice.of_rows(self.rows(texts), **made)).float()
+        work = Splice.of_rows(self._encode(texts), head=self.head, tail=self.tail, left=self.left, **made)
         return scorer.logits(work).float()
 
     def _plain(self, forward: Forward) -> Plain:
-        return Plain(forward=forward, masks=self.masks, pad=self.pad)
+        return Plain(forward=forward, masks=self.masks, pad=self.pad, bounds=self.bounds)
 
     def _checked(self, scores: Floats) -> Floats:
         if scores.shape[1] != self.labels:

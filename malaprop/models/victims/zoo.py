@@ -19,7 +19,7 @@ from malaprop.models.blocks.offers import Shows
 from malaprop.models.blocks.pairs import Average
 from malaprop.models.blocks.selfattention import SelfAttention
 from malaprop.models.firstlayer import of_encoder
-from malaprop.models.gradients.layout import ByParts, Frame
+from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.looks import CharGradients
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.openvocab import OpenVocab
@@ -28,6 +28,7 @@ from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
+from malaprop.models.splice import Frame
 from malaprop.models.states import WordStates
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.vocab import PAD, UNK, UNKNOWN, Vocab
