@@ -22,6 +22,7 @@ from malaprop.core.insight import Apart
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
+from malaprop.records.outcome import NOTHING_TO_CHANGE, TARGET_ALREADY
 
 MEASURES = ("similarity", "perplexity", "grammar", "distance")
 RETRIES = 32  # searches of one example that may end with a success which is none
@@ -171,15 +172,17 @@ class Attack:
             return Ending("error", origin, first, None, None, trial.asked, reason)
         if self.goal.wrong(first[None], label)[0]:
             right = winner(first) == label
-            reason = "its label is the target already" if right else "the victim does not give the true label"
+            reason = TARGET_ALREADY if right else "the victim does not give the true label"
             return Ending("skipped", origin, first, None, None, trial.asked, reason)
         if not len(trial.open()):
             return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
         while True:
             final = yield from self._searched(trial, first)
             if not final.reached:
+                affordable = self.budget is None or trial.asked < self.budget
                 return Ending(
                     *("failed", origin, first, final.text, final.answer, trial.asked),
+                    reason=NOTHING_TO_CHANGE if not trial.tried and affordable else "",
                     measures=trial.notes,
                     checks=trial.checks,
                 )

@@ -73,6 +73,7 @@ class Trial:
         self.checks = 0  # plain answers asked for on the way
         self.times = 1  # how often the search was begun
         self.asked = 0
+        self.tried = 0  # edits that were scored; probes do not count
         self.held: Held | None = None
         self.notes: dict[str, float] = {}  # what a search counted, for the record of the example
         self._watch = WATCH.get()
@@ -144,6 +145,7 @@ class Trial:
         if self._edit_rules:
             groups = [g.keep(self.allows(g)) if i >= probes else g for i, g in enumerate(groups)]
         groups = self._afford(groups)
+        self.tried += sum(g.count for g in groups[probes:])
         some = [g for g in groups if g.count]
         guesses = [Guess(g.keep(self.allows(g))) for g in ahead] if some and self.attack.budget is None else []
         answers = iter((yield Ask("victim", [*some, *guesses])))

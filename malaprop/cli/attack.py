@@ -31,9 +31,10 @@ def attack(
     ] = None,
     seed: o.Seed = 0,
     width: o.Width = 256,
-    split: o.Split = "test",
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
@@ -70,10 +71,10 @@ def attack(
     from malaprop.runs.victims import behind
 
     victim = behind(defence, victim)
-    columns = {"text": text, "label": label}
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
     work = Work(
-        data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet,
-        precision=precision, fields=fields, engine=engine, address=address, workers=workers,
+        texts, width=width, device=device, cache=cache, quiet=quiet, precision=precision, engine=engine,
+        address=address, workers=workers,
     )  # fmt: skip
     folder = o.out_folder(out, resume, recipe, victim, data)
     summary = work.one(made, victim, folder, resume=resume)

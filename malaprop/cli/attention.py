@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from malaprop.analysis.attention import Pair, over_texts, sight
 from malaprop.analysis.theorem import simulate, trained
 from malaprop.attacks.attack import Attack
-from malaprop.cli.options import say, slug
+from malaprop.cli.options import say, slug, tell
 from malaprop.core.capability import Capability, check
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
@@ -19,13 +18,13 @@ from malaprop.core.score import winner
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
-from malaprop.data.base import Dataset, load, need_two_labels
-from malaprop.data.files import looks_like_file
-from malaprop.models.splits import splits
+from malaprop.data.base import Dataset
+from malaprop.data.matching import agree
 from malaprop.records.attention import AttentionStudy, Bound, Model, plain
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import check_writable
 from malaprop.runs.folder import run_to_folder
+from malaprop.studies.selection import Selection
 
 DIMS, WORDS, DELTAS = (16, 64, 256, 1024), (10, 40), (0.5, 2.0)
 SHOWN = 1  # texts in figures, of each victim
@@ -39,14 +38,10 @@ class Work:
 
     root: Path
     models: Sequence[str]
-    data: str
-    n: int
+    texts: Selection
     recipe: Attack
-    seed: int
     width: int
     device: str
-    columns: Mapping[str, str | None]
-    fields: str | None = None
     draws: int = 200
     quiet: bool = False
 
@@ -61,12 +56,12 @@ class Work:
             check(self.recipe.name, self.recipe.needs, victim.name, victim.offers)
         data = self._right(victims)
         say(f"{len(data)} texts that all of {len(victims)} models answer rightly", self.quiet)
-        shared = edited(data.examples, self.seed)
+        shared = edited(data.examples, self.texts.seed)
         record = AttentionStudy(
             data=data.name,
             recipe=self.recipe.name,
             texts=len(data),
-            bounds=tuple(simulated(self.draws, self.seed)) if self.draws else (),
+            bounds=tuple(simulated(self.draws, self.texts.seed)) if self.draws else (),
         )
         for spec, victim in zip(self.models, victims, strict=True):
             record = self._seen(record, victim, self._attacked(victim, data, spec), shared)
@@ -98,39 +93,29 @@ class Work:
 
     def _right(self, victims: Sequence[Victim]) -> Dataset:
         """The first texts, in the order of the seed, to which every victim gives the true label."""
-        whole = self._unseen()
-        for note in whole.notes:
-            say(note, self.quiet)
-        whole = need_two_labels(whole if self.fields is None else whole.opened(self.fields)).sample(None, self.seed)
+        whole = replace(self.texts, n=0).held(self.models)
+        tell(whole.notes, self.quiet)
         kept: list[Example] = []
         for at in range(0, len(whole), _CHUNK):
             part = whole.examples[at : at + _CHUNK]
             right = [True] * len(part)
             for victim in victims:
-                turned = replace(whole, examples=part).in_terms_of(victim.label_names).examples
+                turned = agree(replace(whole, examples=part), victim).examples
                 answers = victim.predict([tuple(e.fields.values()) for e in part])
                 right = [r and winner(a) == e.label for r, a, e in zip(right, answers, turned, strict=True)]
             kept += [example for example, fine in zip(part, right, strict=True) if fine]
-            if len(kept) >= self.n:
+            if len(kept) >= self.texts.n:
                 break
         if not kept:
             raise DataError(f"no text of {whole.name} is answered rightly by all models; give better models")
-        return replace(whole, examples=tuple(kept[: self.n]))
-
-    def _unseen(self) -> Dataset:
-        """The test part; of a file, the rows that `train` holds back for testing."""
-        read = partial(load, text=self.columns["text"], label=self.columns["label"])
-        if not looks_like_file(self.data):
-            return read(self.data, split="test")
-        whole = read(self.data)
-        return replace(whole, examples=tuple(splits(read, self.data).test))
+        return replace(whole, examples=tuple(kept[: self.texts.n]))
 
     def _attacked(self, victim: Victim, data: Dataset, spec: str) -> list[Attacked]:
         """Successes that leave the number of words as it is, with what the victim said of both texts."""
         folder = self.root / slug(spec) / slug(self.recipe.name)
-        turned = data.in_terms_of(victim.label_names)
+        turned = agree(data, victim)
         outcomes = run_to_folder(
-            self.recipe, victim, turned, folder, seed=self.seed, width=self.width, resume=folder.is_dir()
+            self.recipe, victim, turned, folder, seed=self.texts.seed, width=self.width, resume=folder.is_dir()
         )
         order = {example.id: place for place, example in enumerate(turned)}
         found = [o for o in sorted(outcomes, key=lambda o: order[o.id]) if o.status == "success"]

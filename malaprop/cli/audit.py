@@ -67,9 +67,10 @@ def audit(
     ] = None,
     seed: o.Seed = 0,
     width: o.Width = 256,
-    split: o.Split = "test",
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
@@ -102,10 +103,10 @@ def audit(
 
     fixed = {"budget": budget, "goal": as_goal(goal), "measures": o.listed(measure)}
     made = [make(name, **_light(name)).but(**fixed) for name in dict.fromkeys(o.listed(attacks) or ())]
-    columns = {"text": text, "label": label}
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
     work = Work(
-        data, n, split, columns, seed=seed, width=width, device=device, cache=cache, quiet=quiet,
-        precision=precision, fields=fields, engine=engine, address=address, workers=workers,
+        texts, width=width, device=device, cache=cache, quiet=quiet, precision=precision, engine=engine,
+        address=address, workers=workers,
     )  # fmt: skip
     victims = o.listed(victim) or ()
     if defences is not None:
@@ -151,7 +152,7 @@ def _test(
     if work.engine != "local":
         raise SettingError("--defences runs on this machine; leave out --engine")
     names, inline = given(defences)
-    folder = o.out_folder(out, resume, "defences", chosen[0], work.data)
+    folder = o.out_folder(out, resume, "defences", chosen[0], work.texts.data)
     record = Test(
         work=work,
         attack=attacks[0],

@@ -25,7 +25,13 @@ def augment(
         str, typer.Option(help="switch: the victim that says which words are important; any that --victim takes.")
     ] = "LSTM-W-GloVe-1",
     n: o.CountOrAll = 0,
-    split: o.Split = "train",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: train, "
+            "and of a file all of it."
+        ),
+    ] = "auto",
     originals: Annotated[
         bool, typer.Option("--originals/--no-originals", help="Whether the texts themselves are written too.")
     ] = True,
@@ -46,15 +52,19 @@ def augment(
 
       malaprop augment --method keyboard:r=0.05 --data mr --no-originals --out typos.csv
     """
+    from dataclasses import replace
+
     from malaprop.core.errors import SettingError
-    from malaprop.data.base import load
     from malaprop.defences.augment import augmenter, write
 
     make = augmenter(method, copies)
     if out.exists() and Path(data).expanduser().exists() and out.samefile(Path(data).expanduser()):
         raise SettingError(f"--out {out} is the data itself; give another file")
-    whole = load(data, split=split, text=text, label=label)
-    chosen = whole.sample(n or None, seed) if n else whole
+    texts = o.selection(data, split, n, seed, text=text, label=label)
+    if split == "auto" and not texts.is_file:
+        texts = replace(texts, split="train")
+    chosen = texts.held() if n else texts.whole()
+    o.tell(chosen.notes, quiet)
     found = None
     if make.needs_victim:
         from malaprop.runs.victims import device_of

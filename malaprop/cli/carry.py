@@ -9,19 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from malaprop.cli.options import say
+from malaprop.cli.options import say, selection, tell
 from malaprop.cli.progress import Seen, outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.data.base import Dataset, load, need_two_labels
+from malaprop.data.base import Dataset
 from malaprop.records.store import check_writable
 from malaprop.records.transfer import Transfer
 from malaprop.runs.folder import ENGINES
 from malaprop.runs.victims import device_of
 from malaprop.runs.zoo import ensure
+from malaprop.studies.selection import Selection
 from malaprop.transfer.campaign import Campaign
 from malaprop.transfer.ensembles import Choice, ensembles
-from malaprop.transfer.entrants import Entrant, enter
+from malaprop.transfer.entrants import Entrant, enter, spread
 from malaprop.transfer.hands import Hands, Here, Processes
 from malaprop.transfer.recipes import study_recipe
 from malaprop.transfer.shelf import Place, Ref
@@ -30,20 +31,15 @@ from malaprop.transfer.study import Said, transfer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What both commands need to know; `columns` is what the user calls text and label."""
+    """What both commands need to know."""
 
-    data: str
+    texts: Selection
     train_data: str
-    n: int  # 0: all
-    split: str
-    columns: Mapping[str, str | None]
     recipe: str
     settings: Mapping[str, Any]
-    seed: int
     width: int
     device: str = "auto"
     precision: str = "auto"
-    fields: str | None = None  # that may change; None: the dataset's own choice
     jobs: int = 1
     engine: str = "local"
     address: str | None = None
@@ -58,22 +54,11 @@ class Settings:
         if self.engine == "ray" and self.jobs > 1:
             raise SettingError("--jobs is for --engine local; with --engine ray give --workers")
 
-    def dataset(self, trained: bool) -> Dataset:
-        """The texts to attack. Where models are trained on the same file, only rows that they did not see."""
-        from malaprop.data.files import looks_like_file
-
-        read = partial(load, text=self.columns["text"], label=self.columns["label"])
-        if trained and self.data == self.train_data and looks_like_file(self.data):
-            from malaprop.models.splits import splits
-
-            whole, parts = read(self.data), splits(read, self.data)
-            whole = Dataset(name=whole.name, examples=tuple(parts.test), labels=whole.labels, fields=whole.fields)
-        else:
-            whole = read(self.data, split=self.split)
-        for note in whole.notes:
-            say(note, self.quiet)
-        whole = whole if self.fields is None else whole.opened(self.fields)
-        return need_two_labels(whole).sample(self.n or None, self.seed)
+    def dataset(self, specs: Sequence[str], trained: bool) -> Dataset:
+        """The texts to attack. Of a file that a model is, or was, trained on, only rows that it did not see."""
+        found = self.texts.held(spread(specs), trains=trained and self.texts.data == self.train_data)
+        tell(found.notes, self.quiet)
+        return found
 
     def entrants(self, specs: Sequence[str], *, base: bool) -> tuple[list[Entrant], bool]:
         """The models, and whether zoo names are among them."""
@@ -87,7 +72,7 @@ class Settings:
                 jobs=self.jobs,
                 device=self.place_device,
                 say=partial(say, quiet=self.quiet),
-                **self.columns,
+                **self.texts.columns,
             )
 
         return enter(specs, make, base=base), bool(trained)
@@ -115,7 +100,7 @@ class Settings:
             hands=hands,
             data=data,
             attack=study_recipe(self.recipe, **self.settings),
-            seed=self.seed,
+            seed=self.texts.seed,
             width=self.width,
             say=partial(say, quiet=self.quiet),
             seen=seen,
@@ -130,12 +115,16 @@ def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, want
     check_writable(folder)
     study_recipe(settings.recipe, **settings.settings)  # a wrong name should not wait for models
     entrants, trained = settings.entrants(specs, base=base)
-    data = settings.dataset(trained)
+    data = settings.dataset(specs, trained)
     said = Said(
-        data=settings.data,
+        data=settings.texts.data,
         trained_on=settings.train_data if trained else "",
-        split=settings.split,
-        columns={**settings.columns, "fields": settings.fields},
+        split=settings.texts.split,
+        columns={
+            **settings.texts.columns,
+            "fields": settings.texts.fields,
+            "labels": ",".join(settings.texts.labels) or None,
+        },
         settings=dict(settings.settings),
         device=settings.device,
     )
@@ -202,16 +191,15 @@ def run_ensembles(
     record = Transfer.read(folder)
     if record is None:
         raise RecordError(f"{folder} holds no transfer study; run malaprop transfer --out {folder} first")
+    columns = {name: record.columns.get(name) for name in ("text", "label", "fields", "labels")}
     settings = Settings(
-        data=record.data_spec, train_data=record.trained_on or record.data_spec, n=record.texts, split=record.split,
-        columns={name: record.columns.get(name) for name in ("text", "label")},
-        fields=record.columns.get("fields"), recipe=record.recipe, settings=record.settings,
-        seed=record.seed, width=width, device=device, precision=precision, jobs=jobs,
-        quiet=quiet,
+        texts=selection(record.data_spec, record.split, record.texts, record.seed, **columns),
+        train_data=record.trained_on or record.data_spec, recipe=record.recipe, settings=record.settings,
+        width=width, device=device, precision=precision, jobs=jobs, quiet=quiet,
     )  # fmt: skip
     choice = replace(choice, seed=record.seed if seed is None else seed)
     refs = _refs(record, settings)
-    data = settings.dataset(bool(record.trained_on))
+    data = settings.dataset([model.spec for model in record.models], bool(record.trained_on))
     most = len(choice.sizes) * len(choice.how) * len(data)
     with settings.hands() as hands, outcomes_bar(f"{record.recipe} on ensembles", most, quiet) as seen:
         found = ensembles(record, refs, settings.campaign(hands, data, seen), folder, choice)

@@ -23,9 +23,10 @@ def certify(
     select: Annotated[int, typer.Option(help="Noisy copies, others, that say which label that is.", min=1)] = 100,
     alpha: Annotated[float, typer.Option(help="The chance at most that a certificate is wrong.")] = 0.05,
     seed: o.Seed = 0,
-    split: o.Split = "test",
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     out: o.Out = None,
@@ -53,19 +54,18 @@ def certify(
         raise SettingError(f"certificates are of safer and ranmask, with settings or without; got --defence {defence}")
     told(*layers[0])  # a wrong setting should not wait for a model
     from malaprop.cli.work import Work
+    from malaprop.data.matching import agree
     from malaprop.defences.trial import certified_on
 
-    work = Work(
-        data, n, split, {"text": text, "label": label}, seed=seed, width=1, device=device, cache=None, quiet=quiet,
-        precision=precision,
-    )  # fmt: skip
+    texts = o.selection(data, split, n, seed, text=text, label=label, labels=labels)
+    work = Work(texts, width=1, device=device, cache=None, quiet=quiet, precision=precision)
     folder = o.out_folder(out, False, "certify", layers[0].name, victim, data)
-    examples = work.dataset
+    examples = work.examples([victim])
     made = defended(defence, work.victim(victim))
     noise = noise_of(made)
     assert noise is not None
     assert isinstance(made, Defended)
-    record, lines = certified_on(certifier, made, noise, examples.in_terms_of(made.label_names))
+    record, lines = certified_on(certifier, made, noise, agree(examples, made))
     path = record.write(folder, lines)
     if not quiet:
         from malaprop.reports.certified import terminal

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Test:
     """All that a process needs to know to test one defence."""
 
@@ -63,10 +63,10 @@ class Test:
         say(_line(first), self.work.quiet)
         record = Trial(
             victim=first.about,
-            data=self._data(stock).name,
+            data=self._data.name,
             attack=rules.attack.name,
             texts=first.active.accuracy.total + first.active.errors,
-            labels=self._data(stock).labels,
+            labels=self._data.labels,
             premade=made.source if made else f"{rules.attack.name} against {first.about}, in this run",
             rows=(first,),
         )
@@ -85,7 +85,7 @@ class Test:
         from malaprop.defences.trial import Bench
 
         stock = self._stock()
-        bench = Bench(data=self._data(stock), root=self.root, rules=self._rules(), premade=self._premade())
+        bench = Bench(data=self._data, root=self.root, rules=self._rules(), premade=self._premade())
         if name != NONE:
             bench.start(self._plain_outcomes())
         return bench.test(name, stock.defended(name), slug(name))
@@ -119,9 +119,9 @@ class Test:
 
         return Stock(
             victim=self.victim,
-            data=self.work.data,
+            data=self.work.texts.data,
             given=self.hardened,
-            columns=self.work.columns,
+            columns=self.work.texts.columns,
             settings=self.settings,
             open=self.work.victim,
             device=device_of(self.work.device),
@@ -143,16 +143,19 @@ class Test:
             watch=_watch(self.work.quiet),
         )
 
-    def _data(self, stock: Stock) -> Examples:
+    @cached_property
+    def _data(self) -> Examples:
         """The texts of the test; of a file that has no parts, those that no model here was trained on."""
-        held = stock.held_out()
-        return self.work.dataset if held is None else held.sample(self.work.n or None, self.work.seed)
+        from malaprop.models import checkpoint
+
+        specs = [self.victim, *map(str, self.hardened.values())]
+        return self.work.examples(specs, trains=checkpoint.is_checkpoint(Path(self.victim).expanduser()))
 
     def _premade(self) -> Premade | None:
         from malaprop.defences.premade import from_outcomes, read_premade
 
         if self.premade is not None:
-            return read_premade(self.premade, text=self.work.columns["text"], label=self.work.columns["label"])
+            return read_premade(self.premade, text=self.work.texts.text, label=self.work.texts.label)
         folder = self._plain_folder()
         if not (folder / "run.toml").is_file():
             return None
@@ -168,7 +171,7 @@ class Test:
         """The rows with what they cost in time, one after another, so that they compare."""
         from malaprop.defences.trial import best_time
 
-        data = list(self._data(stock))
+        data = list(self._data)
         plain = best_time(stock.defended(NONE), data)
         for row in rows:
             spent = plain if row.name == NONE else best_time(stock.defended(row.name), data)

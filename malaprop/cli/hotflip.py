@@ -6,15 +6,16 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from malaprop.analysis.hotflip import PLAIN, Cell, Plan, gather
 from malaprop.cli.harden import heard
-from malaprop.cli.options import say
+from malaprop.cli.options import say, tell
 from malaprop.core.errors import SettingError
 from malaprop.records.hotflip import Study
+from malaprop.studies.selection import Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,9 @@ class Work:
     root: Path
     plan: Plan
     model: str
-    data: str
-    n: int
-    seed: int
+    texts: Selection
     width: int
     device: str
-    columns: Mapping[str, str | None]
     settings: Mapping[str, Any]  # of the training and the network
     jobs: int
     quiet: bool
@@ -39,9 +37,11 @@ class Work:
         for method in self.plan.methods:
             _defence(method)  # a wrong name should not wait for a model
         _check_model(self.model)
+        data = self.texts.examples(trains=True)  # first: what is wrong with a file should not wait for a model
+        tell(data.notes, self.quiet)
         self._all(self.train, [m for m in self.plan.models if not (self.root / "models" / m / "model.json").is_file()])
         self._all(self.attack, list(self.plan.cells()))
-        return gather(self.root, self.plan, data=self.data, device=self.device)
+        return gather(self.root, self.plan, data=data.name, device=self.device)
 
     def train(self, model: str) -> str:
         """One model, plainly or hardened."""
@@ -52,35 +52,36 @@ class Work:
             None if model == PLAIN else _defence(model),
             model,
             self.model,
-            self.data,
+            self.texts.data,
             self.root / "models" / model,
-            seed=self.seed,
+            seed=self.texts.seed,
             device=self.device,
             given=Given(settings=self.settings),
             quiet=self.quiet,
             heard=lambda epoch: say(heard(model, epoch), self.quiet),
-            **self.columns,
+            **self.texts.columns,
         )
         return f"{card.name}: right on {card.figures['test_accuracy']:.1%} of the test texts"
 
     def attack(self, cell: Cell) -> str:
         """One attack, or what is left of it."""
-        from malaprop.data.base import load
+        from malaprop.data.matching import agree
         from malaprop.records.summary import Summary
         from malaprop.runs.api import recipe
         from malaprop.runs.folder import run_to_folder
         from malaprop.runs.local import run
         from malaprop.runs.victims import victim
 
-        data = load(self.data, split="test", text=self.columns["text"], label=self.columns["label"])
         made = recipe(cell.recipe, **cell.settings)
         target = victim(str(self.root / "models" / cell.model), device=self.device)
-        data = data.sample(self.plan.exact if cell.few else self.n, self.seed)
-        data = data.in_terms_of(target.label_names)
+        texts = replace(self.texts, n=self.plan.exact) if cell.few else self.texts
+        data = agree(texts.examples(trains=True), target)
         folder = cell.folder(self.root)
         if cell.few:  # times are compared: what is done once, at the first batch, is no part of them
-            list(run(made, target, list(data)[:1], seed=self.seed))
-        outcomes = run_to_folder(made, target, data, folder, seed=self.seed, width=self.width, resume=folder.is_dir())
+            list(run(made, target, list(data)[:1], seed=self.texts.seed))
+        outcomes = run_to_folder(
+            made, target, data, folder, seed=self.texts.seed, width=self.width, resume=folder.is_dir()
+        )
         return f"{cell.model}, {cell.name}: broke {Summary.of(outcomes).success}"
 
     def _all(self, task: Callable[[Any], str], items: Iterable[Any]) -> None:

@@ -7,22 +7,24 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.analysis.oneword import Plan, Texts, common, done, run_folder
 from malaprop.analysis.oneword import gather as added_up
-from malaprop.cli.options import finish, out_folder, say, slug
+from malaprop.cli.options import finish, out_folder, say, slug, tell
 from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError, RecordError, SettingError
 from malaprop.core.score import winners
+from malaprop.data.matching import agree
 from malaprop.records.oneword import Study
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.data.base import Dataset
+    from malaprop.studies.selection import Selection
 
 EXAMINED = 2000  # test texts that models are put to, if there are so many
 _BLOCK = 512
@@ -50,14 +52,10 @@ class Work:
     root: Path
     plan: Plan
     specs: Mapping[str, str]
-    data: str
-    n: int
-    seed: int
+    selection: Selection
     width: int
     device: str
     precision: str
-    columns: Mapping[str, str | None]
-    fields: str | None
     settings: Mapping[str, Any]  # of the training and the networks
     measures: tuple[str, ...]
     jobs: int
@@ -87,7 +85,9 @@ class Work:
         from malaprop.data.base import choose, editable
 
         lacking = {cell: why for cell in self.plan.cells() if (why := self._lacks(texts, *cell))}
-        opened = choose(texts.data, texts.fields, self.fields) if self.fields else editable(texts.fields)
+        opened = (
+            choose(texts.data, texts.fields, self.selection.fields) if self.selection.fields else editable(texts.fields)
+        )
         measure = partial(quality, names=self.measures, fields=opened) if self.measures else None
         kin = {name: _kin(spec) for name, spec in self.specs.items()}
         return added_up(self.root, self.plan, texts, kin=kin, lacking=lacking, quality=measure)
@@ -124,14 +124,13 @@ class Work:
 
         figures = train(
             self.specs[name],
-            self.data,
+            self.selection.data,
             self._folder(name),
-            seed=self.seed,
+            seed=self.selection.seed,
             device=self.device,
             given=Given(settings=self._own(name)),
             quiet=self.quiet,
-            text=self.columns["text"],
-            label=self.columns["label"],
+            **self.selection.columns,
         )
         return f"{name}: right on {figures['test_accuracy']:.1%} of the test texts"
 
@@ -159,13 +158,8 @@ class Work:
 
     def _test(self) -> Dataset:
         """The test part, in the order of the seed."""
-        from malaprop.data.base import Dataset, load
-        from malaprop.models.splits import splits
-
-        parts = splits(partial(load, text=self.columns["text"], label=self.columns["label"]), self.data)
-        first = parts.test[0]
-        whole = Dataset(name=parts.name, examples=tuple(parts.test), labels=parts.labels, fields=tuple(first.fields))
-        return (whole if self.fields is None else whole.opened(self.fields)).sample(EXAMINED, self.seed)
+        trains = any(map(self._trains, self.specs))
+        return replace(self.selection, n=EXAMINED).held(tuple(self.specs.values()), trains=trains)
 
     def _texts(self, helpers: Executor | None) -> Texts:
         """Those chosen before, or chosen now: the first that every model answers correctly."""
@@ -175,9 +169,10 @@ class Work:
                 raise SettingError(f"the study in {self.root} has no {missing[0]}; give another --out")
             return found
         test = self._test()
+        tell(test.notes, self.quiet)
         answers = dict(zip(self.specs, self._all(helpers, self.answers, self.specs), strict=True))
         right = {name: flags for name, (flags, _) in answers.items()}
-        ids, many = common(right, [e.id for e in test], self.n)
+        ids, many = common(right, [e.id for e in test], self.selection.n)
         said = ", ".join(f"{name} {sum(flags) / len(test):.1%}" for name, flags in right.items())
         say(f"of {len(test):,} test texts all models answer {many:,} correctly ({said})", self.quiet)
         if not ids:
@@ -185,7 +180,7 @@ class Work:
         made = Texts(
             data=test.name,
             fields=test.fields,
-            seed=self.seed,
+            seed=self.selection.seed,
             examined=len(test),
             common=many,
             ids=ids,
@@ -198,7 +193,7 @@ class Work:
     def answers(self, name: str) -> tuple[list[bool], list[str]]:
         """Which test texts a model answers correctly, and what it offers."""
         target = self._victim(name)
-        test = self._test().in_terms_of(target.label_names)
+        test = agree(self._test(), target)
         flags: list[bool] = []
         for at in range(0, len(test), _BLOCK):
             part = test.examples[at : at + _BLOCK]
@@ -217,15 +212,13 @@ class Work:
 
     def attack(self, texts: Texts, model: str) -> list[str]:
         """All that is left to do on one model."""
-        from dataclasses import replace
-
         from malaprop.records.summary import Summary
         from malaprop.runs.api import recipe as make
         from malaprop.runs.folder import run_to_folder
 
         target = self._victim(model)
         chosen = set(texts.ids)
-        test = self._test().in_terms_of(target.label_names)
+        test = agree(self._test(), target)
         data = replace(test, examples=tuple(e for e in test if e.id in chosen))
         measures = ("distance",) if Capability.EMBEDDINGS in target.offers else ()
         lines = []
@@ -235,7 +228,7 @@ class Work:
                 continue
             made = make(recipe, **self.plan.settings(recipe)).but(measures=measures)
             outcomes = run_to_folder(
-                made, target, data, folder, seed=self.seed, width=self.width, resume=folder.is_dir()
+                made, target, data, folder, seed=self.selection.seed, width=self.width, resume=folder.is_dir()
             )
             lines.append(f"{model}, {recipe}: broke {Summary.of(outcomes).success}")
             if self.jobs == 1:
@@ -282,7 +275,7 @@ def conduct(
     specs, settings = named(models), overrides(given)
     more = {name: settings.pop(name) for name in _OF_RECIPES if name in settings}
     plan = Plan(models=tuple(specs), recipes=recipes, vocabulary=vocabulary, words=words, trials=trials, more=more)
-    folder = out_folder(out, False, "study", "oneword", how["data"])
+    folder = out_folder(out, False, "study", "oneword", how["selection"].data)
     check_writable(folder)
     folder.mkdir(parents=True, exist_ok=True)
     work = Work(root=folder, plan=plan, specs=specs, device=device_of(device), settings=settings, **how)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json as _json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from malaprop.core.errors import SettingError
 from malaprop.core.leftovers import clear_leftovers
+
+if TYPE_CHECKING:
+    from malaprop.studies.selection import Selection
 
 Victim = Annotated[
     str,
@@ -70,8 +73,24 @@ Seed = Annotated[int, typer.Option(help="The same seed gives the same outcomes."
 Width = Annotated[
     int, typer.Option(help="How many examples are attacked side by side; changes the speed alone.", min=1)
 ]
-Split = Annotated[str, typer.Option(help="Of a packaged or hub dataset: train, validation or test.")]
-TextColumn = Annotated[str | None, typer.Option("--text", help="Name of the text column, if it is not 'text'.")]
+Split = Annotated[
+    str,
+    typer.Option(
+        help="The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: test, and of "
+        "a file all of it where no victim was trained on that very file."
+    ),
+]
+OwnSplit = Annotated[str, typer.Option(help="Of a packaged or hub dataset: train, validation or test.")]
+TextColumn = Annotated[
+    str | None,
+    typer.Option("--text", help="Name of the text column, if it is not 'text'; of pairs both, as question1,question2."),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels", help="The victim's labels in the order of its scores, by the names that the data has, as no,yes."
+    ),
+]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Name of the label column, if it is not 'label'.")]
 Fields = Annotated[
     str | None,
@@ -91,6 +110,24 @@ Out = Annotated[Path | None, typer.Option(help="Folder for what is written; made
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
 Json = Annotated[bool, typer.Option("--json", help="Make the last line of standard output one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no table.")]
+
+
+def selection(
+    data: str, split: str, n: int, seed: int, *, text: str | None, label: str | None, fields: str | None = None,
+    labels: str | None = None,
+) -> Selection:  # fmt: skip
+    """Which examples the options ask for."""
+    from malaprop.studies.selection import Selection
+
+    return Selection(
+        data=data, split=split, n=n, seed=seed, text=text, label=label, fields=fields, labels=listed(labels) or ()
+    )
+
+
+def tell(notes: Iterable[str], quiet: bool = False) -> None:
+    """What the reader of the data had to decide, a line each."""
+    for note in notes:
+        say(note, quiet)
 
 
 def listed(text: str | None) -> tuple[str, ...] | None:

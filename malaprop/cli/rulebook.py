@@ -6,16 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.cli.options import say, slug
+from malaprop.cli.options import say, slug, tell
 from malaprop.cli.progress import count_bar, outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError, VictimError
-from malaprop.data.base import SPLITS, Dataset, held, load, need_two_labels
+from malaprop.data.base import Dataset, need_two_labels
+from malaprop.data.matching import agree
 from malaprop.records.documents import write_whole
 from malaprop.records.rules import Rule, write_rules
 from malaprop.records.store import check_writable, read_outcomes
@@ -25,56 +25,17 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.records.outcome import Outcome
     from malaprop.rules.mine import Method, Mined, Miner
+    from malaprop.studies.selection import Selection
 
 ABOUT = "mined.json"
 MEASURED = "measured.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """Which texts: a dataset, one of its splits or `all`, and how many, drawn by the seed (0: all of them)."""
-
-    data: str
-    split: str
-    columns: Mapping[str, str | None]
-    n: int = 0
-    seed: int = 0
-    quiet: bool = False
-    fields: str | None = None  # that may change; None: the dataset's own choice
-    two: bool = True  # whether at least two labels are wanted
-
-    def dataset(self, *, whole_files: bool = False) -> Dataset:
-        """A file has no splits of its own: it is cut as `train` cuts it, or with `whole_files` taken whole and, where
-        all of it is wanted, as it stands."""
-        if self.split not in (*SPLITS, "all"):
-            raise unknown("split", self.split, (*SPLITS, "all"))
-        found = self._read(whole_files)
-        for note in found.notes:
-            say(note, self.quiet)
-        found = need_two_labels(found) if self.two else found
-        found = found if self.fields is None else found.opened(self.fields)
-        return found.sample(self.n or None, self.seed) if self.n or not whole_files else found
-
-    def _read(self, whole_files: bool) -> Dataset:
-        from malaprop.data.files import looks_like_file
-        from malaprop.models.splits import splits
-
-        read = partial(load, text=self.columns["text"], label=self.columns["label"])
-        is_file = looks_like_file(self.data)
-        if is_file and (whole_files or self.split == "all"):
-            return read(self.data)
-        if not is_file and self.split != "all":
-            return read(self.data, split=self.split)
-        if not is_file:
-            parts = [read(self.data, split=split) for split in SPLITS if split in held(self.data)]
-            return replace(parts[0], name=self.data, examples=tuple(e for part in parts for e in part))
-        whole = read(self.data)
-        try:
-            cut = splits(read, self.data)
-        except DataError as error:
-            raise DataError(f"{error}; or take all of it with --split all") from None
-        part = {"train": cut.train, "validation": cut.held_out, "test": cut.test}[self.split]
-        return replace(whole, name=f"{whole.name}:{self.split}", examples=tuple(part))
+def read(texts: Selection, victims: Sequence[str] = (), *, quiet: bool = False) -> Dataset:
+    """The texts, of at least two labels; what had to be decided about them is said."""
+    found = need_two_labels(texts.held(victims))
+    tell(found.notes, quiet)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +80,7 @@ class Mining:
 
         return tuple(victim(spec, device=self.device, **self.options) for spec in spread(self.victims))
 
-    def run(self, texts: Texts, path: Path) -> dict[str, Any]:
+    def run(self, texts: Selection, path: Path) -> dict[str, Any]:
         """Writes the rules, and beside them what they were mined from and with."""
         from malaprop.rules.diagnose import strongest
         from malaprop.rules.mine import Miner
@@ -127,11 +88,13 @@ class Mining:
         from malaprop.rules.tally import Shrinkage
 
         check_writable(path.parent)
-        data = texts.dataset()  # first: what is wrong with a file should not wait for a model
+        data = read(texts, quiet=self.quiet)  # first: what is wrong with a file should not wait for a model
         opened = self.open()
-        check_labels(data, opened)
+        for victim in opened:
+            agree(data, victim)
         method: Method = "exact" if self.method == "exact" else "gradient"
-        miner = Miner(victims=opened, method=method, width=self.width, labels=data.labels)
+        labels = () if data.ordered else data.labels  # what the user ordered is in the victims' terms already
+        miner = Miner(victims=opened, method=method, width=self.width, labels=labels)
         if method == "gradient" and (
             lack := [v.name for v, slope in zip(opened, miner.slopes, strict=True) if not slope]
         ):
@@ -226,24 +189,13 @@ class Mining:
         return agreed.to_dict()
 
 
-def check_labels(data: Dataset, victims: Sequence[Victim]) -> None:
-    """Refuses data with labels that a victim does not score."""
-    most = max(data.present)
-    for victim in victims:
-        if victim.labels is not None and most >= victim.labels:
-            raise DataError(
-                f"{data.name} has the labels {', '.join(data.labels)}, {victim.name} scores {victim.labels}; use data "
-                "with the labels it knows"
-            )
-
-
 def by_label(rules: Sequence[Rule]) -> dict[str, int]:
     return dict(Counter(rule.label for rule in rules))
 
 
 def measure(
-    files: Sequence[Path], specs: Sequence[str], texts: Texts, folder: Path, *, share: float, width: int, device: str,
-    precision: str, resume: bool, train_data: str = "mr",
+    files: Sequence[Path], specs: Sequence[str], texts: Selection, folder: Path, *, share: float, width: int,
+    device: str, precision: str, resume: bool, train_data: str = "mr", quiet: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Every file of rules on every victim, each in a run folder of its own; what they add up to goes beside them."""
     from malaprop.attacks.recipes.rules import rules as recipe
@@ -258,17 +210,17 @@ def measure(
     if twice := [spec for spec, count in Counter(specs).items() if count > 1]:
         raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
     check_writable(folder)
-    data = texts.dataset()
+    data = read(texts, spread(specs), quiet=quiet)
     attacks = dict(zip(_names(files), (recipe(file=str(path), share=share) for path in files), strict=True))
     for attack in attacks.values():
         attack.for_labels(data.labels)
     runs: dict[tuple[str, str], list[Outcome]] = {}
     for spec in spread(specs):
-        opened = victim(spec, device=device, quiet=texts.quiet, precision=precision, data=train_data)
-        turned = data.in_terms_of(opened.label_names)
+        opened = victim(spec, device=device, quiet=quiet, precision=precision, data=train_data)
+        turned = agree(data, opened)
         for name, attack in attacks.items():
             place = folder / slug(spec) / slug(name)
-            with outcomes_bar(f"{name} on {opened.name}", len(data), texts.quiet) as seen:
+            with outcomes_bar(f"{name} on {opened.name}", len(data), quiet) as seen:
                 write_run(
                     replace(attack, name=f"rules {name}"), Local(victim=opened), turned, place,
                     seed=texts.seed, width=width, resume=resume, seen=seen,

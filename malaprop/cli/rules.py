@@ -11,10 +11,6 @@ from malaprop.cli import options as o
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 RulesFile = Annotated[Path, typer.Argument(help="A .csv or .json file of rules, or a folder that holds rules.csv.")]
-Split = Annotated[
-    str,
-    typer.Option(help="train, validation, test or all; a file is cut as train cuts it, by a hash of each row."),
-]
 TrainData = Annotated[str, typer.Option(help="What zoo names among the victims are, or were, trained on.")]
 Share = Annotated[float, typer.Option(help="Most words that may change, as a share of the text's.", min=0, max=1)]
 Format = Annotated[str, typer.Option("--format", help="csv or json.")]
@@ -82,9 +78,10 @@ def mine(
     least: Annotated[int, typer.Option(help="Leave out rules that were weighed less often.", min=0)] = 1,
     seed: o.Seed = 0,
     width: Annotated[int, typer.Option(help="Texts weighed side by side; changes the speed alone.", min=1)] = 128,
-    split: Split = "train",
+    split: o.Split = "train",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     fields: o.Fields = None,
     format: Format = "csv",
     device: o.Device = "auto",
@@ -106,7 +103,7 @@ def mine(
 
       malaprop rules mine --victims LSTM-W-GloVe-1,CNN-W-GloVe-1 --method gradient --check 500
     """
-    from malaprop.cli.rulebook import Mining, Texts
+    from malaprop.cli.rulebook import Mining
 
     path = _file(out, format, "mine", data)
     work = Mining(
@@ -114,9 +111,7 @@ def mine(
         check=check, width=width, device=device, precision=precision, engine=engine, address=address, workers=workers,
         quiet=quiet, train_data=train_data,
     )  # fmt: skip
-    texts = Texts(
-        data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, fields=fields, quiet=quiet
-    )
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
     found = work.run(texts, path)
     if not quiet:
         labels = ", ".join(f"{name} {count:,}" for name, count in found["by_label"].items())
@@ -135,7 +130,7 @@ def pmi(
     ] = None,
     all_: All = False,
     seed: o.Seed = 0,
-    split: Split = "train",
+    split: o.Split = "train",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
     fields: o.Fields = None,
@@ -150,7 +145,7 @@ def pmi(
 
       malaprop rules pmi --data mr --out runs/pmi
     """
-    from malaprop.cli.rulebook import Texts, by_label
+    from malaprop.cli.rulebook import by_label, read
     from malaprop.core.errors import DataError
     from malaprop.records.rules import write_rules
     from malaprop.records.store import check_writable
@@ -158,9 +153,7 @@ def pmi(
 
     path = _file(out, format, "pmi", data)
     check_writable(path.parent)
-    found = Texts(
-        data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, fields=fields, quiet=quiet
-    ).dataset()
+    found = read(o.selection(data, split, n, seed, text=text, label=label, fields=fields), quiet=quiet)
     made = pmi_rules(found.examples, found.labels, lift=lift, every=all_)
     if not made:
         raise DataError(f"no replacement in {found.name} lowers its label; give more texts")
@@ -181,7 +174,7 @@ def apply(
     n: o.CountOrAll = 0,
     share: Share = 0.3,
     seed: o.Seed = 0,
-    split: Annotated[str, typer.Option(help="Of a packaged or hub dataset; a file is taken whole.")] = "test",
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
     fields: o.Fields = None,
@@ -197,17 +190,15 @@ def apply(
 
       malaprop rules apply runs/uawr --data mr --share 0.3 --out changed.csv
     """
-    from malaprop.cli.rulebook import Texts
     from malaprop.core.errors import DataError
     from malaprop.records.rules import read_rules
     from malaprop.rules.apply import apply_rules, check_kind, write_applied
 
     check_kind(out)
     rules = read_rules(file)
-    columns = {"text": text, "label": label}
-    found = Texts(
-        data=data, split=split, columns=columns, n=n, seed=seed, fields=fields, quiet=quiet, two=False
-    ).dataset(whole_files=True)
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields)
+    found = texts.held() if n else texts.whole()
+    o.tell(found.notes, quiet)
     numbers = rules.numbers(found.labels)
     if lacking := [name for name in rules.labels if name not in numbers]:
         o.say(f"{found.name} lacks the labels {', '.join(lacking)}, which rules speak of", quiet)
@@ -235,7 +226,7 @@ def show(
     examples: Annotated[int, typer.Option(help="Texts of the data for each rule.", min=0)] = 1,
     least: Annotated[int, typer.Option(help="Leave out rules that were weighed less often.", min=0)] = 5,
     seed: o.Seed = 0,
-    split: Split = "train",
+    split: o.Split = "train",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
     fields: o.Fields = None,
@@ -253,14 +244,13 @@ def show(
 
       malaprop rules show runs/uawr --data mr --out runs/first && malaprop report runs/first
     """
-    from malaprop.cli.rulebook import Texts
+    from malaprop.cli.rulebook import read
     from malaprop.records.rules import read_rules
     from malaprop.reports.rules import print_diagnosis
     from malaprop.rules.diagnose import diagnose
 
     rules = read_rules(file)
-    columns = {"text": text, "label": label}
-    found = Texts(data=data, split=split, columns=columns, n=n, seed=seed, fields=fields, quiet=quiet).dataset()
+    found = read(o.selection(data, split, n, seed, text=text, label=label, fields=fields), quiet=quiet)
     few = max((rule.count for rule in rules), default=0) < least  # a list of one's own has no counts
     made = diagnose(
         rules, found.examples, found.labels, data=found.name, top=top, texts=examples, least=0 if few else least
@@ -286,9 +276,10 @@ def measure(
     share: Share = 0.3,
     seed: o.Seed = 0,
     width: o.Width = 256,
-    split: Split = "test",
+    split: o.Split = "test",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
@@ -303,16 +294,13 @@ def measure(
 
       malaprop rules measure runs/pmi runs/uawr --victims LSTM-W-GloVe-1,BERT --n 500 --out runs/measured
     """
-    from malaprop.cli.rulebook import Texts
     from malaprop.cli.rulebook import measure as work
 
     folder = o.out_folder(out, resume, "rules-measure", data)
-    texts = Texts(
-        data=data, split=split, columns={"text": text, "label": label}, n=n, seed=seed, fields=fields, quiet=quiet
-    )
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
     found = work(
         files, o.listed(victims) or (), texts, folder, share=share, width=width, device=device, precision=precision,
-        resume=resume, train_data=train_data,
+        resume=resume, train_data=train_data, quiet=quiet,
     )  # fmt: skip
     if not quiet:
         _print_measured(found)

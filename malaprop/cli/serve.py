@@ -22,9 +22,10 @@ def serve(
         bool, typer.Option("--expose", help="Let other machines in; whoever reaches the address can use the page.")
     ] = False,
     seed: o.Seed = 0,
-    split: o.Split = "test",
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     device: o.Device = "auto",
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -48,15 +49,15 @@ def serve(
     if not 1 <= len(specs) <= VICTIMS:
         raise SettingError(f"--victim takes 1 to {VICTIMS} victims, got {len(specs)}")
     with bind(host, port, expose=expose) as listening:  # first: a port in use should not wait for a model
-        from malaprop.data.base import load
         from malaprop.playground.app import make_app
         from malaprop.playground.room import Room
         from malaprop.playground.warm import warm_up
         from malaprop.runs.victims import victim as open_victim
 
         try:
-            examples = load(data, split=split, text=text, label=label)
-            examples = examples.sample(n, seed) if n else examples.first(0)
+            texts = o.selection(data, split, n, seed, text=text, label=label, labels=labels)
+            examples = texts.held(specs) if n else texts.whole(specs).first(0)
+            o.tell(examples.notes, quiet)
         except AssetError as error:
             o.say(f"no examples to pick from: {error}", quiet)
             examples = None

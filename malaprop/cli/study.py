@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from malaprop.cli import options as o
+
+if TYPE_CHECKING:
+    from malaprop.studies.selection import Selection
 
 KINDS = ("hotflip", "attention", "oneword")
 _TEXTS = {"attention": 100, "oneword": 100}  # where --n does not say
@@ -69,8 +72,10 @@ def study(
     ] = None,
     seed: o.Seed = 0,
     width: o.Width = 256,
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
@@ -97,11 +102,11 @@ def study(
     if kind not in KINDS:
         raise unknown("study", kind, KINDS)
     n = n or _TEXTS.get(kind, 760)
-    columns = {"text": text, "label": label}
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
     if kind == "attention":
         _attention(
-            o.listed(models) or (), data, n, recipe, set_ or [], draws=draws, seed=seed, width=width, columns=columns,
-            fields=fields, device=device, out=out, json=json, quiet=quiet,
+            o.listed(models) or (), texts, recipe, set_ or [], draws=draws, width=width, device=device, out=out,
+            json=json, quiet=quiet,
         )  # fmt: skip
         return
     if kind == "oneword":
@@ -109,9 +114,8 @@ def study(
 
         conduct(
             o.listed(models) or (), set_ or [], recipes=o.listed(recipes) or (), vocabulary=vocabulary, words=words,
-            trials=trials, gather=gather, measures=o.listed(measure) or (), data=data, n=n, seed=seed, width=width,
-            columns=columns, fields=fields, device=device, precision=precision, jobs=jobs, out=out, json=json,
-            quiet=quiet,
+            trials=trials, gather=gather, measures=o.listed(measure) or (), selection=texts, width=width,
+            device=device, precision=precision, jobs=jobs, out=out, json=json, quiet=quiet,
         )  # fmt: skip
         return
     floors = _floors(confidences)
@@ -127,12 +131,9 @@ def study(
         root=folder,
         plan=plan,
         model=model,
-        data=data,
-        n=n,
-        seed=seed,
+        texts=texts,
         width=width,
         device=device_of(device),
-        columns=columns,
         settings=overrides(set_ or []),
         jobs=jobs,
         quiet=quiet,
@@ -147,8 +148,7 @@ def study(
 
 def _attention(
     models: Sequence[str],
-    data: str,
-    n: int,
+    texts: Selection,
     recipe: str,
     settings: list[str],
     *,
@@ -166,8 +166,8 @@ def _attention(
     from malaprop.runs.victims import device_of
 
     made = make(recipe, **overrides(settings))
-    folder = o.out_folder(out, False, "study", "attention", data)
-    work = Work(root=folder, models=models, data=data, n=n, recipe=made, device=device_of(device), quiet=quiet, **how)
+    folder = o.out_folder(out, False, "study", "attention", texts.data)
+    work = Work(root=folder, models=models, texts=texts, recipe=made, device=device_of(device), quiet=quiet, **how)
     found = work.study()
     record = found.write(folder)
     write_files(figure_files(found.sights, found.bounds), folder / "figures")

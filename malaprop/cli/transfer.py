@@ -37,9 +37,10 @@ def transfer(
     ] = True,
     seed: o.Seed = 0,
     width: o.Width = 256,
-    split: o.Split = "test",
+    split: o.Split = "auto",
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     fields: o.Fields = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
@@ -70,8 +71,8 @@ def transfer(
     from malaprop.core.settings import overrides
 
     settings = Settings(
-        data=data, train_data=train_data or data, n=n, split=split, columns={"text": text, "label": label},
-        fields=fields, recipe=recipe, settings=overrides(set_ or []), seed=seed, width=width, device=device,
+        texts=o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels),
+        train_data=train_data or data, recipe=recipe, settings=overrides(set_ or []), width=width, device=device,
         precision=precision, jobs=jobs, engine=engine, address=address, workers=workers, quiet=quiet,
     )  # fmt: skip
     folder = o.out_folder(out, resume, "transfer", recipe, data)

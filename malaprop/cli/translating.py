@@ -16,11 +16,12 @@ from malaprop.cli import options as o
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.data.base import Dataset, load
+from malaprop.data.base import Dataset
 from malaprop.models.translation.translator import Translator
 from malaprop.models.victims.seq2seq import load as load_translator
 from malaprop.records.translation import Attacked, Sight, TranslationStudy
 from malaprop.runs.victims import device_of
+from malaprop.studies.selection import Selection
 from malaprop.translation.campaign import Attack, check_pairs, write
 from malaprop.translation.sights import sights
 from malaprop.translation.study import gather
@@ -74,7 +75,7 @@ class Work:
         quiet: bool,
         maps: int = 0,
     ) -> Work:
-        whole = check_pairs(load(data, split=split))
+        whole = check_pairs(Selection(data=data, split=split, n=0).pairs([victim]))
         translator = load_translator(victim, device=device_of(device), beam=beam)
         words = translator.words
         if not words:
@@ -207,7 +208,7 @@ def run(
     translator = load_translator(victim, device=device_of(device), beam=beam)
     sources, references = list(texts), [""] * len(texts)
     if data is not None:
-        found = check_pairs(load(data, split=split)).sample(n or None, seed)
+        found = check_pairs(Selection(data=data, split=split, n=n, seed=seed).pairs([victim]))
         sources = [example.fields["source"] for example in found]
         references = [example.fields["target"] for example in found]
     cut = sum(bool(translator.too_long(source)) for source in sources)

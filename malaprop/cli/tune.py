@@ -41,6 +41,7 @@ def tune(
     seed: o.Seed = 0,
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
+    labels: o.Labels = None,
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     out: o.Out = None,
@@ -94,6 +95,7 @@ def tune(
         model=" ".join([model, *(f"{name}={value}" for name, value in training.items())]) if defence == "fact" else "",
         fixed=fixed,
         columns=columns,
+        labels=o.listed(labels) or (),
         say=lambda line: o.say(line, quiet),
     )
     record = search.run(seconds=60 * minutes, trials=trials)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json as _json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.cli.options import say, slug
+from malaprop.cli.options import say, slug, tell
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.capability import check
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.victim import Victim
-from malaprop.data.base import Examples, need_two_labels, reach
+from malaprop.data.base import Examples
+from malaprop.data.matching import agree, describe_match
 from malaprop.engine.cache import OnDisk
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import check_writable
@@ -29,23 +30,19 @@ from malaprop.runs.local import Local
 
 if TYPE_CHECKING:
     from malaprop.runs.cluster.session import Session
+    from malaprop.studies.selection import Selection
 
 
 @dataclass
 class Work:
     """The settings of one command."""
 
-    data: str
-    n: int  # 0: all
-    split: str
-    columns: Mapping[str, str | None]  # what the user calls text and label
-    seed: int
+    texts: Selection
     width: int
     device: str
     cache: Path | None
     quiet: bool
     precision: str = "auto"
-    fields: str | None = None  # that may change; None: the dataset's own choice
     engine: str = "local"
     address: str | None = None
     workers: int | None = None
@@ -58,15 +55,15 @@ class Work:
         if self.engine == "ray" and self.cache is not None:
             raise SettingError("--cache keeps answers in a file of one process; leave it out with --engine ray")
 
-    @cached_property
-    def dataset(self) -> Examples:
-        whole = need_two_labels(
-            reach(self.data, split=self.split, text=self.columns["text"], label=self.columns["label"])
-        )
-        for note in whole.notes:
-            say(note, self.quiet)
-        whole = whole if self.fields is None else whole.opened(self.fields)
-        return whole.sample(self.n or None, self.seed)
+    @property
+    def seed(self) -> int:
+        return self.texts.seed
+
+    def examples(self, specs: Sequence[str], *, trains: bool = False) -> Examples:
+        """The texts to attack; what had to be decided about them is said."""
+        found = self.texts.examples(specs, trains=trains)
+        tell(found.notes, self.quiet)
+        return found
 
     @property
     def options(self) -> dict[str, Any]:
@@ -84,7 +81,7 @@ class Work:
     def one(self, attack: Attack, spec: str, folder: Path, *, resume: bool) -> dict[str, Any]:
         """One recipe on one victim."""
         check_writable(folder)
-        data = self.dataset  # first: what is wrong with a file should not wait for a model
+        data = self.examples([spec])  # first: what is wrong with a file should not wait for a model
         with self._cluster() as cluster, self._held(spec, cluster) as engine:
             return self._run(attack, engine, data, folder, resume)
 
@@ -125,7 +122,7 @@ class Work:
         if not attacks or not specs:
             raise SettingError("an audit needs at least one victim and one attack")
         check_writable(folder)
-        data = self.dataset
+        data = self.examples(specs)
         began = perf_counter()
         cells, failed = [], []
         with self._cluster() as cluster:
@@ -147,6 +144,7 @@ class Work:
             "out": str(folder),
             "report": str(report),
             "data": data.name,
+            "split": data.part,
             "n": len(data),
             "seconds": round(perf_counter() - began, 1),
             "runs": cells,
@@ -160,7 +158,9 @@ class Work:
         """Writes the outcomes and gives what they add up to; none is held."""
         began = perf_counter()
         name, totals = engine.about.name, Totals()
-        data = data.in_terms_of(engine.about.label_names)
+        asked = engine.victim if isinstance(engine, Local) else engine.about  # who can say how many labels there are
+        data = agree(data, asked)
+        tell(filter(None, [describe_match(data, asked)]), self.quiet)
         with outcomes_bar(f"{attack.name} on {name}", len(data), self.quiet) as seen:
 
             def both(outcome: Outcome) -> None:
@@ -178,7 +178,10 @@ class Work:
             raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
         for reason, count in totals.reasons.most_common(3):
             say(f"{count} of {many} examples ended in an error: {reason}", self.quiet)
-        return {"victim": name, "recipe": attack.name, "wall": round(wall, 2), **totals.summary().to_dict()}
+        summary = totals.summary()
+        tell((f"{attack.name} on {name}: {line}" for line in summary.warnings), self.quiet)
+        about = {"victim": name, "recipe": attack.name, "data": data.name, "split": data.part, "labels": data.labels}
+        return {**about, "wall": round(wall, 2), **summary.to_dict()}
 
 
 def _places(specs: Sequence[str]) -> list[str]:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import PAIR, Example, number
+from malaprop.data.matching import order, turn
 
 SPLITS = ("train", "validation", "test")
 
@@ -28,6 +29,14 @@ class Examples(Protocol):
     def notes(self) -> tuple[str, ...]: ...
 
     @property
+    def part(self) -> str:
+        """Which part of a dataset this is: train, validation, test or all; empty where nobody chose one."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the user gave the labels in the victim's order, which no name of a victim's changes then."""
+
+    @property
     def fingerprint(self) -> str: ...
 
     @property
@@ -40,7 +49,9 @@ class Examples(Protocol):
 
     def sample(self, count: int | None, seed: int = 0) -> Examples: ...
 
-    def in_terms_of(self, names: Sequence[str]) -> Examples: ...
+    def in_terms_of(self, names: Sequence[str]) -> Self: ...
+
+    def ordered_as(self, names: Sequence[str]) -> Self: ...
 
     def opened(self, fields: str) -> Examples: ...
 
@@ -57,6 +68,8 @@ class Dataset:
     labels: tuple[str, ...]
     fields: tuple[str, ...] = ("text",)
     notes: tuple[str, ...] = ()
+    part: str = ""  # of a dataset or a file: train, validation, test or all
+    ordered: bool = False  # the labels stand in the victim's order, as the user gave it
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -85,11 +98,17 @@ class Dataset:
     def in_terms_of(self, names: Sequence[str]) -> Dataset:
         """The same examples with labels numbered as in `names`, which says how a model orders them.
 
-        Labels are matched by name, whatever their case. Plain numbers, and names of which the model knows none, stay.
+        Labels are matched by name, whatever their case. Plain numbers stay, and so do labels that the user ordered.
         """
-        turned = turn(self.name, self.labels, names)
-        if turned is None:
-            return self
+        turned = None if self.ordered else turn(self.name, self.labels, names, self.present)
+        return self if turned is None else self._turned(turned, names)
+
+    def ordered_as(self, names: Sequence[str]) -> Dataset:
+        """The same examples with labels numbered as the user gives them: the victim's labels, in its order."""
+        turned = order(self.name, self.labels, names, self.present)
+        return replace(self._turned(turned, names), ordered=True)
+
+    def _turned(self, turned: Sequence[int], names: Sequence[str]) -> Dataset:
         examples = tuple(replace(e, label=turned[e.label]) for e in self.examples)
         return replace(self, examples=examples, labels=tuple(names))
 
@@ -133,19 +152,6 @@ def spelled(example: Example) -> str:
 def draw(seed: int, id: str) -> tuple[bytes, str]:
     """Where an example stands in the order of a seed."""
     return blake2b(f"{seed}\x1f{id}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), id
-
-
-def turn(data: str, labels: Sequence[str], names: Sequence[str]) -> list[int] | None:
-    """For each label its number among `names`; None where the numbers stay as they are."""
-    places = {name.casefold(): i for i, name in enumerate(names)}
-    if not names or all(name.isdecimal() for name in labels):
-        return None
-    missing = [name for name in labels if name.casefold() not in places]
-    if len(missing) == len(labels):
-        return None
-    if missing:
-        raise DataError(f"{data} has the label {missing[0]!r}, the model knows {', '.join(names)}; rename it")
-    return [places[name.casefold()] for name in labels]
 
 
 SomeExamples = TypeVar("SomeExamples", bound=Examples)

@@ -12,9 +12,10 @@ import numpy as np
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, content_id
-from malaprop.data.base import Dataset, choose, draw, editable, spelled, told, turn
+from malaprop.data.base import Dataset, choose, draw, editable, spelled, told
 from malaprop.data.files import Layout, Names, no_rows
 from malaprop.data.labels import cell_of, read_labels
+from malaprop.data.matching import order, turn
 from malaprop.data.rows import Row, kind, rows
 from malaprop.records.ids import Ids
 
@@ -40,6 +41,8 @@ class Stream:
     turned: tuple[int, ...] | None = field(default=None)  # the label of a model for each of ours
     within: tuple[int, bytes] | None = None
     chosen: tuple[str, ...] | None = None  # the fields that attacks may change; None: those they change by default
+    part: str = ""
+    ordered: bool = False  # the labels stand in the victim's order, as the user gave it
 
     @property
     def name(self) -> str:
@@ -88,8 +91,13 @@ class Stream:
 
     def in_terms_of(self, names: Sequence[str]) -> Stream:
         """The same examples with labels numbered as in `names`, as `Dataset` has it."""
-        turned = turn(self.name, self.labels, names)
+        turned = None if self.ordered else turn(self.name, self.labels, names, self.present)
         return self if turned is None else replace(self, labels=tuple(names), turned=tuple(turned))
+
+    def ordered_as(self, names: Sequence[str]) -> Stream:
+        """As `Dataset` has it."""
+        turned = order(self.name, self.labels, names, self.present)
+        return replace(self, labels=tuple(names), turned=tuple(turned), ordered=True)
 
     def opened(self, fields: str) -> Stream:
         """As `Dataset` has it."""
@@ -97,7 +105,10 @@ class Stream:
 
     def held(self) -> Dataset:
         """All of it in memory."""
-        return Dataset(name=self.name, examples=tuple(self), labels=self.labels, fields=self.fields, notes=self.notes)
+        return Dataset(
+            name=self.name, examples=tuple(self), labels=self.labels, fields=self.fields, notes=self.notes,
+            part=self.part, ordered=self.ordered,
+        )  # fmt: skip
 
     def _number(self, row: Row) -> int:
         if self.layout.label is None:

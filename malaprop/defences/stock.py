@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
-from malaprop.data.base import Dataset
 from malaprop.data.base import load as read
 from malaprop.defences import DEFENCES
 from malaprop.defences.harden import Defence, typed
@@ -91,21 +90,6 @@ class Stock:
                 self.say(f"training {what} on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
                 self._train(defence, plain_name, spec, seed, parts, target)
         return target
-
-    def held_out(self) -> Dataset | None:
-        """The test part of a file that is cut in parts by its rows; None where the data has one of its own.
-
-        A model that is trained here has not read it.
-        """
-        from malaprop.models import checkpoint
-
-        if not checkpoint.is_checkpoint(Path(self.victim).expanduser()):
-            return None
-        parts = self._origin(NONE)[2]
-        if parts.own:
-            return None
-        fields = tuple(parts.test[0].fields)
-        return Dataset(name=f"{parts.name}:test", examples=tuple(parts.test), labels=parts.labels, fields=fields)
 
     def _train(
         self, defence: Defence | None, called: str, spec: ZooSpec, seed: int, parts: Splits, folder: Path

@@ -19,6 +19,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.data.base import Examples
+from malaprop.data.matching import agree
 from malaprop.defences.adaptive import Adaptive
 from malaprop.defences.certify import Certifier, noise_of
 from malaprop.defences.defended import Counters, Defended
@@ -79,7 +80,7 @@ class Bench:
 
     def _attacked(self, victim: Victim, folder: Path, attack: Attack | None = None) -> list[Outcome]:
         rules = self.rules if attack is None else replace(self.rules, attack=attack)
-        data = self.data.in_terms_of(victim.label_names)
+        data = agree(self.data, victim)
         with rules.watch(f"{rules.attack.name} on {victim.name}", len(data)) as seen:
             outcomes = run_to_folder(
                 rules.attack,
@@ -132,7 +133,7 @@ class Bench:
         noise = noise_of(victim)
         if certifier is None or noise is None or not isinstance(victim, Defended):
             return None, None
-        data = self.data.in_terms_of(victim.label_names)
+        data = agree(self.data, victim)
         record, lines = certified_on(certifier, victim, noise, data)
         record.write(folder, lines)
         knowing = Adaptive(defended=victim, draws=1, fresh=self.rules.fresh)

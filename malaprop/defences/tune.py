@@ -21,6 +21,7 @@ from malaprop.core.score import winners
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
 from malaprop.data.base import load as read
+from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended
 from malaprop.defences.premade import Premade, from_outcomes
 from malaprop.defences.space import SPACES, Asker, Plain, Space, drawn, narrowed
@@ -52,6 +53,7 @@ class Search:
     model: str = ""  # fact: what is trained in every trial, and how
     fixed: Mapping[str, Any] = field(default_factory=dict)
     columns: Mapping[str, str | None] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()  # the victim's labels in its order, as the data calls them; empty: matched by name
     say: Callable[[str], None] = print
 
     def __post_init__(self) -> None:
@@ -145,7 +147,8 @@ class Search:
         fields = tuple(rows[0].fields)
         name = f"{found.name}:{part}"
         whole = Dataset(name=name, examples=tuple(rows), labels=found.labels, fields=fields)
-        data = whole.sample(self.n, self.seed).in_terms_of(self.victim.label_names)
+        whole = whole.ordered_as(self.labels) if self.labels else whole
+        data = agree(whole.sample(self.n, self.seed), self.victim)
         folder = self.folder / f"adversarial-{part}"
         resume = (folder / "run.toml").is_file()
         self.say(f"{self.attack.name} against {self.victim.name} on {len(data)} {part} texts")

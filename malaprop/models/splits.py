@@ -47,7 +47,7 @@ class Splits(NamedTuple):
 def splits(read: Read, spec: str) -> Splits:
     """The splits of a dataset; what is missing is taken from its rows by a hash of each id."""
     train, test = read(spec, split="train"), _maybe(read, spec, "test")
-    own = test is not None and test.fingerprint != train.fingerprint
+    own = test is not None and test is not train and test.fingerprint != train.fingerprint
     held_out = _maybe(read, spec, "validation") if own else None
     if test is None or not own:
         parts = _shared_out(train.examples, {0: "test", 1: "held out"})

@@ -17,6 +17,10 @@ Op = Literal["replace", "delete", "insert"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 OPS: tuple[Op, ...] = get_args(Op)
 
+# Reasons that are counted apart, beside the rates.
+NOTHING_TO_CHANGE = "nothing to change"  # of a failed attack that had no edit to try
+TARGET_ALREADY = "its label is the target already"  # of a skipped text that the victim answers rightly
+
 DECIMALS = 6  # below the rounding of a batch in float32, and half the bytes
 # What some reader takes for the end of a line, and what UTF-8 cannot carry; JSON lets both be escaped.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")

@@ -17,7 +17,8 @@ from malaprop.records.documents import write_whole
 
 FILE = "run.toml"
 # A resume may change these: they alter how fast the outcomes come, not what they are.
-_FREE = frozenset({"width", "started", "versions"})
+# So may `split`, which runs of older versions lack: the fingerprint of the data decides.
+_FREE = frozenset({"width", "started", "versions", "split"})
 
 
 def versions() -> dict[str, str]:
@@ -41,6 +42,7 @@ class Run:
     victim: str
     data: str
     n: int
+    split: str = ""  # the part of the data that was taken: train, validation, test or all; empty: not known
     seed: int = 0
     budget: int | None = None
     width: int = 1
@@ -84,7 +86,7 @@ class Run:
 
 
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("recipe", "victim", "data", "started"), str),
+    **dict.fromkeys(("recipe", "victim", "data", "split", "started"), str),
     **dict.fromkeys(("n", "seed", "budget", "width"), int),
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
     "labels": list,

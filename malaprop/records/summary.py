@@ -9,7 +9,7 @@ from math import sqrt
 from statistics import fmean, median
 from typing import Any
 
-from malaprop.records.outcome import Outcome
+from malaprop.records.outcome import TARGET_ALREADY, Outcome
 
 Z95 = 1.959964  # the normal's 97.5% point
 
@@ -73,7 +73,12 @@ def _six(number: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """Rates leave errors out. Queries are over attacked examples (success and failed), `to_break` over successes alone.
+    """Rates leave errors out; texts whose label is a targeted attack's target already count as answered rightly.
+
+    `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
+    are elsewhere, but say nothing about the victim. `majority` is the share of the most common label, `chance` one
+    divided by the number of labels. Queries are over attacked examples (success and failed), `to_break` over successes
+    alone.
 
     `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
     """
@@ -90,6 +95,35 @@ class Summary:
     seconds: float
     measures: dict[str, Spread]
     reasons: dict[str, int]
+    nothing_to_change: int = 0
+    target_already: int = 0
+    majority: Rate = Rate(0, 0)
+    chance: float = 0.0
+
+    @property
+    def apart(self) -> str:
+        """The texts that are counted beside the rates, in words; empty where there are none."""
+        parts = (
+            (self.nothing_to_change, "nothing to change"),
+            (self.target_already, "the target already"),
+        )
+        return ", ".join(f"{count:,} {what}" for count, what in parts if count)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the rates doubtful, a line each."""
+        out = []
+        if self.clean.total and self.clean.value < min(self.chance, self.majority.value):
+            out.append(
+                f"clean accuracy {self.clean} is below chance ({100 * self.chance:.1f}%) and below the most common "
+                f"label ({100 * self.majority.value:.1f}%): are the labels in the victim's order? --labels gives it"
+            )
+        if self.nothing_to_change:
+            out.append(
+                f"{self.nothing_to_change:,} of {self.success.total:,} attacked texts hold nothing that this attack "
+                "can change; they count as not broken and say nothing about the victim"
+            )
+        return tuple(out)
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> Summary:
@@ -115,6 +149,9 @@ class Summary:
             "seconds": self.seconds,
             "measures": {name: spread.to_dict() for name, spread in self.measures.items()},
             "reasons": dict(self.reasons),
+            "nothing_to_change": self.nothing_to_change,
+            "target_already": self.target_already,
+            "warnings": list(self.warnings),
         }
 
 
@@ -129,7 +166,8 @@ class Point:
 def _curve(outcomes: Sequence[Outcome], costs: list[float], at: Iterable[float] | None) -> list[Point]:
     """One point for each cost in `at`, or for each that breaks something."""
     counts = Counter(o.status for o in outcomes)
-    correct, total = counts["success"] + counts["failed"], sum(counts.values()) - counts["error"]
+    spared = sum(o.status == "skipped" and o.reason == TARGET_ALREADY for o in outcomes)
+    correct, total = counts["success"] + counts["failed"] + spared, sum(counts.values()) - counts["error"]
     costs = sorted(costs)
     points, broken = [], 0
     for limit in sorted(set(costs) if at is None else at):

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from math import fsum
 
-from malaprop.records.outcome import STATUSES, Outcome
+from malaprop.records.outcome import NOTHING_TO_CHANGE, STATUSES, TARGET_ALREADY, Outcome
 from malaprop.records.summary import Rate, Spread, Summary
+
+_APART = (("failed", NOTHING_TO_CHANGE), ("skipped", TARGET_ALREADY))
 
 
 class Totals:
@@ -16,6 +18,9 @@ class Totals:
     def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
+        self.apart: Counter[str] = Counter()  # by the reasons that are counted beside the rates
+        self.truths: Counter[int] = Counter()
+        self.width = 0  # labels that the victim scores
         self.seconds = 0.0
         self._numbers: dict[str, Counter[float]] = {}
         for outcome in outcomes:
@@ -24,6 +29,11 @@ class Totals:
     def add(self, outcome: Outcome) -> None:
         self.counts[outcome.status] += 1
         self.seconds += outcome.seconds
+        if outcome.status != "error":
+            self.truths[outcome.label] += 1
+            self.width = max(self.width, len(outcome.original.scores))
+        if (outcome.status, outcome.reason) in _APART:
+            self.apart[outcome.reason or ""] += 1
         if outcome.status == "error":
             self.reasons[outcome.reason or "no reason given"] += 1
         if outcome.status in ("success", "failed"):
@@ -40,12 +50,13 @@ class Totals:
         self._numbers.setdefault(name, Counter())[value] += 1
 
     def summary(self) -> Summary:
-        broken, held, wrong = (self.counts[status] for status in ("success", "failed", "skipped"))
+        broken, held, skipped = (self.counts[status] for status in ("success", "failed", "skipped"))
+        spared, every = self.apart[TARGET_ALREADY], broken + held + skipped
         measures = {name.removeprefix("measure "): name for name in self._numbers if name.startswith("measure ")}
         return Summary(
             counts={status: self.counts[status] for status in STATUSES},
-            clean=Rate(broken + held, broken + held + wrong),
-            under_attack=Rate(held, broken + held + wrong),
+            clean=Rate(broken + held + spared, every),
+            under_attack=Rate(held + spared, every),
             success=Rate(broken, broken + held),
             asked=self._spread("asked"),
             unique=self._spread("unique"),
@@ -55,6 +66,10 @@ class Totals:
             seconds=round(self.seconds, 6),
             measures={short: self._spread(name) for short, name in measures.items()},
             reasons=dict(self.reasons.most_common()),
+            nothing_to_change=self.apart[NOTHING_TO_CHANGE],
+            target_already=spared,
+            majority=Rate(max(self.truths.values(), default=0), self.truths.total()),
+            chance=1 / self.width if self.width else 0.0,
         )
 
     def _spread(self, name: str) -> Spread:

@@ -21,7 +21,7 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Words, checked
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.data.base import turn
+from malaprop.data.matching import turn
 from malaprop.engine.drive import drive
 from malaprop.engine.passes import Passes
 from malaprop.engine.service import Scoring, Service

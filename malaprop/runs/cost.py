@@ -50,6 +50,7 @@ def measure(victim: str, recipe: str, *, machine: str, data: str = "mr", n: int 
     import torch
 
     from malaprop.data.base import load
+    from malaprop.data.matching import agree
     from malaprop.runs.api import recipe as make
     from malaprop.runs.local import run
     from malaprop.runs.services import services
@@ -59,7 +60,7 @@ def measure(victim: str, recipe: str, *, machine: str, data: str = "mr", n: int 
     torch.set_num_threads(1)
     place = device_of(device)
     model, attack = open_victim(victim, device=place, quiet=True), make(recipe)
-    texts = load(data).sample(n + _WARM).in_terms_of(model.label_names).examples
+    texts = agree(load(data).sample(n + _WARM), model).examples
     held = services(model)
     list(run(attack, model, texts[:_WARM], services=held))
     clock = process_time if place == "cpu" else perf_counter

@@ -39,6 +39,7 @@ def describe(attack: Attack, victim: About, data: Examples, *, seed: int, width:
         recipe=attack.name,
         victim=victim.name,
         data=data.name,
+        split=data.part,
         n=len(data),
         seed=seed,
         budget=attack.budget,

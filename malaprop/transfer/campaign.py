@@ -15,7 +15,8 @@ from malaprop.core.capability import check
 from malaprop.core.errors import DataError, VictimError
 from malaprop.core.text import Ints
 from malaprop.core.victim import About, Fields
-from malaprop.data.base import Dataset, draw, turn
+from malaprop.data.base import Dataset, draw
+from malaprop.data.matching import agree, turn
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import Writer, read_outcomes
 from malaprop.records.summary import Rate
@@ -91,7 +92,7 @@ class Campaign:
             self.spent.wall += perf_counter() - began if open_ else 0.0
 
     def _writer(self, about: About, folder: Path) -> Writer:
-        own = self.data.in_terms_of(about.label_names)
+        own = agree(self.data, about)
         return Writer(
             folder, describe(self.attack, about, own, seed=self.seed, width=self.width), resume=folder.is_dir()
         )
@@ -135,7 +136,7 @@ class Campaign:
 
 def turn_of(about: About, data: Dataset) -> Turn:
     """For each label of the data its number in the victim's terms; None where they are the same."""
-    found = turn(data.name, data.labels, about.label_names)
+    found = None if data.ordered else turn(data.name, data.labels, about.label_names, data.present)
     return None if found is None else tuple(found)
 
 

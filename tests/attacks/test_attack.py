@@ -8,8 +8,10 @@ import pytest
 import toy
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import attack_all, listed, only, victim
+from toy import attack_all, examples, listed, only, victim
 
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates.chars import Homoglyphs
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
@@ -22,6 +24,7 @@ from malaprop.attacks.search.sampling import Exhaustive, Random
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, TextError
 from malaprop.core.example import Example
+from malaprop.records.summary import Rate, Summary
 
 SEARCHES = {
     "greedy": Greedy(),
@@ -294,3 +297,27 @@ def test_candidates_of_ones_own_are_checked():
         Listed(table={"fine": "bad"})
     with pytest.raises(TextError, match="lone surrogate"):
         Listed(table={"fine": ("b\udfffd",)})
+
+
+@pytest.mark.parametrize(
+    ("recipe", "text", "reason"),
+    [
+        (listed({"plot": ("story",)}), "a good film", "nothing to change"),
+        (listed({"good": ("great",)}), "a good film", None),  # it was tried, and did not help
+        (listed({"plot": ("story",)}, budget=1), "a good film", None),  # it could not have been tried
+        (Attack(name="homoglyph", candidates=Homoglyphs(), search=Greedy()), "一部好电影", "nothing to change"),
+    ],
+)
+def test_a_text_in_which_nothing_can_change_says_so(recipe, text, reason):
+    outcome = only(recipe, text, victim(lambda texts: [[0.1, 0.9] for _ in texts]), label=1)
+    assert (outcome.status, outcome.reason) == ("failed", reason)
+
+
+def test_a_targeted_attack_leaves_clean_accuracy_as_it_is():
+    rows = [*examples(["a good film", "a bad film", "an awful plot"]), *examples(["a fine film"], label=0)]
+    plain, targeted = (Summary.of(attack_all(listed(**goal), rows)) for goal in ({}, {"goal": Targeted(target=1)}))
+    assert targeted.clean == plain.clean == Rate(3, 4)
+    assert (targeted.target_already, plain.target_already) == (1, 0)
+    assert targeted.success.total == 2
+    assert targeted.to_dict()["target_already"] == 1
+    assert targeted.apart == "1 the target already"

@@ -160,7 +160,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (attack("--data", "missing.csv"), "no such file: missing.csv"),
         (attack("--data", "empty.csv"), "empty.csv"),
         (attack("--data", "columns.csv"), "review, stars"),
-        (attack("--data", "one.csv"), "one label only"),
+        (attack("--data", "one.csv"), "1 label (spam), toymodel:predict scores 2"),
         (attack("--goal", "targeted:x"), "targeted:LABEL"),
         (attack("--goal", "labelonly"), "did you mean label-only?"),
         (attack("--set", "sharee=0.1"), "did you mean share?"),
@@ -179,7 +179,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
 def test_wrong_input_is_answered_in_one_line(place, type_in, words, reason):
     (place / "empty.csv").write_text("")
     (place / "columns.csv").write_text("review,stars\nfine,3\n")
-    (place / "one.csv").write_text("text,label\nfine,1\ngood,1\n")
+    (place / "one.csv").write_text("text,label\nfine,spam\ngood,spam\n")
     code, out, said = type_in(*words)
     assert code == 2
     assert out == ""

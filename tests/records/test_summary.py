@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -109,3 +110,26 @@ def test_curves_fall_where_examples_break() -> None:
 def test_abused_words_are_of_successes() -> None:
     assert abused_pairs(OUTCOMES) == {("good", "fine"): 2, ("good", "decent"): 1}
     assert abused_words(OUTCOMES) == {"good": 2}
+
+
+def answered(name: int, label: int, prediction: int, reason: str | None = None) -> Outcome:
+    status: Status = "failed" if label == prediction else "skipped"
+    scores = (0.9, 0.1) if prediction == 0 else (0.1, 0.9)
+    return replace(outcome(name, status), label=label, original=Side({"text": "x"}, prediction, scores), reason=reason)
+
+
+def test_clean_accuracy_below_chance_and_below_the_majority_is_warned_of() -> None:
+    turned = [answered(i, label=i % 2, prediction=1 - i % 2) for i in range(8)] + [answered(8, 1, 1)]
+    (line,) = Summary.of(turned).warnings
+    assert "11.1% (1/9" in line
+    assert "below chance (50.0%) and below the most common label (55.6%)" in line
+    assert not Summary.of([answered(i, label=i % 2, prediction=1) for i in range(8)]).warnings
+    assert not Summary.of([answered(i, label=1, prediction=int(i > 2)) for i in range(8)]).warnings  # one label alone
+
+
+def test_texts_with_nothing_to_change_stand_beside_the_rates() -> None:
+    found = Summary.of([*OUTCOMES, answered(9, 0, 0, "nothing to change")])
+    assert (found.nothing_to_change, found.apart) == (1, "1 nothing to change")
+    assert found.success == Rate(2, 4)
+    assert found.to_dict()["nothing_to_change"] == 1
+    assert found.warnings[0].startswith("1 of 4 attacked texts hold nothing that this attack can change")
