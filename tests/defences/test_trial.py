@@ -157,7 +157,7 @@ def test_what_is_done_is_not_done_again(tmp_path):
     calls = toy.Calls()
     again = bench(tmp_path).test("none", toy.victim(calls), "none")
     assert again.active == first.active
-    assert len(calls.texts) == first.premade.total  # made samples are asked, the attack is not run
+    assert len(calls.texts) == 1 + first.premade.total  # one text for its labels, made samples; no attack is run
 
 
 def test_a_certificate_that_is_contradicted_is_told():
