@@ -8,7 +8,8 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,19 @@ from malaprop.core.victim import Victim
 
 KEY = "sk-very-secret-123"
 NAMES = ("NEGATIVE", "POSITIVE")
+LEAKS: dict[str, Callable[[str], Response]] = {  # answers that repeat the key, each in its own way
+    "error": lambda key: JSONResponse({"error": f"bad key {key}"}),
+    "nested": lambda key: JSONResponse({"error": {"message": ["no such key", key.upper()]}}),
+    "field": lambda key: JSONResponse({key: 1}),
+    "labels": lambda key: JSONResponse([[{"label": key, "score": 0.5}, {"label": key, "score": 0.5}]]),
+    "names": lambda key: JSONResponse({"labels": [key]}),
+    "long": lambda key: JSONResponse({"detail": "y" * (117 - 17 - 11) + key + "z" * 300}, 401),
+    "escaped": lambda key: Response("".join(f"\\u{ord(c):04x}" for c in key), 403),
+    "coded": lambda key: Response(b"Authorization: " + b64encode(f"Bearer {key}".encode()), 403),
+    "page": lambda key: HTMLResponse("<title>" + "".join(f"&#{ord(c)};" for c in key) + "</title>"),
+    "elsewhere": lambda key: RedirectResponse(f"http://{key.lower()}.invalid/", 307),
+    "nowhere": lambda key: RedirectResponse(f"http://[{key}/", 307),
+}
 
 
 @dataclass
@@ -174,6 +188,15 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
         if given != f"Bearer {KEY}":
             return JSONResponse({"detail": f"not a key of ours: {given}"}, 401)
         return scored(texts)
+
+    @app.post("/leak/{way}")
+    async def leak(way: str, request: Request) -> Any:
+        """Answers texts with `awful` by repeating the key that was sent."""
+        texts = await read("leak", request)
+        if not any("awful" in str(text) for text in texts):
+            return scored(texts)
+        key = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return LEAKS[way](key)
 
     @app.post("/moved")
     async def moved(request: Request) -> Any:

@@ -242,6 +242,13 @@ def test_keys_that_cannot_be(at, monkeypatch, value, reason):
     assert not value or value not in str(error.value)
 
 
+def test_an_address_that_holds_the_key_is_refused(monkeypatch):
+    monkeypatch.setenv("MALAPROP_KEY", KEY)
+    with pytest.raises(SettingError, match="holds the key that is in MALAPROP_KEY") as error:
+        HttpVictim(url=f"https://models.example/v1/{KEY}/score")
+    assert KEY not in str(error.value)
+
+
 def test_a_key_in_the_clear_is_said(monkeypatch):
     monkeypatch.setenv("MALAPROP_KEY", KEY)
     heard = []

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 
 import pytest
 import torch
 import toy
-from http_server import KEY, Log, serving
+from http_server import KEY, LEAKS, Log, serving
 from word_edits import KNOWN, VOCABULARY, cut
 
+from malaprop.cli.main import main
 from malaprop.core.example import Example, number
+from malaprop.core.secrets import scrub
 from malaprop.data.base import of
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.scorers.cnn import CnnEdits
@@ -113,6 +116,26 @@ def test_the_key_is_in_no_record(server, rows, monkeypatch, tmp_path):
     assert json.dumps(f"{server[0]}/locked") in written
     assert KEY not in written
     assert "Bearer" not in written
+
+
+@pytest.mark.parametrize("way", LEAKS)
+def test_what_a_server_says_of_the_key_is_neither_shown_nor_written(way, server, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MALAPROP_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.csv").write_text("text,label\na good film,1\nan awful film,0\na great plot,1\nawful,0\n")
+    address = f"{server[0]}/leak/{way}"
+    words = ("attack", "homoglyph", "--victim", address, "--data", "texts.csv", "--out", "run", "--json")
+    monkeypatch.setattr(sys, "argv", ["malaprop", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None)
+    shown = "".join(capsys.readouterr())
+    written = [path.read_text(encoding="utf-8") for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert sum(line.count('"status": "error"') + line.count('"status":"error"') for line in written) == 2
+    assert "2 of 4 examples ended in an error" in shown
+    for text in (shown, *written):
+        assert scrub(text, [KEY]) == text
+        assert KEY[:6] not in text
 
 
 def test_a_zoo_model_behind_an_address_falls_as_it_does_at_home():

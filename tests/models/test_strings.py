@@ -123,3 +123,13 @@ def test_settings_are_checked():
         StringVictim(call=len, pairs="rows")
     with pytest.raises(VictimError, match="is a str"):
         StringVictim(call="no")
+
+
+def test_an_exception_that_repeats_a_secret_is_shown_without_it(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-abcdefghijkl")
+
+    def client(texts):
+        raise PermissionError("Incorrect API key provided: sk-abcdef*****; see the console")
+
+    with pytest.raises(VictimError, match=r"raised PermissionError: Incorrect API key provided: \.\.\.\*{5}; see"):
+        StringVictim(call=client).predict(["a"])

@@ -8,15 +8,17 @@ import re
 import socket
 import ssl
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead, responses
 from random import uniform
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urljoin, urlsplit
 from weakref import finalize
 
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.secrets import scrub, scrub_within
 
 KEY_ENV = "MALAPROP_KEY"
 _SECRET = re.compile(r"(?:^|[_-])(?:api)?(?:key|token|secret|pass(?:word|wd)?|pwd|sig|signature|auth|code)$", re.I)
@@ -73,13 +75,13 @@ def split_address(url: str, key_env: str = KEY_ENV) -> SplitResult:
     return parts
 
 
-def in_line(data: bytes, most: int = 120) -> str:
-    """The beginning of an answer as a message can show it: its title where it is HTML."""
+def in_line(data: bytes, most: int = 120, secrets: Sequence[str] = ()) -> str:
+    """The beginning of an answer as a message can show it: its title where it is HTML, and no secret."""
     text = data[:4096].decode("utf-8", "replace")
     if is_html(data):
         title = re.search(r"<title[^>]*>(.*?)</title", text, re.I | re.S)
         text = title[1] if title else ""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    shown = " ".join("".join(c if c.isprintable() else " " for c in scrub(text, secrets)).split())
     return shown if len(shown) <= most else shown[: most - 3] + "..."
 
 
@@ -116,6 +118,8 @@ class Endpoint:
                 f"{self.pause:g}"
             )
         self._parts = split_address(self.url, self.key_env)
+        if (key := os.environ.get(self.key_env, "").strip()) and key in unquote(self.url):
+            raise SettingError(f"the victim's address holds the key that is in {self.key_env}; leave it out there")
         self.shown = self._parts._replace(fragment="").geturl()
         finalize(self, _let_go, self._idle)
 
@@ -142,7 +146,7 @@ class Endpoint:
             raise VictimError(f"{reason}; left alone for a while after {self._lost} failures in a row")
         for attempt in range(self.retries + 1):
             try:
-                answer = self._judged(*self._send(body, key), key)
+                answer = self._read_answer(*self._send(body, key), key)
             except _Again as again:
                 if attempt == self.retries or (self._out_of_reach and again.status is None):
                     raise self._given_up(again, attempt + 1) from None
@@ -175,15 +179,19 @@ class Endpoint:
             location = response.getheader("Location")
             if status not in _REDIRECTS or location is None:
                 return status, response.getheader("Retry-After", ""), data
-            parts = self._followed(parts, location, status)
+            parts = self._follow(parts, location, status, key)
         raise VictimError(f"{self.shown} redirects more than {_HOPS} times; give the address it should end at")
 
-    def _followed(self, here: SplitResult, location: str, status: int) -> SplitResult:
-        there = urlsplit(urljoin(here.geturl(), location))
+    def _follow(self, here: SplitResult, location: str, status: int, key: str) -> SplitResult:
+        """Where a redirect leads, on the same host alone."""
+        try:
+            there = urlsplit(urljoin(here.geturl(), location))
+        except ValueError:
+            raise VictimError(f"{self.shown} answered {status} and redirects to what is no address") from None
         if (there.scheme, there.netloc) != (here.scheme, here.netloc):
-            host = there.hostname or "nowhere"
+            place = scrub(f"{there.scheme}://{there.hostname or 'nowhere'}", [key])[:120]
             raise VictimError(
-                f"{self.shown} answered {status} and redirects to another place ({there.scheme}://{host}), which is "
+                f"{self.shown} answered {status} and redirects to another place ({place}), which is "
                 "not followed; give that address if you trust it"
             )
         return there
@@ -257,18 +265,19 @@ class Endpoint:
         response.close()  # read1 leaves it open at its end, and the connection would take no other request
         return b"".join(parts)
 
-    def _judged(self, status: int, wish: str, data: bytes, key: str) -> Any:
-        said = in_line(data)
-        said = said.replace(key, "...") if key else said
+    def _read_answer(self, status: int, wish: str, data: bytes, key: str) -> Any:
+        """The value in an answer, or the error that it is; without the key, wherever the server repeats it."""
         if not 200 <= status < 300:
+            said = in_line(data, secrets=[key])
             line = f"answered {status} {responses.get(status, '')}".rstrip() + (f" ({said})" if said else "")
             if status in (408, 425, 429) or status >= 500:
                 raise _Again(line, status, float(wish) if wish.isdecimal() else 0.0)
             hint = _HINTS.get(status, "check what the server expects").format(key=self.key_env)
             raise RefusedError(f"{self.shown} {line}; {hint}", status)
         try:
-            return json.loads(data)
+            return scrub_within(json.loads(data), [key])
         except (ValueError, RecursionError):
+            said = in_line(data, secrets=[key])
             kind = "HTML" if is_html(data) else "what is not JSON" if data.strip() else "an empty body"
             raise VictimError(
                 f"{self.shown} answered with {kind}{f' ({said})' if said else ''}; expected JSON such as "

@@ -13,6 +13,7 @@ from malaprop.core.errors import MalapropError, SettingError, VictimError
 from malaprop.core.errors import plain as in_one_line
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
+from malaprop.core.secrets import scrub, secrets_around
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 
@@ -93,7 +94,8 @@ class StringVictim:
         except MalapropError:
             raise
         except (Exception, SystemExit) as error:
-            raise VictimError(f"{self.name} raised {in_one_line(error)[:300]}") from error
+            said = scrub(in_one_line(error), secrets_around())[:300]  # a client of some service may have raised it
+            raise VictimError(f"{self.name} raised {said}") from error
         return self._checked(_array(answer, self.name), texts)
 
     def _called(self, texts: Sequence[Fields]) -> Any:
