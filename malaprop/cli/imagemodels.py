@@ -9,18 +9,25 @@ from malaprop.cli import options as o
 
 GENERATORS, CLASSIFIERS = ("wgan", "vae"), ("lenet", "mlp", "forest")
 NAMES = (*GENERATORS, *CLASSIFIERS)
-_TEXTS = "mr"  # the default of train, which image models have no use for
 
 
 def train_images(
-    spec: str, data: str, out: Path | None, *, seed: int, settings: dict[str, Any], device: str, json: bool, quiet: bool
+    spec: str,
+    data: str | None,
+    out: Path | None,
+    *,
+    seed: int,
+    settings: dict[str, Any],
+    device: str,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Trains one into --out; what was killed goes on there."""
     from malaprop.core.errors import DataError
     from malaprop.data.images import PACKAGED, is_images
     from malaprop.runs.victims import device_of
 
-    data = PACKAGED if data == _TEXTS else data
+    data = data or PACKAGED
     if not is_images(data):
         raise DataError(f"{spec} reads images; expected mnist, mnist-full, an .npz file or idx files, got {data!r}")
     folder = o.out_folder(out, False, "train", spec, data)

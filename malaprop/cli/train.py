@@ -22,7 +22,14 @@ def train(
             "Of images: wgan, vae, lenet, mlp, forest. Of sentences: arae, text-vae."
         ),
     ],
-    data: o.Data = "mr",
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,"
+            "label), or hub:NAME; mr if not given. Of images: mnist. Of nmt-lstm and nmt-transformer: source,target; "
+            "eng-fra if not given."
+        ),
+    ] = None,
     seed: o.Seed = 0,
     text: o.TextColumn = None,
     label: o.LabelColumn = None,
@@ -37,7 +44,7 @@ def train(
         typer.Option("--set", help="A setting of the training or the network, as name=value; may be repeated."),
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="all63: how many models are trained at a time.", min=1)] = None,
-    seeds: Annotated[int, typer.Option(help="all63: how many of each model of one layer.", min=1)] = 1,
+    seeds: Annotated[int | None, typer.Option(help="all63: how many of each model of one layer; 1.", min=1)] = None,
     only: Annotated[list[str] | None, typer.Option(help="all63: these models alone; may be repeated.")] = None,
     device: o.Device = "auto",
     out: o.Out = None,
@@ -57,6 +64,11 @@ def train(
     from malaprop.core.settings import overrides
 
     settings = overrides(set_ or [])
+    _check_options(
+        spec.lower(),
+        {"--vectors": vectors, "--start": start, "--text": text, "--label": label},
+        {"--jobs": jobs, "--seeds": seeds, "--only": only},
+    )
     if spec.lower() in imagemodels.NAMES:
         imagemodels.train_images(
             spec.lower(), data, out, seed=seed, settings=settings, device=device, json=json, quiet=quiet
@@ -65,7 +77,7 @@ def train(
     if spec.lower() in naturaltext.NAMES:
         naturaltext.train_text(
             spec.lower(),
-            data,
+            data or "mr",
             out,
             seed=seed,
             settings=settings,
@@ -80,20 +92,34 @@ def train(
     from malaprop.runs.victims import device_of
     from malaprop.runs.zoo import train as run
 
+    texts = data or "mr"
     given = Given(vectors=vectors, start=start, settings=settings)
     common: dict[str, Any] = {"text": text, "label": label, "device": device_of(device), "given": given}
     if spec.lower() in NMT:
-        _translator(spec.lower(), "eng-fra" if data == "mr" else data, out, settings, seed, device, json, quiet)
+        _translator(spec.lower(), data or "eng-fra", out, settings, seed, device, json, quiet)
         return
     if spec.lower() == ALL:
-        _all(data, out, seeds=seeds, jobs=jobs, only=only or [], json=json, quiet=quiet, **common)
+        _all(texts, out, seeds=seeds or 1, jobs=jobs, only=only or [], json=json, quiet=quiet, **common)
         return
-    folder = o.out_folder(out, False, "train", spec, data)
-    figures = run(spec, data, folder, seed=seed, quiet=quiet, **common)
+    folder = o.out_folder(out, False, "train", spec, texts)
+    figures = run(spec, texts, folder, seed=seed, quiet=quiet, **common)
     if not quiet:
         print(", ".join(f"{name} {value}" for name, value in figures.items()))
         o.say(f"model in {folder}; attack it with: malaprop audit --victim {folder}")
     o.finish({"command": "train", "spec": spec, "out": str(folder), **figures}, json)
+
+
+def _check_options(spec: str, of_texts: dict[str, Any], of_all: dict[str, Any]) -> None:
+    """Refuses what the model would not look at."""
+    from malaprop.core.errors import SettingError
+
+    unread = {} if spec == ALL else of_all
+    if spec in (*imagemodels.NAMES, *NMT):
+        unread = unread | of_texts
+    elif spec in naturaltext.NAMES:
+        unread = unread | {"--start": of_texts["--start"]}
+    if given := [name for name, value in unread.items() if value is not None]:
+        raise SettingError(f"{given[0]} is no option of train {spec}; leave it out")
 
 
 def _translator(

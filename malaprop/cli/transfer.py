@@ -24,7 +24,8 @@ def transfer(
         str | None, typer.Option(help="What zoo names are trained on; --data, its training part, if not given.")
     ] = None,
     recipe: Annotated[
-        str, typer.Option(help="pwws or genetic, with WordNet synonyms of the same part of speech; or another recipe.")
+        str,
+        typer.Option(help="pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another."),
     ] = "pwws",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the recipe, as name=value; may be repeated.")

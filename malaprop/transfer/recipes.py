@@ -10,13 +10,20 @@ from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.core.errors import SettingError
 from malaprop.runs.api import recipe
 
+GENETIC = "genetic:wordnet"
+_OF_VECTORS = ("language_model", "neighbours", "distance")
+
 
 def study_recipe(name: str, **settings: Any) -> Attack:
-    """A recipe by name. `genetic` takes its words from WordNet here, where it has counter-fitted neighbours elsewhere;
-    `pwws` does so anyway; all others are as they are."""
-    if name == "genetic" and settings.get("language_model"):
+    """A recipe by name: any, and `genetic:wordnet`, the genetic attack of the paper, with the words that `pwws` takes.
+
+    `genetic` alone is the recipe of that name, with counter-fitted neighbours.
+    """
+    if name != GENETIC:
+        return recipe(name, **settings)
+    if given := [setting for setting in _OF_VECTORS if setting in settings]:
         raise SettingError(
-            "the transfer study's genetic attack goes without a language model; leave language_model out"
+            f"{GENETIC} takes its words from WordNet, so {given[0]} would do nothing; leave it out, or take --recipe "
+            "genetic"
         )
-    made = recipe(name, **settings)
-    return replace(made, candidates=WordNetSynonyms()) if name == "genetic" else made
+    return replace(recipe("genetic", **settings), name=GENETIC, candidates=WordNetSynonyms())

@@ -349,12 +349,17 @@ def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
 
 def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
     from malaprop.attacks.candidates.lookup import WordNetSynonyms
+    from malaprop.runs.api import recipe
     from malaprop.transfer.recipes import study_recipe
 
-    for name in ("pwws", "genetic"):
+    for name in ("pwws", "genetic:wordnet"):
         assert study_recipe(name).candidates == WordNetSynonyms(part="same")
-    assert study_recipe("genetic", size=7).search.size == 7
+        assert study_recipe(name).name == name, "the record says what ran"
+    assert study_recipe("genetic:wordnet", size=7).search.size == 7
+    assert study_recipe("genetic") == recipe("genetic"), "one name is one attack, wherever it runs"
     assert not isinstance(study_recipe("typos").candidates, WordNetSynonyms)
+    with pytest.raises(SettingError, match="neighbours would do nothing"):
+        study_recipe("genetic:wordnet", neighbours=3)
 
 
 class Named:

@@ -208,8 +208,12 @@ UNIVERSAL = Paper(
         Step(
             name="transfer-genetic",
             commands={
-                "small": (f"transfer --victims {_SMALL} --recipe genetic --n 60 --jobs {{jobs}} --out {{here}}",),
-                "full": ("transfer --victims all63 --data ag_news --recipe genetic --jobs {jobs} --out {here}",),
+                "small": (
+                    f"transfer --victims {_SMALL} --recipe genetic:wordnet --n 60 --jobs {{jobs}} --out {{here}}",
+                ),
+                "full": (
+                    "transfer --victims all63 --data ag_news --recipe genetic:wordnet --jobs {jobs} --out {here}",
+                ),
             },
             about={
                 "small": "six models on packaged reviews, 60 texts",

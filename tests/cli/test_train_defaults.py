@@ -1,0 +1,52 @@
+"""What is trained on is what was named; where nothing was, the kind of model decides."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from malaprop.cli.main import main
+
+
+@pytest.fixture
+def type_in(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return int(end.value.code or 0), capsys.readouterr().err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nmt-lstm", "--data", "mr"), "needs source,target"),
+        (("wgan", "--data", "mr"), "wgan reads images"),
+        (("forest", "--data", "mr"), "forest reads images"),
+        (("vae", "--start", "bert-base-uncased"), "--start is no option of train vae"),
+        (("nmt-lstm", "--label", "stars"), "--label is no option of train nmt-lstm"),
+        (("LSTM-W-Random-1", "--seeds", "2"), "--seeds is no option of train lstm-w-random-1"),
+        (("arae", "--start", "here"), "--start is no option of train arae"),
+    ],
+)
+def test_what_does_not_fit_is_refused(type_in, words, said, tmp_path):
+    code, err = type_in("train", *words, "--out", "model")
+    assert code == 2
+    assert said in err
+    assert len(err.strip().splitlines()) == 1
+    assert not (tmp_path / "model").exists()
+
+
+def test_without_data_the_kind_decides(type_in, monkeypatch):
+    taken = {}
+    monkeypatch.setattr("malaprop.cli.train._translator", lambda spec, data, *_: taken.update({spec: data}))
+    monkeypatch.setattr("malaprop.cli.naturaltext.train_text", lambda spec, data, *_, **__: taken.update({spec: data}))
+    monkeypatch.setattr("malaprop.cli.imagemodels._classifier", lambda spec, data, *_, **__: taken.update({spec: data}))
+    for spec in ("nmt-lstm", "arae", "mlp"):
+        type_in("train", spec, "--quiet")
+    assert taken == {"nmt-lstm": "eng-fra", "arae": "mr", "mlp": "mnist"}
