@@ -30,6 +30,7 @@ def certify(
     device: o.Device = "auto",
     precision: o.Precision = "auto",
     out: o.Out = None,
+    resume: o.Resume = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -53,25 +54,33 @@ def certify(
     if len(layers) != 1 or inner or layers[0].name not in ("safer", "ranmask"):
         raise SettingError(f"certificates are of safer and ranmask, with settings or without; got --defence {defence}")
     told(*layers[0])  # a wrong setting should not wait for a model
+    from malaprop.cli.progress import count_bar
     from malaprop.cli.work import Work
     from malaprop.data.matching import agree
-    from malaprop.defences.trial import certified_on
+    from malaprop.defences.certificates import write_certificates
+    from malaprop.records.certified import FILE, LINES
+    from malaprop.records.store import check_writable, refuse_results
 
     texts = o.selection(data, split, n, seed, text=text, label=label, labels=labels)
     work = Work(texts, width=1, device=device, cache=None, quiet=quiet, precision=precision)
-    folder = o.out_folder(out, False, "certify", layers[0].name, victim, data)
+    folder = o.out_folder(out, resume, "certify", layers[0].name, victim, data)
+    check_writable(folder)
+    refuse_results(folder, FILE, LINES, resume=resume)
     examples = work.examples([victim])
     made = defended(defence, work.victim(victim))
     noise = noise_of(made)
     assert noise is not None
     assert isinstance(made, Defended)
-    record, lines = certified_on(certifier, made, noise, agree(examples, made))
-    path = record.write(folder, lines)
+    with count_bar(f"{layers[0].name} on {made.victim.name}", len(examples), quiet) as move:
+        record, _ = write_certificates(
+            certifier, made, noise, agree(examples, made), folder, resume=resume,
+            seen=lambda line: move(1),  # noqa: ARG005
+        )  # fmt: skip
     if not quiet:
         from malaprop.reports.certified import terminal
 
         print(terminal(record))
-        o.say(f"certificates in {path.parent}")
+        o.say(f"certificates in {folder}")
     rates = [rate.to_dict() for rate in record.certified]
     o.finish(
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,6 +70,7 @@ def tune(
     fixed, training = overrides(fix or []), overrides(set_ or [])
     if defence == "fact":
         _check_training(model, training)
+    from malaprop.cli.progress import count_bar
     from malaprop.defences.tune import Search, around
     from malaprop.runs.api import recipe
     from malaprop.runs.victims import device_of
@@ -97,6 +99,7 @@ def tune(
         columns=columns,
         labels=o.listed(labels) or (),
         say=lambda line: o.say(line, quiet),
+        bar=partial(count_bar, quiet=quiet),
     )
     record = search.run(seconds=60 * minutes, trials=trials)
     if test:

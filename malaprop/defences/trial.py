@@ -21,6 +21,7 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import Examples
 from malaprop.data.matching import agree
 from malaprop.defences.adaptive import Adaptive
+from malaprop.defences.certificates import write_certificates
 from malaprop.defences.certify import Certifier, noise_of
 from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.premade import Premade, from_outcomes
@@ -134,35 +135,12 @@ class Bench:
         if certifier is None or noise is None or not isinstance(victim, Defended):
             return None, None
         data = agree(self.data, victim)
-        record, lines = certified_on(certifier, victim, noise, data)
-        record.write(folder, lines)
+        record, lines = write_certificates(certifier, victim, noise, data, folder, resume=True)
         knowing = Adaptive(defended=victim, draws=1, fresh=self.rules.fresh)
         attack = within(noise, self.rules.attack)
         tried = self._attacked(knowing, folder / attack.name, attack)
         found = check(certifier, victim.victim, noise, lines, [*outcomes, *tried])
         return record, replace(found, within=attacked(tried, 1, self.rules.fresh))
-
-
-def certified_on(
-    certifier: Certifier, victim: Defended, noise: Noise, data: Examples
-) -> tuple[Certified, list[Certificate]]:
-    """Certificates of all texts, and what they add up to."""
-    began = perf_counter()
-    examples = list(data)
-    lines = list(certifier.certify(victim.victim, noise, examples))
-    given = winners(victim.victim.predict([tuple(e.fields.values()) for e in examples])).tolist()
-    record = Certified.of(
-        lines,
-        victim=victim.victim.name,
-        data=data.name,
-        defence=victim.spec,
-        about=noise.about,
-        samples=certifier.samples,
-        alpha=certifier.alpha,
-        plain=Rate(sum(a == e.label for a, e in zip(given, examples, strict=True)), len(examples)),
-        seconds=round(perf_counter() - began, 2),
-    )
-    return record, lines
 
 
 def check(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended
 from malaprop.defences.premade import Premade, from_outcomes
 from malaprop.defences.space import SPACES, Asker, Plain, Space, drawn, narrowed
+from malaprop.records.lines import Lines
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import Judged, Test, Try, Tuning
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 SAMPLERS = ("random", "tpe", "plain")
 TRIALS = "trials.jsonl"
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # what and how many: shows what is done
 Make = Callable[[Mapping[str, Any], int], Victim]  # settings and the number of the trial to the defended victim
 
 
@@ -55,6 +58,7 @@ class Search:
     columns: Mapping[str, str | None] = field(default_factory=dict)
     labels: tuple[str, ...] = ()  # the victim's labels in its order, as the data calls them; empty: matched by name
     say: Callable[[str], None] = print
+    bar: Bar = lambda what, total: nullcontext(lambda more: None)  # noqa: ARG005
 
     def __post_init__(self) -> None:
         if self.sampler not in SAMPLERS:
@@ -73,16 +77,25 @@ class Search:
                 f"{self.folder} has looked at its test part, which ends a search; begin another one with another --out"
             )
         began = time.monotonic()
-        texts, premade = self._judges("validation")
-        done = self._done()
-        record = before or self._begun(judged(self.victim, texts, premade))
-        record.write(self.folder)
         space = narrowed(SPACES[self.defence], self.fixed)
-        while len(done) < trials and (time.monotonic() - began < seconds or not done):
-            done.append(self._trial(space, done, texts, premade))
-            with (self.folder / TRIALS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(done[-1]), ensure_ascii=False) + "\n")
-            self.say(_line(done[-1], trials))
+        with Lines(self.folder / TRIALS, what="trials") as lines:
+            done = list(lines.read(_try))
+            lines.cut()
+            texts, premade = self._judges("validation")
+            record = before or self._begun(judged(self.victim, texts, premade))
+            record = self._note(record, done)
+            with self.bar("trials", trials) as move:
+                move(len(done))
+                while len(done) < trials and (time.monotonic() - began < seconds or not done):
+                    done.append(self._trial(space, done, texts, premade))
+                    lines.append(json.dumps(asdict(done[-1]), ensure_ascii=False))
+                    record = self._note(record, done)
+                    move(1)
+                    self.say(_line(done[-1], trials))
+        return record
+
+    def _note(self, record: Tuning, done: Sequence[Try]) -> Tuning:
+        """The record with these trials, on disk: a search that is killed can be reported."""
         record = replace(record, trials=tuple(done))
         record.write(self.folder)
         return record
@@ -152,7 +165,11 @@ class Search:
         folder = self.folder / f"adversarial-{part}"
         resume = (folder / "run.toml").is_file()
         self.say(f"{self.attack.name} against {self.victim.name} on {len(data)} {part} texts")
-        outcomes = run_to_folder(self.attack, self.victim, data, folder, seed=self.seed, resume=resume)
+        with self.bar(f"{self.attack.name} on {self.victim.name}", len(data)) as move:
+            outcomes = run_to_folder(
+                self.attack, self.victim, data, folder, seed=self.seed, resume=resume,
+                seen=lambda outcome: move(1),  # noqa: ARG005
+            )  # fmt: skip
         if all(outcome.status == "error" for outcome in outcomes):
             raise VictimError(f"all {len(outcomes)} {part} texts ended in an error: {outcomes[0].reason}; see {folder}")
         premade = from_outcomes(outcomes, f"{self.attack.name} against {self.victim.name}")
@@ -162,22 +179,6 @@ class Search:
                 "take more with --n or a stronger --attack"
             )
         return data.examples, premade
-
-    def _done(self) -> list[Try]:
-        path = self.folder / TRIALS
-        if not path.is_file():
-            return []
-        done: list[Try] = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                raw = json.loads(line)
-                got = None if raw["judged"] is None else _judged(raw["judged"])
-                done.append(Try(**{**raw, "judged": got}))
-            except (ValueError, KeyError, TypeError):
-                break  # torn by a kill; it is tried again
-        whole = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in done)
-        path.write_text(whole, encoding="utf-8")
-        return done
 
     def _trial(self, space: Space, done: list[Try], texts: Sequence[Example], premade: Premade) -> Try:
         number, began = len(done), time.monotonic()
@@ -253,6 +254,11 @@ def judged(victim: Victim, texts: Sequence[Example], premade: Premade) -> Judged
     answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
     right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))
     return Judged(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))
+
+
+def _try(raw: Any) -> Try:
+    got = None if raw["judged"] is None else _judged(raw["judged"])
+    return Try(**{**raw, "judged": got})
 
 
 def _judged(raw: Mapping[str, Any]) -> Judged:

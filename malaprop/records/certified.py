@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
-from malaprop.records.documents import Document, write_whole
+from malaprop.records.documents import Document, read_lines
+from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate
 
 FILE, LINES = "certified.json", "certificates.jsonl"
@@ -33,6 +33,9 @@ class Certificate:
     @property
     def right(self) -> bool:
         return self.prediction == self.label
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
 
     def holds(self, changed: int) -> bool:
         """Whether the text is right, and sure to be after so many changes; fewer words than that can all change."""
@@ -68,9 +71,7 @@ class Certified:
             **about,
         )
 
-    def write(self, folder: Path, lines: Iterable[Certificate] = ()) -> Path:
-        """Both files, each whole or not at all."""
-        write_whole(folder / LINES, "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines))
+    def write(self, folder: Path) -> Path:
         return _RECORD.write(folder, asdict(self))
 
     @classmethod
@@ -104,13 +105,13 @@ def certified_of(raw: dict[str, Any]) -> Certified:
     )
 
 
+def _certificate(raw: Mapping[str, Any]) -> Certificate:
+    return Certificate(**raw)
+
+
+CERTIFICATES = LineKind(file=LINES, what="certificates", read=_certificate, write=Certificate.to_json)
+
+
 def read_certificates(folder: Path) -> list[Certificate]:
     """The lines, where there are any."""
-    path = folder / LINES
-    if not path.is_file():
-        return []
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return [Certificate(**row) for row in rows]
-    except (OSError, ValueError, TypeError) as error:
-        raise RecordError(f"{path} holds no certificates ({' '.join(str(error).split())[:100]})") from None
+    return read_lines(folder / LINES, _certificate)

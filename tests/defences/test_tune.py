@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import toy
+from killed import until_done
 
 import malaprop as mp
 from malaprop.cli.main import main
@@ -59,6 +60,40 @@ def test_what_was_stopped_goes_on_as_if_it_had_not_been(folder, sampler):
     assert [one.judged for one in again.trials] == [one.judged for one in whole.trials]
     assert len({json.dumps(one) for one in settings(whole)}) == 4
     assert all("similarity" in one and "floor" not in one for one in settings(whole))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_within_any_write_it_comes_to_the_same(folder, seed):
+    whole = search(folder / "a", sampler="plain").run(seconds=600, trials=5)
+    killed = until_done(lambda _: search(folder / "b", sampler="plain").run(seconds=600, trials=5), seed, most=20)
+    assert killed
+    found = Tuning.read(folder / "b")
+    assert [(one.settings, one.judged) for one in found.trials] == [(one.settings, one.judged) for one in whole.trials]
+    assert len((folder / "b" / "trials.jsonl").read_text().splitlines()) == 5
+
+
+def test_trials_are_only_ever_added(folder, monkeypatch):
+    search(folder, sampler="plain").run(seconds=600, trials=2)
+    first = (folder / "trials.jsonl").read_bytes()
+    place = (folder / "trials.jsonl").stat().st_ino
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "_trial", stop)
+    with pytest.raises(KeyboardInterrupt):
+        search(folder, sampler="plain").run(seconds=600, trials=3)
+    assert (folder / "trials.jsonl").read_bytes() == first
+    assert (folder / "trials.jsonl").stat().st_ino == place
+    assert len(Tuning.read(folder).trials) == 2, "what was stopped can be reported"
+
+
+def test_a_second_search_in_the_same_folder_waits(folder):
+    def second(*_):
+        with pytest.raises(RecordError, match="another process is writing"):
+            search(folder, sampler="plain").run(seconds=600, trials=2)
+
+    search(folder, sampler="plain", say=second).run(seconds=600, trials=1)
 
 
 def test_time_ends_it_after_a_trial(folder):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from killed import until_done
 from small_sentences import SENTENCES, Lookup, blank_model
 
 import malaprop as mp
@@ -104,6 +105,20 @@ def test_a_run_goes_on_where_it_was_torn(tmp_path: Path) -> None:
     assert len(fresh) == len(whole)
     assert [turn.id for turn in fresh[:3]] == [turn.id for turn in read_turns(tmp_path / "a")[:3]]
     assert read_turns(tmp_path / "b") != []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_within_any_write_it_comes_to_the_same(tmp_path: Path, seed: int) -> None:
+    run = Run(recipe="hybrid", victim="eats", data="small", n=12)
+
+    def work(resume: bool) -> None:
+        write_turns(_quest(), tmp_path / "torn", run, resume=resume, seen=lambda turn: None)
+
+    whole = write_turns(_quest(), tmp_path / "whole", run, resume=False, seen=lambda turn: None)
+    assert until_done(work, seed)
+    found = {turn.id: turn for turn in read_turns(tmp_path / "torn")}
+    assert [found[turn.id] for turn in whole] == whole
+    assert len((tmp_path / "torn" / "naturaltext.jsonl").read_text().splitlines()) == len(whole)
 
 
 def test_a_probe_searches_translations() -> None:

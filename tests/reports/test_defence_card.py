@@ -110,7 +110,8 @@ def test_records_come_back_as_they_were(tmp_path):
     assert Trial.read(tmp_path) is None
     TRIAL.write(tmp_path)
     assert Trial.read(tmp_path) == TRIAL
-    CERTIFIED.write(tmp_path, LINES)
+    CERTIFIED.write(tmp_path)
+    (tmp_path / "certificates.jsonl").write_text("".join(f"{line.to_json()}\n" for line in LINES))
     assert Certified.read(tmp_path) == CERTIFIED
     assert read_certificates(tmp_path) == LINES
 
