@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from malaprop.engine.drive import drive
 from malaprop.models.generative.images import ImageManifold
 from malaprop.models.generative.quality import root_mean_square
 from malaprop.models.victims.image import ImageVictim
+from malaprop.records.ids import Ids
 from malaprop.records.natural import FINDS, Find
 from malaprop.records.run import Run
 from malaprop.records.store import write_entries
@@ -70,7 +71,7 @@ class Quest:
     def predictions(self) -> NDArray[np.int64]:
         return predictions(self.victim, self.ground.data.images)
 
-    def finds(self, done: Container[str] = ()) -> Iterator[Find]:
+    def finds(self, done: Ids | frozenset[str] = frozenset()) -> Iterator[Find]:
         """Finished images, in the order they end; `done` are left out."""
         ground = self.ground
         now = predictions(self.victim, ground.returned)

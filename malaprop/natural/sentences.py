@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
 from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, Relative, TextLooks
+from malaprop.records.ids import Ids
 from malaprop.records.naturaltext import TURNS, Turn
 from malaprop.records.run import Run
 from malaprop.records.store import write_entries
@@ -144,7 +145,7 @@ class TextQuest:
     def looks(self) -> TextLooks:
         return TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch)
 
-    def turns(self, done: Container[str] = ()) -> Iterator[Turn]:
+    def turns(self, done: Ids | frozenset[str] = frozenset()) -> Iterator[Turn]:
         """Finished sentences, in the order they end; `done` are left out."""
         fresh = TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch, fresh=True)
         services: dict[str, Service] = {
