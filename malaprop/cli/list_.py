@@ -67,7 +67,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         return listing()
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
     from malaprop.defences import DEFENCES
-    from malaprop.defences.wrap import WRAPPERS
+    from malaprop.runs.victims import WRAPPERS
 
     table = {
         "recipes": recipes.RECIPES,

@@ -42,6 +42,12 @@ class Catalogue(Mapping[str, Any]):
         module, _, attribute = target.partition(":")
         return getattr(import_module(module), attribute)
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """The part of that name, or the default where there is none."""
+        if name not in self:
+            return default
+        return self[name]
+
     def __contains__(self, name: object) -> bool:
         return name in self._table or name in self._plugins()
 

@@ -14,7 +14,8 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.defences import DEFENCES
 from malaprop.defences.harden import Defence, typed
-from malaprop.defences.wrap import WRAPPERS, Layer, defended, parse, told
+from malaprop.defences.wrap import Layer, defended, parse, told
+from malaprop.runs.victims import WRAPPERS
 
 if TYPE_CHECKING:
     from malaprop.models.splits import Splits

@@ -210,7 +210,8 @@ def _check_fixed(defence: str, fixed: Mapping[str, Any]) -> None:
     """Refuses a value that would fail in every trial."""
     from malaprop.core.settings import call
     from malaprop.defences import DEFENCES
-    from malaprop.defences.wrap import WRAPPERS, method
+    from malaprop.defences.wrap import method
+    from malaprop.runs.victims import WRAPPERS
 
     if defence in WRAPPERS:
         method(defence, fixed)

@@ -7,21 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from malaprop.core.catalogue import Catalogue, unknown
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import call, parse_value
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Defended, Method
-
-WRAPPERS = Catalogue(
-    "wrapper",
-    {
-        "fuse": "malaprop.defences.fuse:Fuse",
-        "five": "malaprop.defences.five:Five",
-        "safer": "malaprop.defences.safer:Safer",
-        "ranmask": "malaprop.defences.ranmask:RanMask",
-    },
-)
+from malaprop.runs.victims import WRAPPERS
 
 # What the paper's own tables were made with, after its search; `five:imdb` takes a row whole.
 PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {

@@ -11,9 +11,20 @@ from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 
-# Defences around a victim, written NAME:SETTINGS(VICTIM) where a victim is wanted. Each is given the whole of it and a
-# function that finds the victim inside.
-AROUND = Catalogue("victim", dict.fromkeys(("five", "fuse", "ranmask", "safer"), "malaprop.defences.wrap:defended"))
+# Defences that act when a victim is asked, written NAME:SETTINGS(VICTIM) where a victim is wanted.
+WRAPPERS = Catalogue(
+    "wrapper",
+    {
+        "fuse": "malaprop.defences.fuse:Fuse",
+        "five": "malaprop.defences.five:Five",
+        "safer": "malaprop.defences.safer:Safer",
+        "ranmask": "malaprop.defences.ranmask:RanMask",
+    },
+)
+# What makes the victim of such a spec, given a function that finds the one inside: for the defences above a function of
+# a higher layer, so it is named as text; for others, plug-ins may bring their own under the name that is typed.
+_DEFEND = Catalogue("layer", {"defend": "malaprop.defences.wrap:defended"})
+_OTHERS = Catalogue("victim", {})
 _WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
 
 
@@ -22,8 +33,8 @@ def behind(defence: str, victim: str) -> str:
     name = defence.partition(":")[0].strip()
     if name == "none":
         return victim
-    if name not in AROUND:
-        raise unknown("defence", name, [*AROUND, "none"])
+    if name not in WRAPPERS and name not in _OTHERS:
+        raise unknown("defence", name, [*WRAPPERS, *_OTHERS, "none"])
     return f"{defence}({victim})"
 
 
@@ -60,9 +71,15 @@ def victim(
     """
     from malaprop.models.victims.load import wrap
 
-    if isinstance(thing, str) and (found := _WRITTEN.fullmatch(thing.strip())) and found[1] in AROUND:
-        made: Victim = AROUND[found[1]](
-            thing, find=lambda inner: victim(inner, device=device, precision=precision, **options)
-        )
+    if isinstance(thing, str) and (make := _maker(thing)) is not None:
+        made: Victim = make(thing, find=lambda inner: victim(inner, device=device, precision=precision, **options))
         return made
     return wrap(thing, tokenizer, device=device_of(device), precision=precision, read=read, **options)
+
+
+def _maker(spec: str) -> Any:
+    """What makes the victim of NAME:SETTINGS(VICTIM); None where the spec is no such thing."""
+    written = _WRITTEN.fullmatch(spec.strip())
+    if written is None:
+        return None
+    return _DEFEND["defend"] if written[1] in WRAPPERS else _OTHERS.get(written[1])

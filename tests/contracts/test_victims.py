@@ -23,13 +23,14 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import ANSWERS, MEMBERS, About, Victim
 from malaprop.defences.adaptive import Adaptive
+from malaprop.defences.wrap import defended
 from malaprop.engine.cache import OnDisk
 from malaprop.models.victims.complete import Completed
 from malaprop.models.victims.ensemble import Ensemble
 from malaprop.models.victims.http import HttpVictim
 from malaprop.models.victims.strings import StringVictim
 from malaprop.runs.services import services
-from malaprop.runs.victims import AROUND, victim
+from malaprop.runs.victims import WRAPPERS, victim
 
 TEXTS = [("the good film",), ("a bad one",)]
 
@@ -67,8 +68,8 @@ def pipeline() -> Any:
 
 
 def around(name: str) -> Victim:
-    """A defence in front of a small network; `find` gives the network whatever is asked for."""
-    return AROUND[name](f"{name}(small)", find=lambda _: small_victims.words())
+    """A defence in front of a small network."""
+    return defended(name, small_victims.words())
 
 
 MADE: dict[str, Callable[[Path], Victim]] = {
@@ -82,10 +83,11 @@ MADE: dict[str, Callable[[Path], Victim]] = {
     "on disk": lambda folder: OnDisk(small_victims.words(), folder / "answers.db"),
     "adaptive": lambda _: Adaptive(defended=around("ranmask")),
     "least": lambda _: victim(Least()),
-    **{name: lambda _, name=name: around(name) for name in AROUND},
+    **{name: lambda _, name=name: around(name) for name in WRAPPERS},
 }
-ALLOWED = {  # these ask it of something that is no victim yet, or is another toolkit's
+ALLOWED = {  # these ask it of something that is no victim yet, of another toolkit's, or of an About
     "bench/peer_textattack.py",
+    "data/matching.py",
     "runs/cluster/worker.py",
     "transfer/entrants.py",
 }

@@ -46,6 +46,13 @@ def test_plug_ins_are_added_but_never_replace_ours(searches):
     assert "bees" not in searches
 
 
+def test_get_gives_the_default_where_there_is_none(searches):
+    assert searches.get("greedy").__name__ == "Words"
+    assert searches.get("swarm").__name__ == "Text"
+    assert searches.get("bees") is None
+    assert searches.get("bees", "none") == "none"
+
+
 def test_a_wrong_name_gets_the_near_ones_or_all(searches):
     with pytest.raises(SettingError, match="no search is called 'greddy'; did you mean greedy"):
         searches["greddy"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from malaprop.core.variants import Variants
 from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.five import Five
 from malaprop.defences.fuse import Fuse
+from malaprop.defences.ranmask import RanMask
 from malaprop.defences.switch import Switch
 from malaprop.defences.votes import poll
-from malaprop.defences.wrap import WRAPPERS, defended, method, parse
+from malaprop.defences.wrap import defended, method, parse
+from malaprop.runs.victims import WRAPPERS, behind
 from malaprop.runs.victims import victim as open_victim
 
 SMALL = Switch(words=2, alternatives=5, multiplier=1, similarity="off")
@@ -264,3 +267,21 @@ def test_gaussian_numbers_are_gaussian():
     drawn = gaussian(torch.arange(500), 64)
     assert kstest(drawn.flatten().numpy(), "norm").pvalue > 0.001
     assert float(torch.corrcoef(drawn[:, :8].T).triu(1).abs().max()) < 0.15
+
+
+def test_a_wrapper_of_another_package_is_known_wherever_a_victim_is_named(monkeypatch):
+    point = EntryPoint("my-mask", "malaprop.defences.ranmask:RanMask", "malaprop.wrapper")
+    monkeypatch.setattr(
+        "malaprop.core.catalogue.entry_points", lambda *, group: [point] if group == point.group else []
+    )
+    monkeypatch.setattr(WRAPPERS, "_outside", None)
+    made = named("my-mask:keep=0.5(LSTM-W-Random-1)", monkeypatch)
+    assert isinstance(made, Defended)
+    assert made.method == RanMask(keep=0.5)
+    assert behind("my-mask", "BERT") == "my-mask(BERT)"
+
+
+def named(spec, monkeypatch):
+    """What --victim would give, with a toy in the place of the model."""
+    monkeypatch.setattr("malaprop.models.victims.load.wrap", lambda *_, **__: toy.victim())
+    return open_victim(spec, device="cpu")

@@ -1,5 +1,6 @@
 """Victims by what a user types, and from Python objects."""
 
+import socket
 import sys
 
 import numpy as np
@@ -15,6 +16,7 @@ from malaprop.models.victims.strings import StringVictim
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -31,11 +33,47 @@ def test_module_and_attribute(here):
     assert victim.name == "mine_good:predict"
     assert np.allclose(victim.predict([("a",)]), [[0.2, 0.8]])
     assert load("mine_good:Holder.score").predict([("a",)]).tolist() == [[1, 0]]
-    assert str(here) not in sys.path
     with pytest.raises(VictimError, match="is a class"):
         load("mine_good:Holder")
     with pytest.raises(VictimError, match="did you mean predict"):
         load("mine_good:predic")
+
+
+def test_a_function_may_import_its_neighbours_when_it_is_called(here):
+    (here / "mine_lazy.py").write_text(
+        "def predict(texts):\n    from mine_neighbour import SCORES\n    return [SCORES] * len(texts)\n"
+    )
+    (here / "mine_neighbour.py").write_text("SCORES = [0.2, 0.8]\n")
+    assert np.allclose(load("mine_lazy:predict").predict(["a"]), [[0.2, 0.8]])
+    load("mine_lazy:predict")
+    assert sys.path.count(str(here)) == 1
+
+
+@pytest.mark.parametrize("typed", ["models/typo", "modelz/mine"])
+def test_a_folder_that_is_not_there_is_said_at_once(here, typed, monkeypatch):
+    (here / "models" / "typos").mkdir(parents=True)
+    monkeypatch.setattr(
+        "malaprop.models.victims.hf.load_transformers", lambda *_, **__: pytest.fail("the hub was asked for a folder")
+    )
+
+    def no_net(*_: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_net)
+    monkeypatch.setattr("malaprop.models.victims.hub.getproxies", dict)
+    with pytest.raises(VictimError, match=f"no such folder: {typed}") as error:
+        load(typed)
+    assert ("did you mean models/typos?" in str(error.value)) == (typed == "models/typo")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("typed", ["hub:org/name", "org/name"])
+def test_the_hub_is_asked_where_it_is_meant(here, typed, monkeypatch):
+    asked = []
+    monkeypatch.setattr("malaprop.models.victims.hf.load_transformers", lambda name, **_: asked.append(name))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [])
+    load(typed)
+    assert asked == ["org/name"]
 
 
 def test_modules_that_do_not_import(here):

@@ -68,10 +68,20 @@ def _load(
     if _REFERENCE.fullmatch(name) and not name.startswith("hub:"):
         return wrap(resolve(name), name=name, device=device, precision=precision)
     if name.startswith("hub:") or (_HUB.fullmatch(name) and not name.startswith(".")):
-        from malaprop.models.victims.hf import load_transformers
-
-        return load_transformers(name.removeprefix("hub:"), device=device, precision=precision)
+        return _hub(name, device, precision)
     raise _nothing(name)
+
+
+def _hub(name: str, device: str, precision: str) -> Victim:
+    try:
+        from malaprop.models.victims.hub import hub_name
+
+        known = hub_name(name)
+    except ImportError:
+        raise VictimError(f"{name} needs the transformers library; install malaprop[hf]") from None
+    from malaprop.models.victims.hf import load_transformers
+
+    return load_transformers(known, device=device, precision=precision)
 
 
 def _nothing(name: str) -> VictimError:
@@ -170,7 +180,8 @@ def resolve(reference: str) -> Any:
     if module.endswith(".py"):
         raise VictimError(f"{module} is a file, a module is wanted; write {module.removesuffix('.py')}:{attribute}")
     here = str(Path.cwd())
-    sys.path.insert(0, here)
+    if here not in sys.path:  # and stays there: the function may import its neighbours when it is called
+        sys.path.insert(0, here)
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -184,8 +195,6 @@ def resolve(reference: str) -> Any:
         ) from None
     except Exception as error:
         raise VictimError(f"{module} cannot be imported: {plain(error)[:300]}") from error
-    finally:
-        sys.path.remove(here)
     for part in attribute.split("."):
         try:
             found = getattr(found, part)
