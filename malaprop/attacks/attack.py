@@ -10,6 +10,7 @@ import numpy as np
 
 from malaprop.attacks.candidates.own import Own
 from malaprop.attacks.candidates.rules import RuleWords
+from malaprop.attacks.encoders import check as check_encoder
 from malaprop.attacks.goals.goal import Goal, Untargeted
 from malaprop.attacks.partmarks import Bits
 from malaprop.attacks.trial import Held, Space, Spent, Trial
@@ -110,11 +111,13 @@ class Attack:
     budget: int | None = None
     measures: tuple[str, ...] = ()
     wants: frozenset[Capability] = field(default=frozenset(), repr=False)  # of the victim, beside what the goal needs
+    encoder: str = "minilm"  # the sentence encoder that compares texts: minilm, mpnet, use
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
 
     def __post_init__(self) -> None:
         if self.budget is not None and (not isinstance(self.budget, (int, np.integer)) or self.budget < 1):
             raise SettingError(f"budget must be at least 1 query an example, a whole number, got {self.budget!r}")
+        check_encoder(self.encoder)
         for name in self.measures:
             if name not in MEASURES:
                 raise unknown("measure", name, MEASURES)
@@ -221,7 +224,7 @@ def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str
     """What was asked for besides: both texts go to the encoder and to the language model, without what must stay."""
     both, out = [trial.shown(trial.origin), trial.shown(final)], {}
     if "similarity" in names:
-        one, two = yield Ask("encoder", both)
+        one, two = yield Ask(trial.encoder, both)
         out["similarity"] = float(np.dot(one, two))
     if "perplexity" in names:
         before, after = yield Ask("language-model", both)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from malaprop.attacks.encoders import service_of
 from malaprop.attacks.partmarks import Bits, marks_of
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.example import Example
@@ -344,6 +345,11 @@ class Trial:
     def open(self) -> Ints:
         """The slots of the fields that may change."""
         return self.origin.slots_of(self.example.open)
+
+    @property
+    def encoder(self) -> str:
+        """The service that compares sentences for this attack."""
+        return service_of(self.attack.encoder)
 
     def shown(self, text: Text) -> str:
         """The fields that may change, as what encoders and language models read."""

@@ -44,7 +44,8 @@ def harden(
         Path | None, typer.Option(help="Published word vectors to start from: .bin, .vec, .txt or .npz.")
     ] = None,
     start: Annotated[
-        str | None, typer.Option(help="What BERT, RoBERTa or ALBERT start from: a hub name or a folder.")
+        str | None,
+        typer.Option(help="What a transformer starts from: minilm, mpnet, a hub name or a folder."),
     ] = None,
     set_: Annotated[
         list[str] | None,

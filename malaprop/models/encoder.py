@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -20,24 +20,31 @@ from malaprop.models.quiet import quietly
 from malaprop.models.wordpieces import WordPieces
 
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
+LIMITS = {"mpnet": 384}  # what its makers let it read
 
 
 class SentenceEncoder:
-    """A BERT encoder, the mean of its last states over the tokens of a text, scaled to length one."""
+    """A BERT or MPNet encoder, the mean of its last states over the tokens of a text, scaled to length one."""
 
     def __init__(self, folder: Path, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
         try:
-            from transformers import BertModel
+            from transformers import AutoModel
         except ImportError:
             raise AssetError("sentence similarity needs the transformers library; install malaprop[hf]") from None
         self.device = torch.device(device)
         self.pieces = WordPieces.load(folder / "tokenizer.json")
         with quietly():
-            model: Any = BertModel.from_pretrained(
-                folder, add_pooling_layer=False, dtype=torch.float32, local_files_only=True
+            model: Any = AutoModel.from_pretrained(
+                folder,
+                add_pooling_layer=False,
+                dtype=torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
             )
         self.model = model.eval().to(self.device)
-        self.limit = min(LIMIT, int(model.config.max_position_embeddings))
+        most = LIMITS.get(model.config.model_type, LIMIT)
+        self.limit = min(most, int(model.config.max_position_embeddings))
         self.dim = int(model.config.hidden_size)
         self.bounds = bounds
         self.fingerprint = checkpoint.fingerprint(folder)
@@ -67,8 +74,18 @@ class SentenceEncoder:
         return functional.normalize(mean, dim=1)
 
 
-def open_encoder(*, device: str = "cpu") -> SentenceEncoder:
-    """The packaged encoder, MiniLM."""
+class Encoder(Protocol):
+    """Sentences in, unit vectors [string, dim] out."""
+
+    def encode(self, strings: Sequence[str]) -> Floats: ...
+
+
+def open_encoder(name: str = "minilm", *, device: str = "cpu") -> Encoder:
+    """A packaged encoder: minilm (six layers), mpnet (twelve, twice as wide) or use (Universal Sentence Encoder)."""
     from malaprop.assets import store
 
-    return SentenceEncoder(store.locate("minilm"), device=device)
+    if name == "use":
+        from malaprop.models.useencoder import UniversalEncoder
+
+        return UniversalEncoder(store.locate(name), device=device)
+    return SentenceEncoder(store.locate(name), device=device)

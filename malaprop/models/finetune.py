@@ -34,13 +34,20 @@ _TOKENIZER = (
 )
 
 
+# Assets that a model may start from, by name: what each is called, and the model whose training suits it.
+PACKAGED = {
+    "minilm": ("BERT", "all-MiniLM-L6-v2, six layers of 384 units"),
+    "mpnet": ("MPNet", "all-mpnet-base-v2, twelve layers of 768 units"),
+}
+
+
 def source_of(spec: ZooSpec, start: str | None) -> str | Path:
     """The folder or hub name that a model starts from."""
-    if start is not None:
+    if start is not None and start not in PACKAGED:
         folder = Path(start).expanduser()
         return folder if folder.is_dir() else start.removeprefix("hub:")
-    if spec.encoder == "BERT":
-        return store.locate("minilm")
+    if (packaged := start or spec.start) in PACKAGED:
+        return store.locate(packaged)
     kind = FINE_TUNED[spec.encoder]
     if found := pretrained.found(kind):
         return found
@@ -57,7 +64,7 @@ class FineTuning:
 
     def __init__(self, spec: ZooSpec, data: Splits, seed: int, start: str | None = None) -> None:
         self.source = source_of(spec, start)
-        self.network, self.tokenizer = _loaded(self.source, spec, data.labels, seed)
+        self.network, self.tokenizer = _loaded(self.source, spec, data.labels, seed, start)
         from malaprop.models.victims.hf import has_segments, places
 
         self.pieces = WordPieces.of(self.tokenizer.backend_tokenizer)
@@ -70,11 +77,13 @@ class FineTuning:
         self.about = self._about(spec, start)
 
     def _about(self, spec: ZooSpec, start: str | None) -> str:
+        if (packaged := start or spec.start) in PACKAGED:
+            stands_in = "" if spec.start == packaged == "mpnet" else f"A stand-in for {spec.name}: "
+            return f"{stands_in}fine-tuned from the packaged {PACKAGED[packaged][1]}."
         if start is not None:
             return f"Fine-tuned from {start}."
-        if isinstance(self.source, Path) and (self.source / pretrained.CARD).is_file():
-            return f"Fine-tuned from this: {pretrained.read_card(self.source).about}"
-        return f"A stand-in for {spec.name}: fine-tuned from the packaged all-MiniLM-L6-v2, six layers of 384 units."
+        assert isinstance(self.source, Path), "what is pre-trained here lies in a folder"
+        return f"Fine-tuned from this: {pretrained.read_card(self.source).about}"
 
     def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
         return self.pieces.rows(texts, self.most)
@@ -95,7 +104,7 @@ class FineTuning:
             checkpoint.write_card(made, card)
 
 
-def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int) -> tuple[Any, Any]:
+def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int, start: str | None) -> tuple[Any, Any]:
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
@@ -118,7 +127,7 @@ def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int)
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise VictimError(f"{spec.name} cannot start from {source}: {reason}") from None
     kind = str(model.config.model_type)
-    if kind != FINE_TUNED[spec.encoder]:
+    if kind != FINE_TUNED[spec.encoder] and start not in PACKAGED:
         raise VictimError(f"{source} is a {kind}, and {spec.name} starts from a {FINE_TUNED[spec.encoder]}")
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise VictimError(f"{source} has no fast tokenizer; start from a folder with tokenizer.json")

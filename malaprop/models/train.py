@@ -78,7 +78,7 @@ def train(
     given = given or Given()
     _check_fields(spec, data)
     checkpoint.check_target(folder)
-    how = _changed(settings or zoo.training(spec, len(data.train)), given.settings or {})
+    how = _changed(settings or _course(spec, given.start, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, words)
     job.model.to(device)
     recipe = {"spec": spec.plain(), "shape": job.shape, "how": asdict(how), "seed": seed, "data": data.fingerprint}
@@ -151,6 +151,13 @@ def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows |
     from malaprop.models.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start)
+
+
+def _course(spec: ZooSpec, start: str | None, rows: int) -> Training:
+    """How a model is trained: what suits the weights that it starts from, not its name."""
+    from malaprop.models.finetune import PACKAGED
+
+    return zoo.training(ZooSpec.of(PACKAGED[start][0]) if spec.fine_tuned and start in PACKAGED else spec, rows)
 
 
 def _changed(how: Training, settings: Mapping[str, Any]) -> Training:

@@ -64,7 +64,7 @@ def home(spec: ZooSpec, data: Splits, seed: int, given: Mapping[str, Any] | None
 def _source(spec: ZooSpec) -> str:
     """A mark of the asset or the pre-trained encoder that the model starts from, where it has one."""
     start = spec.start
-    if start is None or start in ("minilm", "glove"):
+    if start is None or start in ("minilm", "mpnet", "glove"):
         return store.key(start) if start else ""
     from malaprop.models.pretrain import card
 

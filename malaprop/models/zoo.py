@@ -28,7 +28,12 @@ INPUTS = (  # in the order of the paper's table
     ("both", "ELMo"),
 )
 DEPTHS = {"LSTM": (1, 2, 4), "BiLSTM": (1, 2, 4), "CNN": (1, 2, 4, 6)}
-FINE_TUNED = {"BERT": "bert", "RoBERTa": "roberta", "ALBERT": "albert"}  # ours to the kind of a transformers model
+FINE_TUNED = {
+    "BERT": "bert",
+    "RoBERTa": "roberta",
+    "ALBERT": "albert",
+    "MPNet": "mpnet",
+}  # ours to the kind of a transformers model
 RANDOM_DIM = 100
 _CHARS = {"char_dim": 32, "widths": [2, 3, 4, 5], "filters": 64, "highways": 1, "symbols": 128, "most": 20}
 _SEEDED = re.compile(r"(.+)#([1-9]\d{0,8})")
@@ -76,7 +81,7 @@ class ZooSpec:
     @property
     def start(self) -> str | None:
         """The asset or the kind of pre-training that it starts from, where it is always the same."""
-        own = {"BERT": "minilm", "RoBERTa": "roberta", "ALBERT": "albert"}
+        own = {"BERT": "minilm", "RoBERTa": "roberta", "ALBERT": "albert", "MPNet": "mpnet"}
         return own.get(self.encoder) or {"GloVe": "glove", "ELMo": "elmo"}.get(self.embedding)
 
     @classmethod
@@ -105,7 +110,8 @@ def grid() -> Iterator[ZooSpec]:
 
 
 def others() -> Iterator[ZooSpec]:
-    """The special models of the other papers."""
+    """A base-size transformer that the paper's table does not have, and the special models of the other papers."""
+    yield ZooSpec(encoder="MPNet", units="piece", embedding="MPNet", depth=12)
     for special in SPECIAL_MODELS.values():
         units = "character" if special.reads is Reads.CHARACTERS else "word"
         start = "GloVe" if special.vectors else "Random"
@@ -201,6 +207,7 @@ def limit(spec: ZooSpec) -> int:
 _COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
     # its word vectors stay: a tenth of the time for no accuracy
     "BERT": {"epochs": 1, "rate": 2e-4, "rates": (("model.bert.embeddings", 0.0),)},
+    "MPNet": {"epochs": 3, "rate": 3e-5, "rates": (("model.mpnet.embeddings", 0.0),)},
     "RoBERTa": {"epochs": 3, "rate": 2e-4},
     "ALBERT": {"epochs": 3, "rate": 5e-5},  # every layer moves with each step, as they share their weights
     "CNN": {"epochs": 5, "rate": 2e-3},

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from malaprop.attacks.encoders import ENCODERS, service_of
 from malaprop.core.capability import Capability
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
@@ -22,10 +23,10 @@ def _tagger() -> Any:
 
 
 @cache
-def _encoder(device: str = "cpu") -> Any:
+def _encoder(name: str, device: str = "cpu") -> Any:
     from malaprop.models.encoder import open_encoder
 
-    return open_encoder(device=device)
+    return open_encoder(name, device=device)
 
 
 @cache
@@ -61,16 +62,16 @@ def shared() -> dict[str, Service]:
     """Services that do not depend on the victim; what they remember serves every run of the process."""
     return {
         "tags": Batched(tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots),
-        "encoder": Batched(lambda texts: _encoder().encode(texts), size=len),
+        **{service_of(name): _encoding(name, "cpu") for name in ENCODERS},
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
     }
 
 
 @cache
-def _encoding(device: str) -> Service:
-    """The sentence encoder on a GPU; on a CPU it is shared by all."""
-    return Batched(lambda texts: _encoder(device).encode(texts), size=len)
+def _encoding(name: str, device: str) -> Service:
+    """A sentence encoder on a device, opened when it is first asked."""
+    return Batched(lambda texts: _encoder(name, device).encode(texts), size=len)
 
 
 def services(victim: Victim) -> dict[str, Service]:
@@ -78,7 +79,7 @@ def services(victim: Victim) -> dict[str, Service]:
     scoring, parts = Scoring(victim), victim.parts
     made: dict[str, Service] = {**shared(), "victim": scoring, "verify": Fresh(victim)}
     if victim.device.startswith("cuda"):
-        made["encoder"] = _encoding(victim.device)
+        made.update({service_of(name): _encoding(name, victim.device) for name in ENCODERS})
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:
         made["gradient"] = Passes(gradients, scoring)
     if (attention := parts.get(Capability.ATTENTION)) is not None:

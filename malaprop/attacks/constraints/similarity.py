@@ -29,7 +29,7 @@ class SentenceCosine:
             raise SettingError(f"SentenceCosine.floor must lie in [-1, 1], got {self.floor}")
 
     def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
-        vectors = yield Ask("encoder", list(map(trial.shown, [trial.origin, *texts])))
+        vectors = yield Ask(trial.encoder, list(map(trial.shown, [trial.origin, *texts])))
         origin = np.asarray(vectors[0])
         # a vector's last digits move with its batch; the slack keeps a border case on one side at any width
         return np.asarray([float(np.dot(origin, v)) >= self.floor - 1e-6 for v in vectors[1:]], np.bool_)

@@ -9,6 +9,7 @@ from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.constraints.words import SamePart
+from malaprop.attacks.encoders import parse_similarity
 from malaprop.attacks.ranking.order import LeaveOneOut, Saliency
 from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.genetic import Genetic
@@ -34,7 +35,7 @@ def pwws(*, ahead: int = 0, peer: bool = False) -> Attack:
 
 
 def textfooler(
-    *, neighbours: int = 50, cosine: float = 0.7, similarity: float | None = 0.7, peer: bool = False
+    *, neighbours: int = 50, cosine: float = 0.7, similarity: float | str | None = 0.7, peer: bool = False
 ) -> Attack:
     """Jin et al. 2019, "Is BERT really robust?".
 
@@ -42,17 +43,21 @@ def textfooler(
     similarity against the original; words by what leaving them out does; of the replacements that flip the label the
     most similar one. Differs: the vectors are our own counter-fitting; MiniLM stands in for the Universal Sentence
     Encoder, its threshold of 0.7 kept; the whole text is compared, not a window of 15 words; a replacement's part of
-    speech comes from WordNet, not from tagging every changed text. similarity=None switches the encoder off.
+    speech comes from WordNet, not from tagging every changed text. similarity=None switches the encoder off;
+    similarity=use asks the Universal Sentence Encoder itself (multilingual v3) for the authors' angle of 0.5, and
+    similarity=mpnet or mpnet:0.8 a larger encoder.
     `peer`: as the bench runs TextAttack's greedy search: ranked by the value alone and ended with the surest flip.
     """
     rules: list[Constraint] = [KeepStopWords(), SamePart(nouns_for_verbs=True)]
-    if similarity is not None:
-        rules.append(SentenceCosine(floor=similarity))
+    encoder, floor = parse_similarity(similarity)
+    if floor is not None:
+        rules.append(SentenceCosine(floor=floor))
     return Attack(
         name="textfooler",
         candidates=NearWords(count=neighbours, floor=cosine),
         constraints=tuple(rules),
-        search=Greedy(rank=LeaveOneOut(shift=not peer), nearest=similarity is not None and not peer),
+        search=Greedy(rank=LeaveOneOut(shift=not peer), nearest=floor is not None and not peer),
+        encoder=encoder,
     )
 
 

@@ -81,7 +81,7 @@ def _nearest(trial: Trial, scored: Scored) -> Steps[Held | None]:
         others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
         return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
     kept = [i for i, fine in enumerate(flags.tolist()) if fine]
-    vectors = yield Ask("encoder", [trial.shown(trial.origin), *(trial.shown(texts[i]) for i in kept)])
+    vectors = yield Ask(trial.encoder, [trial.shown(trial.origin), *(trial.shown(texts[i]) for i in kept)])
     similarity = np.asarray([float(np.dot(vectors[0], v)) for v in vectors[1:]], np.float32)
     return trial.take(scored, int(hits[kept[best(similarity)]]))
 
