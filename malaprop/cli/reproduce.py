@@ -34,7 +34,8 @@ def reproduce(
     """Put claims of the five papers to the test, and write our figures beside theirs.
 
     Each claim is read from the record of ordinary commands, which are shown and can be run alone. The same --out goes
-    on where it was stopped; what is done is not done again.
+    on where it was stopped; what is done is not done again. A step that fails costs the claims that are read from it,
+    and the exit code is then 1.
 
     Examples:
 
@@ -73,9 +74,14 @@ def reproduce(
     rows = {row.id: {"ours": row.ours, "verdict": row.verdict} for row in found.rows}
     o.finish(
         {"command": "reproduce", "out": str(folder), "report": str(page), "size": size, "rows": rows,
-         "counts": found.counts, "summary": summary(found)},
+         "counts": found.counts, "failed": found.failed, "summary": summary(found)},
         json,
     )  # fmt: skip
+    if found.failed:
+        o.say(
+            f"malaprop: {len(found.failed)} steps failed: {', '.join(found.failed)}; the same command tries them again"
+        )
+        raise typer.Exit(1)
 
 
 def _show(size: str, ids: Sequence[str], jobs: int, json: bool) -> None:

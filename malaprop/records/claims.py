@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Claims:
 
     size: str
     rows: tuple[Row, ...]
+    failed: dict[str, str] = field(default_factory=dict)  # steps that failed, and why
 
     @property
     def counts(self) -> dict[str, int]:
@@ -57,7 +58,8 @@ class Claims:
 
 
 def _claims(raw: Mapping[str, Any]) -> Claims:
-    return Claims(size=str(raw["size"]), rows=tuple(_row(row) for row in raw["rows"]))
+    failed = {str(step): str(why) for step, why in raw.get("failed", {}).items()}
+    return Claims(size=str(raw["size"]), rows=tuple(_row(row) for row in raw["rows"]), failed=failed)
 
 
 def _row(raw: Mapping[str, Any]) -> Row:

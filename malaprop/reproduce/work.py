@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from malaprop.core.catalogue import unknown
@@ -37,7 +38,7 @@ class Work:
         chosen = chosen_of(ids)
         failed = self._steps(chosen) if self.fresh else {}
         rows = tuple(self._row(paper, claim, failed) for paper, claim in chosen)
-        return Claims(size=self.size, rows=rows)
+        return Claims(size=self.size, rows=rows, failed=failed)
 
     def listed(self, ids: Sequence[str]) -> Claims:
         """The rows without figures: what would be run."""
@@ -47,13 +48,13 @@ class Work:
         return Claims(size=self.size, rows=tuple(rows))
 
     def _steps(self, chosen: Sequence[tuple[Paper, Claim]]) -> dict[str, str]:
-        """Runs what the claims need, each step once; gives why steps failed."""
+        """Runs what the claims need, each step once; gives why steps failed, which costs the others nothing."""
         wanted = steps_of(chosen)
         failed: dict[str, str] = {}
         for number, step in enumerate(wanted, start=1):
             lines = step.lines(self.size, self.root, self.jobs)
             if lines and (away := [name for name in step.needs if name in failed]):
-                failed[step.name] = f"it needs {away[0]}, which failed"
+                failed[step.name] = f"it needs {away[0]}, which failed: {failed[away[0]]}"
             elif lines and not self._is_done(step, lines):
                 self.say(f"[{number}/{len(wanted)}] {step.name}")
                 if reason := self._do(step, lines):
@@ -62,22 +63,29 @@ class Work:
         return failed
 
     def _do(self, step: Step, lines: Sequence[Sequence[str]]) -> str:
+        """Runs the commands that have not ended well before, up to the first that fails; says why that did."""
         folder = self.root / step.name
         folder.mkdir(parents=True, exist_ok=True)
-        for number, words in enumerate(lines):
+        done = self._done(step, lines)
+        for number, words in enumerate(lines[len(done) :], start=len(done)):
             self.say(f"  malaprop {shlex.join(words)}")
             if reason := self.run(words, folder / f"output-{number}.txt"):
                 return reason
-        write_whole(folder / DONE, json.dumps([list(words) for words in lines]) + "\n")
+            done.append(list(words))
+            write_whole(folder / DONE, json.dumps(done) + "\n")
         return ""
 
     def _is_done(self, step: Step, lines: Sequence[Sequence[str]]) -> bool:
-        """Whether these very commands have ended well before."""
-        path = self.root / step.name / DONE
+        return len(self._done(step, lines)) == len(lines)
+
+    def _done(self, step: Step, lines: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Which of these very commands have ended well before: the first ones, as each may need those before it."""
         try:
-            return bool(json.loads(path.read_text(encoding="utf-8")) == [list(words) for words in lines])
+            held = json.loads((self.root / step.name / DONE).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return False
+            return []
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(map(list, lines), held, strict=False))
+        return [words for words, _ in same]
 
     def _lines(self, paper: Paper, claim: Claim) -> list[list[str]]:
         """The commands behind a claim, those that its step needs first."""

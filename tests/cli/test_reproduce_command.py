@@ -69,6 +69,16 @@ def test_wrong_words_are_one_line(type_in, words, why, tmp_path):
     assert not list(tmp_path.glob("runs*"))
 
 
+def test_a_step_that_fails_is_in_the_table_and_in_the_exit_code(type_in, monkeypatch):
+    monkeypatch.setattr("malaprop.cli.reproduce._run", lambda words, output: f"{words[0]} ended with 2: why")
+    code, out, err = type_in("reproduce", "U1", "N8", "--out", "claims", "--json")
+    assert code == 1
+    said = json.loads(out.splitlines()[-1])
+    assert said["failed"] == {"zoo": "list ended with 2: why"}
+    assert said["rows"]["U1"] == {"ours": "list ended with 2: why", "verdict": "not done"}
+    assert "steps that failed: zoo" in err
+
+
 def test_a_command_that_fails_is_quoted(tmp_path):
     from malaprop.cli.reproduce import _run
 

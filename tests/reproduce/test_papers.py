@@ -70,7 +70,7 @@ def test_a_study_without_an_lstm_says_so(tmp_path):
 
 def translated(root: Path, kind: str, name: str, **more) -> None:
     made = translation.Attacked(attack="a", kind=kind, victim=name, data="d", skipped=0, errors=0, **more)
-    translation.TranslationStudy(runs=(made,)).write(root / "translation" / f"{kind}-{name}")
+    translation.TranslationStudy(runs=(made,)).write(root / "translation" / kind / name)
 
 
 def test_translation_compares_both_models(tmp_path):

@@ -38,14 +38,14 @@ def study(order: tuple[str, ...], share: float | None) -> Transfer:
 class Ran:
     """Stands for commands: writes a study where `transfer` would, fails where it is told to."""
 
-    def __init__(self, fail: str = "") -> None:
+    def __init__(self, fail: str = "nothing") -> None:
         self.words: list[list[str]] = []
         self.fail = fail
 
     def __call__(self, words, output: Path) -> str:
         self.words.append(list(words))
         output.write_text("printed")
-        if words[0] == self.fail:
+        if self.fail in words:
             return f"{words[0]} ended with 2: no such thing"
         if words[0] == "transfer":
             study(("input form", "architecture", "embedding", "capacity"), 0.99).write(
@@ -122,12 +122,52 @@ def test_what_fails_says_why_and_the_others_go_on(tmp_path):
     found = work(tmp_path, ran, say=said.append).claims(["U1", "U2", "U7", "U12"])
     rows = {row.id: row for row in found.rows}
     assert rows["U2"].ours == "transfer ended with 2: no such thing"
-    assert rows["U7"].ours == "it needs transfer, which failed"
+    assert rows["U7"].ours == "it needs transfer, which failed: transfer ended with 2: no such thing"
+    assert set(found.failed) == {"transfer", "ensembles"}
+    found.write(tmp_path)
+    assert Claims.read(tmp_path) == found
     assert rows["U1"].verdict == "not done", "it printed nothing that can be read"
     assert rows["U12"].ours.startswith("pictures")
     assert {row.verdict for row in found.rows} == {"not done"}
     assert [words[0] for words in ran.words] == ["list", "transfer"], "what needs a failed step is not begun"
     assert any("transfer failed" in line for line in said)
+
+
+def test_a_failed_step_costs_only_the_claims_that_need_it(tmp_path):
+    """The probes of N6 were refused by our own check, and took N5, which needs none of them, with them."""
+    ran = Ran(fail="--probe")
+    found = work(tmp_path, ran, size="full").claims(["N4", "N5", "N6", "N7"])
+    assert set(found.failed) == {"sentences/probes"}
+    rows = {row.id: row for row in found.rows}
+    assert rows["N6"].ours == "natural ended with 2: no such thing"
+    assert "holds no record" in rows["N5"].ours, "it was run, and read"
+    ran = Ran(fail="sweep")
+    assert set(work(tmp_path, ran, size="full").claims(["N1", "N4", "N7"]).failed) == set(), "what is done stays done"
+    ran = Ran(fail="sweep")
+    assert set(work(tmp_path / "new", ran, size="full").claims(["N1", "N4", "N7"]).failed) == {"natural/sweep"}
+    assert [words[:2] for words in ran.words] == [
+        ["train", "wgan"], ["natural", "compare"], ["natural", "sweep"], ["natural", "synthetic"]
+    ]  # fmt: skip
+
+
+def test_a_sentence_model_of_other_texts_is_forced_where_the_paper_does_so(tmp_path):
+    (row,) = work(tmp_path, Ran(), size="full", fresh=False).claims(["N6"]).rows
+    assert all("--force" in command for command in row.commands if "--probe" in command)
+
+
+def test_of_a_step_that_failed_the_commands_that_ended_well_are_not_run_again(tmp_path):
+    ran = Ran(fail="--probe")
+    work(tmp_path, ran, size="full").claims(["N6"])
+    assert [words[:2] for words in ran.words] == [["train", "arae"], ["train", "nmt-lstm"], ["natural", "--victim"]]
+    again = Ran()
+    assert not work(tmp_path, again, size="full").claims(["N6"]).failed
+    assert len(again.words) == 2
+    last = Ran(fail="mine")
+    work(tmp_path, last).claims(["U8"])
+    assert [words[1] for words in last.words] == ["pmi", "mine"]
+    last = Ran(fail="measure")
+    work(tmp_path, last).claims(["U8", "U11"])
+    assert [words[1] for words in last.words] == ["mine", "mine", "mine", "measure", "show"]
 
 
 def test_a_claim_without_a_small_size_says_so(tmp_path):

@@ -23,11 +23,12 @@ Losses = dict[str, Tensor]
 class Arae:
     """How an ARAE learns (Zhao et al. 2018, equations 4 to 7).
 
-    The critic is held smooth by a gradient penalty. `pull` is the share of the critic's gradient that reaches the
-    reader. `weight` is lambda; the Jensen-Shannon divergence between z and I(G(z)) is estimated by a small
-    discriminator. The inverter learns alone in the last share `alone` of the work, as printed. Differs: before that,
-    `cycle` has generator and inverter learn to bring codes back through z from the start, and `pair` to bring z back
-    through codes; with 0 for both the training is the printed one.
+    The critic is held smooth by a gradient penalty. `pull` is the reader's rate under the critic, as a share of
+    `gan_rate`: a share of its gradient would do nothing, as Adam takes steps of one size whatever the gradient's.
+    `weight` is lambda; the Jensen-Shannon divergence between z and I(G(z)) is estimated by a small discriminator. The
+    inverter learns alone in the last share `alone` of the work, as printed. Differs: before that, `cycle` has generator
+    and inverter learn to bring codes back through z from the start, and `pair` to bring z back through codes. `plain`
+    sets both to 0, which is the printed training.
     """
 
     rate: float = 1e-3
@@ -41,8 +42,12 @@ class Arae:
     cycle: float = 1.0
     pair: float = 1.0
     alone: float = 0.2
+    plain: bool = False
 
     def __post_init__(self) -> None:
+        if self.plain:
+            object.__setattr__(self, "cycle", 0.0)
+            object.__setattr__(self, "pair", 0.0)
         if min(self.rate, self.gan_rate) <= 0 or self.critic < 1 or not 0 <= self.alone < 1:
             raise SettingError(f"rates and critic must be above 0 and alone in [0, 1), got {self}")
         if min(self.noise, self.forget, self.pull, self.weight, self.cycle, self.pair, self.penalty) < 0:
@@ -79,7 +84,8 @@ class AraeWork:
         self.optimisers: dict[str, torch.optim.Optimizer] = {
             "coder": torch.optim.AdamW([*coder, *bridge], lr=how.rate, weight_decay=0.0, fused=device.type == "cuda"),
             "critic": torch.optim.Adam(self.judges["critic"].parameters(), **gan),
-            "generator": torch.optim.Adam([*net.generator.parameters(), *net.reader.parameters()], **gan),
+            "generator": torch.optim.Adam(net.generator.parameters(), **gan),
+            "reader": torch.optim.Adam(net.reader.parameters(), **{**gan, "lr": how.pull * how.gan_rate}),
             "inverter": torch.optim.Adam(net.inverter.parameters(), lr=how.rate, fused=device.type == "cuda"),
             "discriminator": torch.optim.Adam(self.judges["discriminator"].parameters(), **gan),
         }
@@ -126,11 +132,11 @@ class AraeWork:
         return {"distance": gap}
 
     def _generate(self, rows: Int[Tensor, "batch slot"]) -> Losses:
-        """Equation 6: generator and, at a small share, reader draw together what the critic tells apart."""
-        critic = self.judges["critic"]
-        code = self.net.encode(rows)
-        pulled = code * self.how.pull + code.detach() * (1 - self.how.pull)
-        self._descend("generator", critic(pulled).mean() - critic(self.net.out(self._z(rows))).mean())
+        """Equation 6: generator and, at a rate of its own, reader draw together what the critic tells apart."""
+        critic, z = self.judges["critic"], self._z(rows)
+        if self.how.pull:
+            self._descend("reader", critic(self.net.encode(rows)).mean())
+        self._descend("generator", -critic(self.net.out(z)).mean())
         return {}
 
     def _invert(self, rows: Int[Tensor, "batch slot"]) -> Losses:

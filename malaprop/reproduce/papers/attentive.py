@@ -76,7 +76,7 @@ def _translated(root: Path, kind: str) -> tuple[Attacked, Attacked]:
     """Of the LSTM and of the Transformer."""
     out = []
     for name in ("lstm", "transformer"):
-        record = need(TranslationStudy.read, root / "translation" / f"{kind}-{name}")
+        record = need(TranslationStudy.read, root / "translation" / kind / name)
         out.append(record.runs[0])
     return out[0], out[1]
 
@@ -154,16 +154,16 @@ def _stays(root: Path) -> Reading:
 
 _SMALL_WORDS = "--n 40 --vocabulary 300 --trials 100 --jobs {jobs} --out {here}"
 _FULL_WORDS = "--n 100 --vocabulary 10000 --trials 5000 --jobs {jobs} --out {here}"
-_TRANSLATED = tuple(
-    line.format(kind=kind)
-    for kind in ("lstm", "transformer")
-    for line in (
-        "train nmt-{kind} --data multi30k --out {{here}}/nmt-{kind}",
-        "translate attack --victim {{here}}/nmt-{kind} --data multi30k --keyword Hund --n 200 "
-        "--out {{here}}/keyword-{kind} --resume",
-        "translate typos --victim {{here}}/nmt-{kind} --data multi30k --n 1000 --out {{here}}/typos-{kind} --resume",
+_PAIR = "two translators of Multi30k"
+_TRANSLATORS = ("lstm", "transformer")
+_TAUGHT = tuple(f"train nmt-{kind} --data multi30k --out {{here}}/{kind}" for kind in _TRANSLATORS)
+_ATTACKED = {
+    name: tuple(
+        f"translate {command} --victim {{root}}/translation/nmt/{kind} --data multi30k --out {{here}}/{kind} --resume"
+        for kind in _TRANSLATORS
     )
-)
+    for name, command in (("keyword", "attack --keyword Hund --n 200"), ("typos", "typos --n 1000"))
+}
 
 
 ATTENTIVE = Paper(
@@ -216,14 +216,18 @@ ATTENTIVE = Paper(
                 "full": "an LSTM, a Transformer and a fine-tuned MiniLM on MR, 10,000 words",
             },
         ),
+        Step(name="translation/nmt", commands={"full": _TAUGHT}, about={"full": _PAIR}),
         Step(
-            name="translation",
-            commands={
-                "full": _TRANSLATED,
-            },
-            about={
-                "full": "two translators of Multi30k",
-            },
+            name="translation/keyword",
+            commands={"full": _ATTACKED["keyword"]},
+            about={"full": _PAIR},
+            needs=("translation/nmt",),
+        ),
+        Step(
+            name="translation/typos",
+            commands={"full": _ATTACKED["typos"]},
+            about={"full": _PAIR},
+            needs=("translation/nmt",),
         ),
     ),
     claims=(
@@ -252,14 +256,14 @@ ATTENTIVE = Paper(
             id="S4",
             claim="three words force a keyword into a translation, of an LSTM more often than of a Transformer",
             theirs="27.5% against 10.5%",
-            step="translation",
+            step="translation/keyword",
             read=_keyword,
         ),
         Claim(
             id="S5",
             claim="one typo a sentence lowers BLEU, of an LSTM more",
             theirs="LSTM 25.10 to 13.44, Transformer 34.90 to 26.02",
-            step="translation",
+            step="translation/typos",
             read=_typos,
         ),
         Claim(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -102,55 +103,100 @@ def _sentences(root: Path) -> Reading:
 def _probed(root: Path) -> Reading:
     told, shows = [], []
     for name in ("word", "verb"):
-        for tried in need(NaturalText.read, root / "sentences" / f"probe-{name}").tried:
+        for tried in need(NaturalText.read, root / "sentences" / "probes" / name).tried:
             told.append(f"{name} on {tried.victim}: {short(tried.success)}")
             shows.append(above(tried.success, Estimate(0.0, 0.0, 0.0)))
     return Reading(ours="; ".join(told), verdict=worst(shows))
 
 
-_IMAGES = (
-    "train wgan --set width=16 --set dim=32 --set steps=500 --set critic_steps=3 --set rate=0.0005 "
-    "--set inverter_steps=300 --out {here}/wgan",
-    "natural compare --victims forest,lenet --generator {here}/wgan --searches hybrid,iterative,boundary --n 20 "
-    "--set samples=50 --set boundary.samples=100 --out {here}/compare --resume",
-    "natural sweep --classifiers 12 --generator {here}/wgan --n 10 --set samples=60 --epochs 5 --out {here}/sweep "
+_WGAN = {
+    "small": "train wgan --set width=16 --set dim=32 --set steps=500 --set critic_steps=3 --set rate=0.0005 "
+    "--set inverter_steps=300 --out {here}/model",
+    "full": "train wgan --data mnist-full --out {here}/model",
+}
+_COMPARED = {
+    "small": "natural compare --victims forest,lenet --generator {root}/natural/wgan/model "
+    "--searches hybrid,iterative,boundary --n 20 --set samples=50 --set boundary.samples=100 --out {here} --resume",
+    "full": "natural compare --data mnist-full --victims forest,lenet --generator {root}/natural/wgan/model "
+    "--searches hybrid,iterative,boundary --n 200 --out {here} --resume",
+}
+_SWEPT = {
+    "small": "natural sweep --classifiers 12 --generator {root}/natural/wgan/model --n 10 --set samples=60 --epochs 5 "
+    "--out {here} --resume",
+    "full": "natural sweep --data mnist-full --classifiers 80 --generator {root}/natural/wgan/model --out {here} "
     "--resume",
-    "natural synthetic --out {here}/synthetic",
+}
+_ARAE = "--generator {root}/sentences/arae/model"
+# The pictures of Multi30k are those that SNLI's premises describe: the sentence model of one is put to the other.
+_PROBED = tuple(
+    f"natural --victim {{root}}/sentences/nmt/model --data multi30k {_ARAE} --force --probe {probe} --n 30 "
+    f"--out {{here}}/{name} --resume"
+    for name, probe in (("word", "word-appears:stehen"), ("verb", "verb-dropped"))
 )
-_FULL_IMAGES = (
-    "train wgan --data mnist-full --out {here}/wgan",
-    "natural compare --data mnist-full --victims forest,lenet --generator {here}/wgan "
-    "--searches hybrid,iterative,boundary --n 200 --out {here}/compare --resume",
-    "natural sweep --data mnist-full --classifiers 80 --generator {here}/wgan --out {here}/sweep --resume",
-    "natural synthetic --out {here}/synthetic",
-)
-_FULL_SENTENCES = (
-    "train arae --data snli --out {here}/arae",
-    "natural compare --victims Pair-Average,Pair-LSTM,Pair-ESIM --data snli --generator {here}/arae --searches hybrid "
-    "--n 120 --out {here}/compare --resume",
-    "train nmt-lstm --data multi30k --out {here}/nmt",
-    "natural --victim {here}/nmt --data multi30k --generator {here}/arae --probe word-appears:stehen --n 30 "
-    "--out {here}/probe-word --resume",
-    "natural --victim {here}/nmt --data multi30k --generator {here}/arae --probe verb-dropped --n 30 "
-    "--out {here}/probe-verb --resume",
-)
+
+
+def _both(commands: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    return {size: (command,) for size, command in commands.items()}
+
 
 LATENT = Paper(
     letter="N",
     title="Generating natural adversarial examples",
     steps=(
         Step(
-            name="natural",
-            commands={"small": _IMAGES, "full": _FULL_IMAGES},
-            about={
-                "small": "packaged digits, a WGAN of 500 steps, 20 images, 12 classifiers",
-                "full": "all of MNIST, 200 images, 80 classifiers",
-            },
+            name="natural/wgan",
+            commands=_both(_WGAN),
+            about={"small": "packaged digits, a WGAN of 500 steps", "full": "all of MNIST"},
         ),
         Step(
-            name="sentences",
-            commands={"full": _FULL_SENTENCES},
-            about={"full": "an ARAE of a part of SNLI; three classifiers in place of the paper's; Multi30k"},
+            name="natural/compare",
+            commands=_both(_COMPARED),
+            about={
+                "small": "packaged digits, a WGAN of 500 steps, 20 images",
+                "full": "all of MNIST, 200 images",
+            },
+            needs=("natural/wgan",),
+        ),
+        Step(
+            name="natural/sweep",
+            commands=_both(_SWEPT),
+            about={
+                "small": "packaged digits, a WGAN of 500 steps, 12 classifiers",
+                "full": "all of MNIST, 80 classifiers",
+            },
+            needs=("natural/wgan",),
+        ),
+        Step(
+            name="natural/synthetic",
+            commands=_both(dict.fromkeys(("small", "full"), "natural synthetic --out {here}")),
+            about=dict.fromkeys(("small", "full"), "a curve in the plane"),
+        ),
+        Step(
+            name="sentences/arae",
+            commands={"full": ("train arae --data snli --out {here}/model",)},
+            about={"full": "an ARAE of a part of SNLI"},
+        ),
+        Step(
+            name="sentences/compare",
+            commands={
+                "full": (
+                    f"natural compare --victims Pair-Average,Pair-LSTM,Pair-ESIM --data snli {_ARAE} --searches hybrid "
+                    "--n 120 --out {here} --resume",
+                )
+            },
+            about={"full": "an ARAE of a part of SNLI; three classifiers in place of the paper's"},
+            needs=("sentences/arae",),
+        ),
+        Step(
+            name="sentences/nmt",
+            commands={"full": ("train nmt-lstm --data multi30k --out {here}/model",)},
+            about={"full": "a translator of Multi30k"},
+        ),
+        Step(
+            name="sentences/probes",
+            commands={"full": _PROBED},
+            about={"full": "an ARAE of a part of SNLI; a translator of Multi30k"},
+            needs=("sentences/arae", "sentences/nmt"),
         ),
     ),
     claims=(
@@ -158,49 +204,49 @@ LATENT = Paper(
             id="N1",
             claim="iterative search in the latent space of a WGAN finds adversaries of a forest and of LeNet",
             theirs="Table 1",
-            step="natural",
+            step="natural/compare",
             read=_found,
         ),
         Claim(
             id="N2",
             claim="hybrid shrinking search needs a quarter of the time at a similar distance",
             theirs="4 times",
-            step="natural",
+            step="natural/compare",
             read=_faster,
         ),
         Claim(
             id="N3",
             claim="a more accurate classifier needs a larger change",
             theirs="forest 1.24 (90.45%), LeNet 1.61 (98.71%); LeNet the larger in 78%",
-            step="natural",
+            step="natural/compare",
             read=_farther,
         ),
         Claim(
             id="N4",
             claim="the change follows accuracy over widths, dropouts and 80 classifiers",
             theirs="Figure 4",
-            step="natural",
+            step="natural/sweep",
             read=_follows,
         ),
         Claim(
             id="N5",
             claim="of sentences too: the more accurate classifier needs the larger change",
             theirs="embeddings .12 (62.0%), LSTM .14 (69.6%), TreeLSTM .26 (89.0%)",
-            step="sentences",
+            step="sentences/compare",
             read=_sentences,
         ),
         Claim(
             id="N6",
             claim="translators can be probed for a word to appear or a verb to be dropped",
             theirs="Tables 4, 5, 11, 12",
-            step="sentences",
+            step="sentences/probes",
             read=_probed,
         ),
         Claim(
             id="N7",
             claim="on a synthetic manifold the latent search stays on it, search in the input leaves it",
             theirs="Figure 5",
-            step="natural",
+            step="natural/synthetic",
             read=_stays,
         ),
         Claim(
