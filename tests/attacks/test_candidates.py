@@ -172,6 +172,19 @@ def test_edits_name_their_place():
     assert [(i, made) for i, made in edits("abc", "drop", 1, 1)] == [(1, "ac")]
 
 
+def test_a_token_of_thousands_of_letters_has_few_edits():
+    word = "ab" * 2500
+    for kind in ("swap", "drop", "insert", "substitute"):
+        made = list(edits(word, kind, 0, len(word) - 1))
+        assert 60 <= len({place for place, _ in made}) <= 64
+        assert len(made) <= 64 * 26
+    places = [place for place, _ in edits(word, "drop", 0, len(word) - 1)]
+    assert places[0] == 0
+    assert places[-1] > 4900, "spread over the whole of it"
+    (offers,) = offered(Homoglyphs(), word)
+    assert 2 <= len(offers) < 1000
+
+
 def test_homoglyphs_one_letter_or_all():
     made = offered(Homoglyphs(), "ok 7")
     assert "\u043e\u03ba" in made[0]  # both

@@ -17,6 +17,9 @@ from malaprop.core.text import Ints, word_pattern
 
 Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_PLACES = (
+    64  # of a word, at most, where edits are tried: a token of 5,000 letters would have 650 million characters of them
+)
 
 
 @cache
@@ -37,9 +40,18 @@ def _like(letter: str, near: str) -> str:
     return letter.upper() if near.isupper() else letter
 
 
+def _places(first: int, last: int) -> list[int]:
+    """From first to last; of more than `_PLACES` an even sample."""
+    many = last + 1 - first
+    return [first + i * many // _PLACES for i in range(_PLACES)] if many > _PLACES else [*range(first, last + 1)]
+
+
 def edits(word: str, kind: Kind, first: int, last: int) -> Iterator[tuple[int, str]]:
-    """Every word one edit of this kind away, with its place; edits touch characters `first` to `last` alone."""
-    for i in range(first, last + 1):
+    """Every word one edit of this kind away, with its place; edits touch characters `first` to `last` alone.
+
+    Of a word longer than any that people write, edits are tried at places spread over it.
+    """
+    for i in _places(first, last):
         here, before, after = word[i], word[:i], word[i + 1 :]
         if kind == "swap" and i < last and here != word[i + 1]:
             yield i, before + word[i + 1] + here + after[1:]
@@ -117,7 +129,7 @@ class Homoglyphs:
         ]
 
     def _made(self, word: str) -> Iterator[str]:
-        for i, letter in enumerate(word):
-            yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(letter, ()))
+        for i in _places(0, len(word) - 1):
+            yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(word[i], ()))
         if self.whole:
             yield "".join(_homoglyphs().get(c, (c,))[0] for c in word)
