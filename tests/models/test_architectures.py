@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
+from malaprop.models.scorers.buckets import Buckets
+from malaprop.models.scorers.packedmodel import pack
+from malaprop.models.scorers.packing import Packing
+from malaprop.models.scorers.plain import attended
 from malaprop.models.victims.load import load
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
@@ -63,6 +68,44 @@ def test_variants_are_scored_as_their_strings(folders: Any, name: str) -> None:
     every = np.arange(pool.size)
     scores = victim.finish(victim.begin(pool, every))
     assert np.abs(scores - victim.predict([text.values() for text in pool.texts(every)])).max() < 1e-5
+
+
+def fast_scorer(victim: TokenVictim, kind: tiny.Kind, model: Any) -> Packing | Buckets:
+    """What the victim would be asked by on a GPU, in float32."""
+    separator = 3 if kind.segments and kind.settings.get("type_vocab_size", 2) else None
+    rows = [[*victim.rows([(text,)])[0]] for text in TEXTS[:8]]
+    network = pack(model, rows, separator=separator)
+    assert (network is not None) == kind.fast
+    if network is None:
+        return Buckets(forward=attended(model, separator=separator), pad=victim.pad, tokens=256, longest=victim.limit)
+    return Packing(network=network, tokens=256, longest=victim.limit)
+
+
+@pytest.mark.parametrize("name", [name for name in tiny.KINDS if name != "xlnet"])
+def test_the_fast_road_scores_as_the_plain_one_in_any_company(folders: Any, name: str) -> None:
+    victim, kind = load(folders(name)), tiny.KINDS[name]
+    assert isinstance(victim, TokenVictim)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folders(name), dtype=torch.float32).eval()
+    quick = replace(victim, scorer=fast_scorer(victim, kind, model))
+    pool = Pool([Variants.itself(Text.of(text, Words(), owner)) for owner, text in enumerate(TEXTS)])
+    every = np.arange(pool.size)
+    scores = quick.finish(quick.begin(pool, every))
+    assert np.abs(scores - predict(victim, TEXTS)).max() < 1e-5
+    assert np.abs(quick.finish(quick.begin(pool, every[::-7])) - scores[::-7]).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", tiny.KINDS)
+def test_a_folder_is_attacked_alike_at_any_width(folders: Any, name: str) -> None:
+    import malaprop as mp
+
+    victim = load(folders(name))
+    examples = [
+        (text, int(scores.argmax())) for text, scores in zip(TEXTS[:4], predict(victim, TEXTS[:4]), strict=True)
+    ]
+    one, many = (mp.attack("deepwordbug", victim, examples, width=width) for width in (1, 8))
+    assert {outcome.status for outcome in many} <= {"success", "failed"}
+    assert [o.adversarial.text for o in one] == [o.adversarial.text for o in many]
+    assert [o.queries for o in one] == [o.queries for o in many]
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "xlnet", "gpt2", "llama-unpadded"])

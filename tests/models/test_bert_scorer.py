@@ -14,10 +14,11 @@ from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
 from malaprop.models.batches import Bounds
 from malaprop.models.pieces import Pieces
-from malaprop.models.scorers import bertpacked
+from malaprop.models.scorers import packing
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.bertpacked import PackedBert
 from malaprop.models.scorers.bertweights import BertWeights
+from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.splice import splice
 
@@ -62,33 +63,11 @@ def test_scores_are_those_of_each_text_alone(variants: list[Variants], limit: in
         assert (scorer.logits(work) - expected).abs().max() < 1e-5
 
 
-class Eager:
-    """What a recording does, without a GPU."""
-
-    def __init__(self, packed: PackedBert, most: int, _other: object = None) -> None:
-        self.most, self.packed = most, packed
-        self.held = bertpacked.Packed.blank(packed.tokens, packed.texts, torch.device("cpu"))
-        self.held.ids.fill_(3)
-        self.held.edges.fill_(packed.tokens)
-
-    def replay(self, batch: bertpacked.Packed) -> torch.Tensor:
-        for to, new in zip(parts(self.held), parts(batch), strict=True):
-            to[: len(new)].copy_(new)
-        return self.packed.forward(self.held, self.most)
-
-
-def parts(batch: bertpacked.Packed) -> tuple[torch.Tensor, ...]:
-    return batch.ids, batch.place, batch.second, batch.edges
-
-
-def attend(q, k, v, q_edges, k_edges, *_longest):
-    """Text by text, what the GPU's kernel gives for all at once; filling gives what no one should use."""
-    out = torch.full_like(q, torch.nan)
-    for a, b, c, d in zip(q_edges[:-1], q_edges[1:], k_edges[:-1], k_edges[1:], strict=True):
-        if d > c:
-            heads = (x.transpose(0, 1) for x in (q[a:b], k[c:d], v[c:d]))
-            out[a:b] = torch.nn.functional.scaled_dot_product_attention(*heads).transpose(0, 1)
-    return out.flatten(1)
+def spoil(packing: Packing) -> None:
+    """Puts what no text should see where filling is."""
+    held = packing._recorded(packing.reach(1), torch.device("cpu")).held
+    held.ids.fill_(3)
+    held.edges.fill_(packing.tokens)
 
 
 @settings(max_examples=40, deadline=None)
@@ -97,11 +76,11 @@ def attend(q, k, v, q_edges, k_edges, *_longest):
 def test_packed_texts_score_as_each_alone(variants: list[Variants], limit: int, tokens: int, span: int | None) -> None:
     pool = Pool(variants)
     work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit, head=HEAD, tail=TAIL)
-    packed = PackedBert(weights=BertWeights.of(BERT, dtype=torch.float32), separator=SEP, tokens=tokens, longest=64)
+    network = PackedBert(weights=BertWeights.of(BERT, dtype=torch.float32), separator=SEP)
+    packed = Packing(network=network, tokens=tokens, longest=64)
+    spoil(packed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bertpacked, "_Recorded", Eager)
-        patch.setattr(bertpacked, "attend", attend)
-        patch.setattr(bertpacked, "_AT_ONCE", span or bertpacked._AT_ONCE)
+        patch.setattr(packing, "_AT_ONCE", span or packing._AT_ONCE)
         assert (packed.logits(work) - alone(pool, limit)).abs().max() < 1e-5
 
 

@@ -14,9 +14,11 @@ from torch.nn import functional as F
 
 from malaprop.core.errors import SettingError
 from malaprop.models.batches import Bounds, batches, bounds_for
-from malaprop.models.scorers.bertpacked import PackedBert, can_pack
+from malaprop.models.scorers.bertpacked import PackedBert
 from malaprop.models.scorers.bertweights import BertWeights, Layer, readable
+from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import in_order, second_segment
+from malaprop.models.scorers.varlen import can_pack
 from malaprop.models.splice import Splice
 
 __all__ = ["BertScorer", "readable"]
@@ -141,8 +143,9 @@ class BertScorer:
         return BertWeights.of(self.model, dtype=self.dtype)
 
     @cached_property
-    def _packed(self) -> PackedBert:
-        return PackedBert(weights=self._weights, separator=self.separator, longest=len(self._weights.places))
+    def _packed(self) -> Packing:
+        network = PackedBert(weights=self._weights, separator=self.separator)
+        return Packing(network=network, longest=len(self._weights.places))
 
 
 def _inside(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"] | None) -> Inside:

@@ -26,7 +26,11 @@ from malaprop.models.precision import ROUNDING, dtype_for
 from malaprop.models.quiet import quietly
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
+from malaprop.models.scorers.buckets import Buckets
+from malaprop.models.scorers.packedmodel import pack
+from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, attended, without_padding
+from malaprop.models.scorers.varlen import can_pack
 from malaprop.models.splice import Frame
 from malaprop.models.states import WordStates
 from malaprop.models.states import from_transformers as states_of
@@ -107,7 +111,7 @@ def wrap_transformers(
     limit: int | None = None,
     fingerprint: str = "",
 ) -> TokenVictim | StringVictim:
-    """A loaded classifier. BERT goes the fast road; any other reads whole rows, padded where it masks padding."""
+    """A loaded classifier, held against its own tokenizer and asked alone and in company before it is trusted."""
     labels = int(getattr(model.config, "num_labels", 0))
     if labels < 2:
         raise VictimError(f"{name or type(model).__name__} scores {labels} label; expected a classifier of two or more")
@@ -127,9 +131,10 @@ def wrap_transformers(
     pad = _padding(model, tokenizer)
     separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
     forward = attended(model, separator=separator)
-    company = Company(forward, pieces.rows([(text,) for text in TEXTS], most, left=left), pad, where)
+    rows = pieces.rows([(text,) for text in TEXTS], most, left=left)
+    company = Company(forward, rows, pad, where)
     masks = company.padding_is_masked()
-    scorer = _scorer(model, separator, dtype, pad)
+    scorer = _scorer(model, rows, separator=separator, dtype=dtype, pad=pad, masks=masks, limit=most)
     half = dtype != torch.float32
     gradients = _gradients(
         model,
@@ -203,12 +208,29 @@ def _padding(model: Any, tokenizer: Any) -> int:
     return next(int(token) for token in stated if token is not None)
 
 
-def _scorer(model: Any, separator: int | None, dtype: torch.dtype, pad: int) -> Scorer | None:
+def _scorer(
+    model: Any,
+    rows: Sequence[Sequence[int]],
+    *,
+    separator: int | None,
+    dtype: torch.dtype,
+    pad: int,
+    masks: bool,
+    limit: int,
+) -> Scorer | None:
+    """The fastest road to a model's answers: packed where its attention can be, else padded in few shapes."""
     if readable(model):
         return BertScorer(model=model, separator=separator, dtype=dtype)
     if dtype == torch.float32:
         return None
-    return Plain(forward=attended(deepcopy(model).to(dtype), separator=separator), masks=False, pad=pad)
+    if model.device.type == "cuda" and can_pack():
+        network = pack(model, [row for row in rows if row], separator=separator, dtype=dtype)
+        if network is not None:
+            return Packing(network=network, longest=limit, tokens=max(1 << 14, limit))
+    forward = attended(deepcopy(model).to(dtype), separator=separator)
+    if model.device.type == "cuda" and masks:
+        return Buckets(forward=forward, pad=pad, longest=limit)
+    return Plain(forward=forward, masks=False, pad=pad)
 
 
 def _gradients(

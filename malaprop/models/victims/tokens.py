@@ -154,7 +154,8 @@ class TokenVictim:
             if len(some):
                 answers.append(self._spliced(seen.pieces, pool, wanted[some], fast))
             if len(rest):
-                answers.append(self._whole([text.values() for text in pool.texts(wanted[rest])], plain))
+                texts = [text.values() for text in pool.texts(wanted[rest])]
+                answers.append(self._whole(texts, plain if self.rows is None else fast))
         if len(answers) == 1:
             return answers[0]
         (back,) = ship(torch.device(self.device), np.argsort(np.concatenate([some, rest])))

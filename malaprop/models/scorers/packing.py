@@ -1,0 +1,184 @@
+"""Packing: texts laid end to end without padding, in batches of one size that a GPU records once and replays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from malaprop.core.text import Ints
+from malaprop.models.splice import Splice
+
+_AT_ONCE = 1 << 22  # tokens laid out at a time
+_LEAST = 24  # tokens of a text, of which a batch has room for as many as would fill it; shorter texts leave some free
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """Texts end to end. Beyond the last there is filling, which no text sees; room for more texts is left empty."""
+
+    ids: Int[Tensor, " token"]
+    place: Int[Tensor, " token"]  # of a token in its text
+    second: Int[Tensor, " token"]  # 1 in the second segment
+    edges: Int[Tensor, " text_1"]  # where each text begins, and where the last one ends
+
+    @classmethod
+    def blank(cls, tokens: int, texts: int, device: torch.device) -> Packed:
+        ids, place, second = torch.zeros(3, tokens, dtype=torch.int32, device=device)
+        return cls(ids, place, second, torch.zeros(texts + 1, dtype=torch.int32, device=device))
+
+
+class PackedNetwork(Protocol):
+    """What packed texts are passed through; `most` is a bound on the tokens of a text."""
+
+    @property
+    def labels(self) -> int: ...
+
+    @property
+    def separator(self) -> int | None:
+        """The token behind which a text's second segment begins; None: there is one segment."""
+
+    def forward(self, batch: Packed, most: int) -> Float[Tensor, "text label"]: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Packing:
+    """Every batch has `tokens` tokens and room for a fixed number of texts, filled up where there are fewer.
+
+    Products of one size take the same path for each row whatever the others hold, and attention stays within a text:
+    so a text's score is the same in any company, to the last bit. And as all batches are alike, their hundred kernels
+    are recorded once (a CUDA graph) and launched as one.
+    """
+
+    network: PackedNetwork
+    tokens: int = 1 << 14
+    longest: int = 512  # tokens of a text
+    _recordings: dict[int, Recorded | Eager] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def texts(self) -> int:
+        return max(1, self.tokens // _LEAST)
+
+    def reach(self, longest: int) -> int:
+        """What attention makes room for where no text is longer: it costs time, and changes nothing else."""
+        return min(self.longest, max(128, 1 << (longest - 1).bit_length()))
+
+    @torch.inference_mode()
+    def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
+        assert work.limit <= self.longest <= self.tokens
+        out = torch.empty(work.count, self.network.labels, device=work.device)
+        for span in batches(work.length, max(_AT_ONCE, self.tokens), work.count):
+            laid, edges = self._laid(work, span)
+            parts = list(batches(work.length[span], self.tokens, self.texts))
+            starts = edges[[part.start for part in parts]]
+            (ends,) = work.ship(_edges(edges, parts, self.texts))
+            recorded = self._recorded(self.reach(int(work.length[span].max())), work.device)
+            for part, start, these in zip(parts, starts.tolist(), ends, strict=True):
+                many = slice(start, start + self.tokens)
+                batch = Packed(laid.ids[many], laid.place[many], laid.second[many], these)
+                to = slice(span.start + part.start, span.start + part.stop)
+                out[to] = recorded.replay(batch)[: part.stop - part.start]
+        if not work.length.all():  # what is read of a text without a token is another's
+            out[work.ship(np.flatnonzero(work.length == 0))[0]] = 0
+        return out
+
+    def _recorded(self, most: int, device: torch.device) -> Recorded | Eager:
+        if most not in self._recordings:
+            first = next(iter(self._recordings.values()), None)
+            self._recordings[most] = _prepared(self, most, device, first)
+        return self._recordings[most]
+
+    def _laid(self, work: Splice, span: slice) -> tuple[Packed, Ints]:
+        """All texts of a span, and where they begin; the host does nothing for each token."""
+        edges = np.concatenate([[0], np.cumsum(work.length[span])])
+        (ends,) = work.ship(edges)
+        token = torch.arange(int(edges[-1]), device=work.device)
+        text = torch.searchsorted(ends[1:], token, right=True)
+        place = token - ends[text]
+        ids = work.at_places(np.arange(span.start, span.stop), text, place)
+        separator = self.network.separator
+        second = torch.zeros_like(ids) if separator is None else _second(ids, separator, ends[text])
+        return Packed(ids.int(), place.int(), second.int(), ends), edges
+
+
+def _prepared(packing: Packing, most: int, device: torch.device, other: Recorded | Eager | None) -> Recorded | Eager:
+    """A recording, where there is a GPU and the network never waits for the host."""
+    if device.type == "cuda" and not isinstance(other, Eager):
+        try:
+            return Recorded(packing, most, device, other)
+        except (RuntimeError, NotImplementedError):
+            torch.cuda.synchronize(device)
+    return Eager(packing, most, device, other)
+
+
+class Eager:
+    """The forward of one batch over fixed memory, as a recording has it, where nothing can be recorded."""
+
+    def __init__(self, packing: Packing, most: int, device: torch.device, other: Recorded | Eager | None) -> None:
+        self.packing, self.most = packing, most
+        self.held: Packed = Packed.blank(packing.tokens, packing.texts, device) if other is None else other.held
+
+    def replay(self, batch: Packed) -> Float[Tensor, "text label"]:
+        _fill(self.held, batch)
+        return self.packing.network.forward(self.held, self.most)
+
+
+class Recorded:
+    """The forward of one batch as a recording over fixed memory, shared with `other`: they never run at once."""
+
+    def __init__(self, packing: Packing, most: int, device: torch.device, other: Recorded | Eager | None) -> None:
+        self.held: Packed = Packed.blank(packing.tokens, packing.texts, device) if other is None else other.held
+        network = packing.network
+        aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        aside.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(aside):  # kernels are chosen and memory is found before the recording
+            for _ in range(2):
+                network.forward(self.held, most)
+        torch.cuda.current_stream(device).wait_stream(aside)
+        self.graph = torch.cuda.CUDAGraph()
+        pool = other.graph.pool() if isinstance(other, Recorded) else None
+        with torch.cuda.graph(self.graph, pool=pool, capture_error_mode="thread_local"):
+            self.out = network.forward(self.held, most)
+
+    def replay(self, batch: Packed) -> Float[Tensor, "text label"]:
+        """The answer, until the next one."""
+        _fill(self.held, batch)
+        self.graph.replay()
+        return self.out
+
+
+def _fill(held: Packed, batch: Packed) -> None:
+    """Puts a batch where the recording reads it; what an earlier one left behind its texts is filling."""
+    for to, given in zip((held.ids, held.place, held.second), (batch.ids, batch.place, batch.second), strict=True):
+        to[: len(given)].copy_(given)
+    held.edges.copy_(batch.edges)
+
+
+def _second(ids: Int[Tensor, " token"], separator: int, start: Int[Tensor, " token"]) -> Int[Tensor, " token"]:
+    """1 behind the first separator of each text, 0 up to and with it."""
+    here = (ids == separator).long()
+    before = here.cumsum(0) - here
+    return (before - before[start]).clamp_(max=1)
+
+
+def _edges(edges: Ints, parts: list[slice], texts: int) -> Ints:
+    """For each batch where its texts begin, and for what is left of its room where the last one ends."""
+    index = np.asarray([part.start for part in parts])[:, None] + np.arange(texts + 1)
+    index = np.minimum(index, np.asarray([part.stop for part in parts])[:, None])
+    return np.asarray(edges[index] - edges[index[:, :1]])
+
+
+def batches(length: Ints, tokens: int, texts: int) -> Iterator[slice]:
+    """Neighbours, at most so many tokens and texts together; a text longer than that is by itself."""
+    ends = np.cumsum(length)
+    begin = 0
+    while begin < len(length):
+        before = int(ends[begin - 1]) if begin else 0
+        end = min(int(np.searchsorted(ends, before + tokens, side="right")), begin + texts)
+        yield slice(begin, max(begin + 1, end))
+        begin = max(begin + 1, end)
