@@ -20,7 +20,8 @@ from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
 from malaprop.data.matching import agree
-from malaprop.records.attention import AttentionStudy, Bound, Model, plain
+from malaprop.records.attention import AttentionStudy, Bound, Model
+from malaprop.records.codec import finite
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import check_writable
 from malaprop.runs.folder import run_to_folder
@@ -188,5 +189,5 @@ def summary_of(record: AttentionStudy) -> dict[str, Any]:
         ],
         "bounds": [{"where": b.where, "bound": b.bound, "mean": b.mean, "over": b.over} for b in record.bounds],
     }
-    found: dict[str, Any] = plain(summary)
+    found: dict[str, Any] = finite(summary)
     return found

@@ -144,7 +144,7 @@ def _test(
     from malaprop.core.settings import overrides
     from malaprop.defences.stock import folders, given
     from malaprop.reports.defences import terminal
-    from malaprop.reports.html import write_report
+    from malaprop.reports.page import write_report
 
     chosen = victims if ",".join(victims) != VICTIMS else victims[:1]
     if len(chosen) != 1 or len(attacks) != 1:

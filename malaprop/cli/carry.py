@@ -109,8 +109,8 @@ class Settings:
 
 def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, wanted: int, base: bool) -> dict[str, Any]:
     """The study, its record and its report; gives the summary."""
-    from malaprop.reports.carried import show_transfer, write_matrix
-    from malaprop.reports.html import write_report
+    from malaprop.reports.page import write_report
+    from malaprop.reports.transfer import terminal, write_matrix
 
     check_writable(folder)
     study_recipe(settings.recipe, **settings.settings)  # a wrong name should not wait for models
@@ -138,7 +138,7 @@ def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, want
     write_matrix(record, folder / "matrix.csv")
     report = write_report([folder], folder / "report.html")
     if not settings.quiet:
-        show_transfer(record)
+        print(terminal(record))
     say(f"record: {path}; report: {report}", settings.quiet)
     return {"out": str(folder), "record": str(path), "report": str(report), **summary_of(record)}
 
@@ -185,8 +185,8 @@ def run_ensembles(
     quiet: bool,
 ) -> dict[str, Any]:
     """Ensembles of a study that lies on disk."""
-    from malaprop.reports.carried import show_ensembles
-    from malaprop.reports.html import write_report
+    from malaprop.reports.ensembles import terminal
+    from malaprop.reports.page import write_report
 
     record = Transfer.read(folder)
     if record is None:
@@ -206,7 +206,7 @@ def run_ensembles(
     path = found.write(folder)
     report = write_report([folder], folder / "report.html")
     if not quiet:
-        show_ensembles(found)
+        print(terminal(found))
     say(f"record: {path}; report: {report}", quiet)
     chosen = [
         {

@@ -159,12 +159,12 @@ def score(
     """
     from malaprop.humaneval.score import score as work
     from malaprop.humaneval.study import Study
-    from malaprop.humaneval.terminal import print_scores
+    from malaprop.reports.humans import terminal
 
     with Study(study) as opened:
         scores = work(opened, pass_mark=pass_mark)
     path = scores.write(study.absolute().parent if out is None else out)
     if not quiet:
-        print_scores(scores)
+        print(terminal(scores))
     o.say(f"scores: {path}", quiet)
     o.finish({"command": "humans score", "out": str(path), **scores.to_dict()}, json)

@@ -259,13 +259,15 @@ def sweep(
         device=device_of(device),
         quiet=quiet,
     )
+    from malaprop.reports.tables import brief
+
     many = 0
 
     def seen(dot: Any) -> None:
         nonlocal many
         many += 1
         lost = f"; {dot.errors} searches ended in an error" if dot.errors else ""
-        told = f"accuracy {dot.accuracy}, found {dot.found}, distance {_three(dot.distance.mean)}{lost}"
+        told = f"accuracy {dot.accuracy}, found {dot.found}, distance {brief(dot.distance.mean)}{lost}"
         o.say(f"{many} of {classifiers}: {dot.name}: {told}", quiet)
 
     record = job.sweep(classifiers, epochs=epochs, batch=batch, resume=resume, seen=seen)
@@ -289,7 +291,7 @@ def synthetic(
     from malaprop.core.errors import RecordError
     from malaprop.natural.synthetic import show
     from malaprop.records.natural import Natural
-    from malaprop.reports.html import write_report
+    from malaprop.reports.page import write_report
 
     folder = o.out_folder(out, False, "natural", "synthetic")
     before = Natural.read(folder)
@@ -324,32 +326,14 @@ def _job(generator: str | None, resume: bool, **settings: Any) -> ImageJob:
     return ImageJob(generator=generator or "vae", say=lambda line: o.say(line, quiet), **settings)
 
 
-def _line(tried: Any) -> str:
-    distance = tried.distance
-    return (
-        f"found {tried.success}, distance mean {_three(distance.mean)}, median {_three(distance.median)}, "
-        f"queries median {_three(tried.asked.median)}; accuracy {tried.accuracy}; judge: original "
-        f"{tried.judged_original}, new {tried.judged_changed}, another {tried.judged_other}"
-        + (f"; {tried.errors} ended in an error and are not counted" if tried.errors else "")
-    )
-
-
-def _three(number: float | None) -> str:
-    return "none" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".")
-
-
 def _finish(command: str, job: ImageJob, record: Any, json: bool) -> None:
-    from malaprop.reports.html import write_report
+    from malaprop.reports.natural import terminal
+    from malaprop.reports.page import write_report
 
     path = record.write(job.folder)
     report = write_report([job.folder], job.folder / "report.html")
     if not job.quiet:
-        for tried in record.tried:
-            print(f"{tried.victim}, {tried.search}: {_line(tried)}")
-        for pair in record.pairs:
-            print(f"{pair.two} needs more than {pair.one}: {pair.larger}, sign test p {pair.p:.2g}")
-        for one in record.correlations:
-            print(f"Spearman, {one.group}: {one.rho:.3f} ({one.low:.3f} to {one.high:.3f}, {one.count} classifiers)")
+        print(terminal(record))
         o.say(f"figures in {path}; report: {report}")
     o.finish({"command": command, "out": str(job.folder), "report": str(report), **_summary(record)}, json)
 

@@ -13,7 +13,7 @@ from malaprop.cli.progress import found_bar
 
 if TYPE_CHECKING:
     from malaprop.natural.textwork import TextJob
-    from malaprop.records.naturaltext import NaturalText, TextTried
+    from malaprop.records.naturaltext import NaturalText
 
 NAMES = ("arae", "text-vae")
 VICTIM = "LSTM-W-GloVe-1"  # where none is named
@@ -108,33 +108,17 @@ def several(victims: Sequence[str], searches: Sequence[str], *, resume: bool, js
 
 
 def _finish(command: str, job: TextJob, record: NaturalText, json: bool) -> None:
-    from malaprop.reports.html import write_report
+    from malaprop.reports.naturaltext import terminal
+    from malaprop.reports.page import write_report
 
     path = record.write(job.folder)
     report = write_report([job.folder], job.folder / "report.html")
     if not job.quiet:
         for note in record.notes:
             o.say(note)
-        for tried in record.tried:
-            print(f"{tried.victim}, {tried.search}: {_line(tried)}")
-        for pair in record.pairs:
-            print(f"{pair.two} needs more than {pair.one}: {pair.larger}, sign test p {pair.p:.2g}")
+        print(terminal(record))
         o.say(f"figures in {path}; report: {report}")
     o.finish({"command": command, "out": str(job.folder), "report": str(report), **_summary(record)}, json)
-
-
-def _line(tried: TextTried) -> str:
-    accuracy = f"accuracy {tried.accuracy}; " if tried.accuracy.total else ""
-    ratio = "none" if tried.ratio is None else f"{tried.ratio:.2f} times that of the originals"
-    return (
-        f"{accuracy}found {tried.success}, distance mean {_three(tried.distance.mean)}, median "
-        f"{_three(tried.distance.median)}, queries median {_three(tried.asked.median)}; goal reached by the sentence "
-        f"model alone {tried.started}; words changed, mean {_three(tried.words.mean)}; perplexity {ratio}"
-    )
-
-
-def _three(number: float | None) -> str:
-    return "none" if number is None else f"{number:,.3f}".rstrip("0").rstrip(".")
 
 
 def _summary(record: NaturalText) -> dict[str, Any]:

@@ -268,8 +268,8 @@ def conduct(
     """The whole study: records, tables and report in its folder."""
     from malaprop.core.settings import overrides
     from malaprop.records.store import check_writable
-    from malaprop.reports.html import write_report
     from malaprop.reports.oneword import markdown
+    from malaprop.reports.page import write_report
     from malaprop.runs.victims import device_of
 
     specs, settings = named(models), overrides(given)

@@ -18,7 +18,7 @@ def report(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write the report of runs again, from their records alone.
+    """Write the report of all runs and studies below folders again, from their records alone.
 
     Examples:
 
@@ -26,11 +26,15 @@ def report(
 
       malaprop report runs/monday runs/tuesday --out both.html
     """
-    from malaprop.cli.show import show
-    from malaprop.reports.html import write_report
+    from malaprop.reports.page import gather, sections, write_page
+    from malaprop.reports.terminal import print_summary
 
-    path = write_report(folders, out or folders[0] / "report.html")
+    runs, records = gather(folders)
+    path = write_page(out or folders[0] / "report.html", runs, records)
     if not quiet:
-        show(folders)
+        print_summary(runs)
+        for section, held in sections(records):
+            for record in held:
+                print(f"\n{section.title}\n\n{section.terminal(record)}")
     o.say(f"report: {path}", quiet)
-    o.finish({"command": "report", "report": str(path)}, json)
+    o.finish({"command": "report", "report": str(path), "runs": len(runs), "records": len(records)}, json)

@@ -47,7 +47,8 @@ def reproduce(
     """
     from malaprop.core.errors import SettingError
     from malaprop.records.store import check_writable
-    from malaprop.reports.claims import print_claims, summary, write_claims, write_text
+    from malaprop.reports.claims import summary, terminal, write_text
+    from malaprop.reports.page import write_page
     from malaprop.reproduce.work import Work, check_size, chosen_of
 
     check_size(size)
@@ -67,9 +68,9 @@ def reproduce(
     found = work.claims(ids)
     path = found.write(folder)
     write_text(found, folder / "claims.md")
-    page = write_claims([found], folder / "report.html")
+    page = write_page(folder / "report.html", records=[found])
     if not quiet:
-        print_claims(found)
+        print(terminal(found))
     o.say(f"record: {path}; page: {page}", quiet)
     rows = {row.id: {"ours": row.ours, "verdict": row.verdict} for row in found.rows}
     o.finish(

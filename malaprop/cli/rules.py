@@ -246,7 +246,7 @@ def show(
     """
     from malaprop.cli.rulebook import read
     from malaprop.records.rules import read_rules
-    from malaprop.reports.rules import print_diagnosis
+    from malaprop.reports.rules import terminal
     from malaprop.rules.diagnose import diagnose
 
     rules = read_rules(file)
@@ -260,7 +260,7 @@ def show(
     if out is not None:
         o.say(f"record: {made.write(o.out_folder(out, False))}; malaprop report {out} shows it beside its runs", quiet)
     if not quiet:
-        print_diagnosis(made)
+        print(terminal(made))
     o.finish({"command": "rules show", **made.to_dict()}, json)
 
 

@@ -122,7 +122,7 @@ def study(
     from malaprop.analysis.hotflip import Plan
     from malaprop.cli.hotflip import Work
     from malaprop.core.settings import overrides
-    from malaprop.reports.html import write_report
+    from malaprop.reports.page import write_report
     from malaprop.runs.victims import device_of
 
     folder = o.out_folder(out, False, "study", kind, data)
@@ -160,8 +160,8 @@ def _attention(
 ) -> None:
     from malaprop.cli.attention import Work, summary_of
     from malaprop.core.settings import overrides
-    from malaprop.reports.attention import figure_files, print_study, write_files
-    from malaprop.reports.html import write_report
+    from malaprop.reports.attention import figure_files, terminal, write_files
+    from malaprop.reports.page import write_report
     from malaprop.runs.api import recipe as make
     from malaprop.runs.victims import device_of
 
@@ -173,7 +173,7 @@ def _attention(
     write_files(figure_files(found.sights, found.bounds), folder / "figures")
     report = write_report([folder], folder / "report.html")
     if not quiet:
-        print_study(found)
+        print(terminal(found))
     o.say(f"figures in {record}; report: {report}", quiet)
     summary = {"command": "study", "kind": "attention", "out": str(folder), "report": str(report)}
     o.finish({**summary, **summary_of(found)}, json)

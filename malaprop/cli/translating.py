@@ -150,13 +150,14 @@ class Work:
 
     def finish(self, command: str, json: bool) -> None:
         """The record over all runs, the table, the report."""
-        from malaprop.reports.html import write_report
+        from malaprop.reports.page import write_report
+        from malaprop.reports.translation import terminal
 
         study = self._study()
         record = study.write(self.folder)
         report = write_report([self.folder], self.folder / "report.html")
         if not self.quiet:
-            show(study)
+            print(terminal(study))
             o.say(f"figures in {record}; report: {report}")
         rows = [_summary(run) for run in study.runs]
         o.finish({"command": command, "out": str(self.folder), "report": str(report), "runs": rows}, json)
@@ -169,24 +170,6 @@ def _summary(run: Attacked) -> dict[str, Any]:
     }
     plain = {name: getattr(run, name) for name in ("attack", "victim", "data", "skipped", "errors", "asked")}
     return {**plain, "success": run.success.to_dict(), "bleu": scores}
-
-
-def show(study: TranslationStudy) -> None:
-    """The table on the terminal."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("victim", "attack", "broken", "skipped", "errors", "BLEU before", "BLEU after", "asked"):
-        table.add_column(name, overflow="fold")
-    for run in study.runs:
-        asked = "-" if run.asked is None else f"{run.asked:,.0f}"
-        scores = ("-" if found is None else str(found) for found in (run.before, run.after))
-        cells = (run.victim, run.attack, str(run.success), str(run.skipped), str(run.errors), *scores, asked)
-        table.add_row(*map(Text, cells))
-    Console().print(table)
 
 
 def run(

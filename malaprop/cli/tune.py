@@ -105,7 +105,9 @@ def tune(
     if test:
         record = search.look(record)
     if not quiet:
-        _show(record)
+        from malaprop.reports.tuning import terminal
+
+        print(terminal(record))
         o.say(f"all of it in {folder}; see it with: malaprop report {folder}")
     o.finish({"command": "tune", "out": str(folder), **_summary(record)}, json)
 
@@ -163,17 +165,3 @@ def _summary(record: Tuning) -> dict[str, Any]:
             for name, one in (("plain", test.plain), ("best", test.best))
         }
     return out
-
-
-def _show(record: Tuning) -> None:
-    rows = [("plain, validation", record.plain)]
-    best = record.best
-    if best is not None and best.judged is not None:
-        rows.append((f"best of {len(record.trials)}, validation", best.judged))
-    if record.test is not None:
-        rows += [("plain, test", record.test.plain), ("best, test", record.test.best)]
-    for name, one in rows:
-        print(f"{name}: clean {one.clean}, adversarial {one.adversarial}")
-    if best is not None:
-        head = record.defence.partition(":")[0]
-        print(f"best: {':'.join([head, *(f'{k}={v}' for k, v in best.settings.items())])}")

@@ -117,7 +117,7 @@ class Work:
 
     def suite(self, attacks: Sequence[Attack], specs: Sequence[str], folder: Path, *, resume: bool) -> dict[str, Any]:
         """Every recipe on every victim, each in a folder of its own, and the report over all."""
-        from malaprop.reports.html import write_report
+        from malaprop.reports.page import write_report
 
         if not attacks or not specs:
             raise SettingError("an audit needs at least one victim and one attack")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from malaprop.records.documents import Document, read_lines
+from malaprop.records.codec import decode, encode
+from malaprop.records.documents import read_lines
+from malaprop.records.kinds import Record
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate
 
 FILE, LINES = "certified.json", "certificates.jsonl"
-_RECORD = Document(file=FILE, about="certificates", again="run malaprop certify again")
 MOST = 5  # changed words up to which certified accuracy is told
 
 
@@ -35,7 +37,7 @@ class Certificate:
         return self.prediction == self.label
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(encode(self), ensure_ascii=False)
 
     def holds(self, changed: int) -> bool:
         """Whether the text is right, and sure to be after so many changes; fewer words than that can all change."""
@@ -43,7 +45,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certified:
+class Certified(Record):
     """What the certificates of one smoothed victim add up to."""
 
     victim: str
@@ -71,47 +73,10 @@ class Certified:
             **about,
         )
 
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
 
-    @classmethod
-    def read(cls, folder: Path) -> Certified | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, certified_of)
-
-
-def rate_of(raw: Any) -> Rate:
-    """A rate as it was written."""
-    units = raw.get("units")
-    return Rate(int(raw["hits"]), int(raw["total"]), None if units is None else int(units))
-
-
-def certified_of(raw: dict[str, Any]) -> Certified:
-    """The record of plain values."""
-    return Certified(
-        victim=str(raw["victim"]),
-        data=str(raw["data"]),
-        defence=str(raw["defence"]),
-        about=str(raw["about"]),
-        settings=dict(raw["settings"]),
-        samples=int(raw["samples"]),
-        alpha=float(raw["alpha"]),
-        plain=rate_of(raw["plain"]),
-        clean=rate_of(raw["clean"]),
-        certified=tuple(rate_of(rate) for rate in raw["certified"]),
-        every=rate_of(raw["every"]),
-        unsure=int(raw["unsure"]),
-        seconds=float(raw["seconds"]),
-    )
-
-
-def _certificate(raw: Mapping[str, Any]) -> Certificate:
-    return Certificate(**raw)
-
-
-CERTIFICATES = LineKind(file=LINES, what="certificates", read=_certificate, write=Certificate.to_json)
+CERTIFICATES = LineKind(file=LINES, what="certificates", read=partial(decode, Certificate), write=Certificate.to_json)
 
 
 def read_certificates(folder: Path) -> list[Certificate]:
     """The lines, where there are any."""
-    return read_lines(folder / LINES, _certificate)
+    return read_lines(folder / LINES, CERTIFICATES.read)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
-from malaprop.records.documents import Document
+from malaprop.records.kinds import Record
 
 FILE = "claims.json"
-_RECORD = Document(file=FILE, about="malaprop reproduce", again="run it again")
 VERDICTS = {
     "holds": "the figures say so, and the intervals leave no doubt",
     "leans": "the figures point that way, and the intervals leave a doubt",
@@ -34,9 +30,13 @@ class Row:
     about: str = ""  # data and models here, where they are not the paper's
     commands: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"no verdict is called {self.verdict!r}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claims:
+class Claims(Record):
     """All rows of one `malaprop reproduce`."""
 
     size: str
@@ -48,22 +48,3 @@ class Claims:
         """How many rows have each verdict, those that none has left out."""
         found = [row.verdict for row in self.rows]
         return {verdict: found.count(verdict) for verdict in VERDICTS if verdict in found}
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
-
-    @classmethod
-    def read(cls, folder: Path) -> Claims | None:
-        return _RECORD.read(folder, _claims)
-
-
-def _claims(raw: Mapping[str, Any]) -> Claims:
-    failed = {str(step): str(why) for step, why in raw.get("failed", {}).items()}
-    return Claims(size=str(raw["size"]), rows=tuple(_row(row) for row in raw["rows"]), failed=failed)
-
-
-def _row(raw: Mapping[str, Any]) -> Row:
-    given = {key: str(raw[key]) for key in ("id", "paper", "claim", "theirs", "ours", "verdict", "about")}
-    if given["verdict"] not in VERDICTS:
-        raise ValueError(f"no verdict is called {given['verdict']!r}")
-    return Row(**given, commands=tuple(map(str, raw["commands"])))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
-from malaprop.records.certified import Certified, certified_of, rate_of
-from malaprop.records.documents import Document
+from malaprop.records.certified import Certified
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Z95, Rate, Spread
 
 FILE = "defences.json"
-_RECORD = Document(file=FILE, about="a defence test", again="run malaprop audit --defences again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +143,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(Record):
     """The whole test."""
 
     victim: str
@@ -157,105 +155,3 @@ class Trial:
     rows: tuple[Defended, ...] = ()
     around: tuple[Around, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
-
-    @classmethod
-    def read(cls, folder: Path) -> Trial | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _trial)
-
-
-def _trial(raw: dict[str, Any]) -> Trial:
-    return Trial(
-        victim=str(raw["victim"]),
-        data=str(raw["data"]),
-        attack=str(raw["attack"]),
-        texts=int(raw["texts"]),
-        labels=tuple(map(str, raw["labels"])),
-        premade=str(raw["premade"]),
-        rows=tuple(map(_row, raw["rows"])),
-        around=tuple(
-            Around(
-                model=str(a["model"]),
-                original=rate_of(a["original"]),
-                adversarial=rate_of(a["adversarial"]),
-                texts=int(a["texts"]),
-            )
-            for a in raw["around"]
-        ),
-        pictures=tuple(map(_picture, raw["pictures"])),
-    )
-
-
-def _row(raw: dict[str, Any]) -> Defended:
-    certified, checked, cost = raw["certified"], raw["checked"], raw["cost"]
-    return Defended(
-        name=str(raw["name"]),
-        about=str(raw["about"]),
-        clean=rate_of(raw["clean"]),
-        premade=rate_of(raw["premade"]),
-        active=_attacked(raw["active"]),
-        adaptive=None if raw["adaptive"] is None else _attacked(raw["adaptive"]),
-        worst=rate_of(raw["worst"]),
-        gain=Gain(**raw["gain"]),
-        kept=Gain(**raw["kept"]),
-        cost=None if cost is None else float(cost),
-        passes=float(raw["passes"]),
-        verdict=str(raw["verdict"]),
-        certified=None if certified is None else certified_of(certified),
-        checked=None if checked is None else _checked(checked),
-    )
-
-
-def _checked(raw: dict[str, Any]) -> Checked:
-    return Checked(
-        inside=int(raw["inside"]),
-        flipped=int(raw["flipped"]),
-        contradicted=int(raw["contradicted"]),
-        within=None if raw["within"] is None else _attacked(raw["within"]),
-    )
-
-
-def _attacked(raw: dict[str, Any]) -> Attacked:
-    return Attacked(
-        accuracy=rate_of(raw["accuracy"]),
-        success=rate_of(raw["success"]),
-        asked=Spread(**raw["asked"]),
-        changed=Spread(**raw["changed"]),
-        draws=int(raw["draws"]),
-        fresh=int(raw["fresh"]),
-        errors=int(raw["errors"]),
-    )
-
-
-def _picture(raw: dict[str, Any]) -> Neighbourhood:
-    return Neighbourhood(
-        id=str(raw["id"]),
-        label=int(raw["label"]),
-        original=str(raw["original"]),
-        adversarial=str(raw["adversarial"]),
-        word=str(raw["word"]),
-        swapped=str(raw["swapped"]),
-        strips=tuple(
-            Strip(
-                model=str(s["model"]),
-                around=str(s["around"]),
-                adversarial=bool(s["adversarial"]),
-                words=tuple(map(str, s["words"])),
-                labels=tuple(map(int, s["labels"])),
-                scores=tuple(map(float, s["scores"])),
-            )
-            for s in raw["strips"]
-        ),
-        fields=tuple(
-            Field(
-                model=str(f["model"]),
-                noise=float(f["noise"]),
-                how=str(f["how"]),
-                points=tuple((float(x), float(y), int(label), bool(ours)) for x, y, label, ours in f["points"]),
-            )
-            for f in raw["fields"]
-        ),
-    )

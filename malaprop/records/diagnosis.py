@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from malaprop.records.documents import Document
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate
 
 FILE = "diagnosis.json"
-_RECORD = Document(file=FILE, about="a diagnosis", again="run malaprop rules show --out again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +44,7 @@ class OfLabel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Record):
     """`labels` are those of the data, in the order of `Line.pmi`; `lacking` are labels of rules that it lacks."""
 
     rules: str
@@ -57,52 +53,3 @@ class Diagnosis:
     labels: tuple[str, ...]
     found: tuple[OfLabel, ...]
     lacking: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"format": _RECORD.form, **asdict(self)}
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
-
-    @classmethod
-    def read(cls, folder: Path) -> Diagnosis | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _diagnosis)
-
-
-def _diagnosis(raw: Mapping[str, Any]) -> Diagnosis:
-    return Diagnosis(
-        rules=str(raw["rules"]),
-        data=str(raw["data"]),
-        texts=int(raw["texts"]),
-        labels=tuple(map(str, raw["labels"])),
-        lacking=tuple(map(str, raw["lacking"])),
-        found=tuple(
-            OfLabel(
-                label=str(one["label"]),
-                rules=int(one["rules"]),
-                falls=_rate(one["falls"]),
-                rises=_rate(one["rises"]),
-                lines=tuple(map(_line, one["lines"])),
-            )
-            for one in raw["found"]
-        ),
-    )
-
-
-def _rate(raw: Mapping[str, Any]) -> Rate:
-    return Rate(int(raw["hits"]), int(raw["total"]))
-
-
-def _line(raw: Mapping[str, Any]) -> Line:
-    return Line(
-        word=str(raw["word"]),
-        to=str(raw["to"]),
-        salience=float(raw["salience"]),
-        count=int(raw["count"]),
-        pmi=tuple((float(before), float(after)) for before, after in raw["pmi"]),
-        seen=tuple((int(before), int(after)) for before, after in raw["seen"]),
-        sightings=tuple(
-            Sighting(text=str(s["text"]), start=int(s["start"]), end=int(s["end"])) for s in raw["sightings"]
-        ),
-    )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from malaprop.records.documents import Document
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate
-from malaprop.records.transfer import Estimate, Row, estimate, tuples
+from malaprop.records.transfer import Estimate, Row
 
 FILE = "ensembles.json"
-_RECORD = Document(file=FILE, about="malaprop ensemble", again="run it again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +50,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ensembles:
+class Ensembles(Record):
     """`upper` is the mean of the base rates, `lower` the mean over all pairs of models: the lines of Figure 1."""
 
     recipe: str
@@ -68,26 +65,3 @@ class Ensembles:
     chosen: tuple[Chosen, ...]
     contrasts: tuple[Contrast, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self), indent=None)
-
-    @classmethod
-    def read(cls, folder: Path) -> Ensembles | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _ensembles)
-
-
-def _chosen(raw: dict[str, Any]) -> Chosen:
-    for name in ("outside", "common", "unseen"):
-        raw[name] = estimate(raw[name])
-    return Chosen(**tuples(raw))
-
-
-def _ensembles(raw: dict[str, Any]) -> Ensembles:
-    raw["upper"], raw["lower"] = estimate(raw["upper"]), estimate(raw["lower"])
-    raw["chosen"] = tuple(map(_chosen, raw["chosen"]))
-    raw["contrasts"] = tuple(Contrast(**{**c, "difference": estimate(c["difference"])}) for c in raw["contrasts"])
-    for name in ("models", "unseen", "notes"):
-        raw[name] = tuple(map(str, raw[name]))
-    return Ensembles(**raw)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from malaprop.core.errors import RecordError
-from malaprop.records.documents import write_whole
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate
 
 FILE = "humans.json"
@@ -120,7 +115,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HumanScores:
+class HumanScores(Record):
     """All figures of a study. What was not asked, or not answered, is null or empty."""
 
     study: str
@@ -143,31 +138,8 @@ class HumanScores:
     validity: tuple[Validity, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"kind": "human scores", "version": VERSION, **_plain(self)}
-
-    def write(self, folder: Path) -> Path:
-        return write_whole(folder / FILE, json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n")
-
-    @classmethod
-    def read(cls, path: Path) -> HumanScores:
-        try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise RecordError(f"cannot read {path}: {error}; write it again with malaprop humans score") from None
-        if not isinstance(plain, dict) or plain.get("kind") != "human scores" or plain.get("version") != VERSION:
-            raise RecordError(f"{path} is no record of human scores; write it again with malaprop humans score")
-        try:
-            made = _made(cls, plain, "")
-        except RecordError as error:
-            raise RecordError(f"{path}: {error}; write it again with malaprop humans score") from None
-        assert isinstance(made, cls)
-        return made
-
-
-def find_scores(folders: Iterable[Path]) -> list[Path]:
-    """Every humans.json at or below the folders, sorted within each, each once."""
-    return list(dict.fromkeys(path for folder in folders for path in sorted(folder.rglob(FILE))))
+        """Plain values for JSON, rates with their intervals and numbers to six digits."""
+        return {"kind": "human scores", "version": VERSION, **Record.to_dict(self), **_plain(self)}
 
 
 def _plain(value: Any) -> Any:
@@ -178,20 +150,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
     return round(value, 6) if isinstance(value, float) else value
-
-
-def _made(kind: Any, value: Any, where: str) -> Any:
-    """A value of this type from JSON's own, or an error that names the place."""
-    if isinstance(kind, UnionType):
-        return None if value is None else _made(get_args(kind)[0], value, where)
-    if get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_made(get_args(kind)[0], v, where) for v in value)
-    if is_dataclass(kind) and isinstance(value, dict):
-        hints = get_type_hints(kind)
-        if missing := [name for name in hints if name not in value]:
-            raise RecordError(f"{where or 'the record'} lacks {missing[0]!r}")
-        return kind(**{name: _made(hint, value[name], name) for name, hint in hints.items()})  # type: ignore[operator]
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if (kind is float and number) or (kind is int and number and int(value) == value) or kind is type(value):
-        return kind(value)
-    raise RecordError(f"{where or 'the record'} is {str(value)[:40]!r}, which was not expected")

@@ -26,8 +26,8 @@ class Ids:
     def __len__(self) -> int:
         return len(self._old) + len(self._new)
 
-    def __contains__(self, id: str) -> bool:
-        return self._holds(_hash(id))
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and self._holds(_hash(id))
 
     def add(self, id: str) -> bool:
         """True where the id is new."""

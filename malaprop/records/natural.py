@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
 from math import comb, isfinite
 from pathlib import Path
 from typing import Any
 
-from malaprop.records.documents import Document, read_lines
+from malaprop.records.codec import Real, decode, encode
+from malaprop.records.documents import read_lines
+from malaprop.records.kinds import Record
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
 FILE, LINES = "natural.json", "natural.jsonl"
-_RECORD = Document(file=FILE, about="natural adversaries", again="run it again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +45,12 @@ class Find:
     difference: str = ""  # from the picture of the start
     strip: str = ""  # from the start to the adversary
 
+    def __post_init__(self) -> None:
+        for picture in (self.original, self.returned, self.adversary, self.difference, self.strip):
+            _check_picture(picture)
+
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(encode(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +137,9 @@ class Correlation:
     """Spearman's rank correlation with a 95% interval from resampling."""
 
     group: str
-    rho: float
-    low: float
-    high: float
+    rho: Real
+    low: Real
+    high: Real
     count: int
 
 
@@ -151,15 +157,20 @@ class Synthetic:
     latent_apart: Spread
     plane_apart: Spread
 
+    def __post_init__(self) -> None:
+        groups = (self.data, self.rebuilt, self.latent, self.origins, self.on_curve, self.off_curve)
+        if not all(isfinite(x) and isfinite(y) for points in groups for x, y in points):
+            raise ValueError("points must be finite")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Natural:
+class Natural(Record):
     """All that one command found; parts that it did not look at are empty."""
 
     data: str
     generator: str = ""
     items: int = 0
-    quality: dict[str, float] = field(default_factory=dict)
+    quality: dict[str, Real] = field(default_factory=dict)
     tried: tuple[Tried, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)  # how often a victim needs the largest change of all
     pairs: tuple[Pair, ...] = ()
@@ -169,83 +180,18 @@ class Natural:
     sheet: str = ""  # random samples of the generator
     synthetic: Synthetic | None = None
 
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self), indent=None)
+    def __post_init__(self) -> None:
+        _check_picture(self.sheet)
 
-    @classmethod
-    def read(cls, folder: Path) -> Natural | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _natural)
+
+def _check_picture(address: str) -> None:
+    if address and not address.startswith("data:image/png;base64,"):
+        raise ValueError("a picture must be a PNG that the record holds")
 
 
 def read_finds(folder: Path) -> list[Find]:
     """The finished items of a run; a torn last line is left out."""
-    return read_lines(folder / LINES, _find)
+    return read_lines(folder / LINES, FINDS.read)
 
 
-def _find(raw: Mapping[str, Any]) -> Find:
-    found = Find(**raw)
-    for picture in (found.original, found.returned, found.adversary, found.difference, found.strip):
-        if picture and not picture.startswith("data:image/png;base64,"):
-            raise ValueError("a picture must be a PNG that the record holds")
-    return found
-
-
-FINDS = LineKind(file=LINES, what="finds", read=_find, write=Find.to_json)
-
-
-def _rate(raw: Mapping[str, Any]) -> Rate:
-    return Rate(int(raw["hits"]), int(raw["total"]))
-
-
-def _spread(raw: Mapping[str, Any]) -> Spread:
-    return Spread(*(None if raw[k] is None else float(raw[k]) for k in ("mean", "median")))
-
-
-_RATES = ("accuracy", "success", "started", "judged_original", "judged_changed", "judged_other", "larger", "found")
-_SPREADS = ("distance", "searched", "asked", "pixels", "latent_apart", "plane_apart")
-
-
-def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A table's values with its rates and spreads made; the dataclass that takes them refuses unknown names."""
-    out = {}
-    for name, value in raw.items():
-        out[name] = _rate(value) if name in _RATES else _spread(value) if name in _SPREADS else value
-    return out
-
-
-def _points(raw: Iterable[Iterable[Any]]) -> tuple[tuple[float, float], ...]:
-    made = tuple((float(x), float(y)) for x, y in raw)
-    if not all(isfinite(x) and isfinite(y) for x, y in made):
-        raise ValueError("points must be finite")
-    return made
-
-
-def _synthetic(raw: Mapping[str, Any] | None) -> Synthetic | None:
-    if raw is None:
-        return None
-    places = ("data", "rebuilt", "latent", "origins", "on_curve", "off_curve")
-    return Synthetic(**{**_values(raw), **{name: _points(raw[name]) for name in places}})
-
-
-def _natural(raw: dict[str, Any]) -> Natural:
-    return Natural(
-        data=str(raw["data"]),
-        generator=str(raw["generator"]),
-        items=int(raw["items"]),
-        quality={str(k): float(v) for k, v in raw["quality"].items()},
-        tried=tuple(Tried(**_values(t)) for t in raw["tried"]),
-        largest={str(k): _rate(v) for k, v in raw["largest"].items()},
-        pairs=tuple(Pair(**_values(p)) for p in raw["pairs"]),
-        dots=tuple(Dot(**_values(d)) for d in raw["dots"]),
-        correlations=tuple(Correlation(**c) for c in raw["correlations"]),
-        gallery={str(k): tuple(map(_find, v)) for k, v in raw["gallery"].items()},
-        sheet=_picture(raw["sheet"]),
-        synthetic=_synthetic(raw["synthetic"]),
-    )
-
-
-def _picture(raw: Any) -> str:
-    if raw and not str(raw).startswith("data:image/png;base64,"):
-        raise ValueError("a picture must be a PNG that the record holds")
-    return str(raw)
+FINDS = LineKind(file=LINES, what="finds", read=partial(decode, Find), write=Find.to_json)

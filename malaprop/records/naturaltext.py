@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from malaprop.records.documents import Document, read_lines
+from malaprop.records.codec import Real, decode, encode
+from malaprop.records.documents import read_lines
+from malaprop.records.kinds import Record
 from malaprop.records.natural import Pair
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
 FILE, LINES = "naturaltext.json", "naturaltext.jsonl"
-_RECORD = Document(file=FILE, about="natural adversaries", again="run it again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +45,16 @@ class Turn:
     asked: int = 0
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.field not in self.fields:
+            raise ValueError("a turn names the field that changes")
+
     @property
     def original(self) -> str:
         return self.fields[self.field]
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(encode(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +76,8 @@ class TextTried:
     started: Rate  # where the sentence model alone reached the goal
     whole: Rate  # where it gave the very sentence back, case aside
     words: Spread
-    perplexity_original: float
-    perplexity_adversary: float
+    perplexity_original: Real
+    perplexity_adversary: Real
     forwarded: int = 0  # texts that reached the victim
     reasons: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
@@ -114,7 +120,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NaturalText:
+class NaturalText(Record):
     """All that one command found; parts that it did not look at are empty."""
 
     data: str
@@ -122,8 +128,8 @@ class NaturalText:
     goal: str
     items: int
     notes: tuple[str, ...] = ()
-    quality: dict[str, float] = field(default_factory=dict)
-    curves: tuple[dict[str, float], ...] = ()
+    quality: dict[str, Real] = field(default_factory=dict)
+    curves: tuple[dict[str, Real], ...] = ()
     samples: tuple[str, ...] = ()
     tried: tuple[TextTried, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)
@@ -131,63 +137,10 @@ class NaturalText:
     shown: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
     around: tuple[Around, ...] = ()
 
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
-
-    @classmethod
-    def read(cls, folder: Path) -> NaturalText | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _record)
-
 
 def read_turns(folder: Path) -> list[Turn]:
     """The finished sentences of a run; a torn last line is left out."""
-    return read_lines(folder / LINES, _turn)
+    return read_lines(folder / LINES, TURNS.read)
 
 
-def _turn(raw: Mapping[str, Any]) -> Turn:
-    made = Turn(**{**raw, "unknown": tuple(map(str, raw["unknown"]))})
-    if not isinstance(made.fields, dict) or made.field not in made.fields:
-        raise ValueError("a turn names the field that changes")
-    return made
-
-
-TURNS = LineKind(file=LINES, what="sentences", read=_turn, write=Turn.to_json)
-
-
-def _rate(raw: Mapping[str, Any]) -> Rate:
-    return Rate(int(raw["hits"]), int(raw["total"]))
-
-
-_RATES = ("accuracy", "success", "started", "whole", "larger")
-_SPREADS = ("distance", "kept", "asked", "words")
-
-
-def _values(raw: Mapping[str, Any]) -> dict[str, Any]:
-    spread = {name: Spread(raw[name]["mean"], raw[name]["median"]) for name in _SPREADS if name in raw}
-    return {**raw, **{name: _rate(raw[name]) for name in _RATES if name in raw}, **spread}
-
-
-def _record(raw: dict[str, Any]) -> NaturalText:
-    return NaturalText(
-        data=str(raw["data"]),
-        generator=str(raw["generator"]),
-        goal=str(raw["goal"]),
-        items=int(raw["items"]),
-        notes=tuple(map(str, raw["notes"])),
-        quality={str(k): float(v) for k, v in raw["quality"].items()},
-        curves=tuple({str(k): float(v) for k, v in point.items()} for point in raw["curves"]),
-        samples=tuple(map(str, raw["samples"])),
-        tried=tuple(TextTried(**_values(t)) for t in raw["tried"]),
-        largest={str(k): _rate(v) for k, v in raw["largest"].items()},
-        pairs=tuple(Pair(**_values(p)) for p in raw["pairs"]),
-        shown={str(k): tuple(map(_turn, v)) for k, v in raw["shown"].items()},
-        around=tuple(
-            Around(
-                original=str(a["original"]),
-                returned=str(a["returned"]),
-                near=tuple((float(d), str(s)) for d, s in a["near"]),
-            )
-            for a in raw["around"]
-        ),
-    )
+TURNS = LineKind(file=LINES, what="sentences", read=partial(decode, Turn), write=Turn.to_json)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import sqrt
-from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
-from malaprop.records.documents import Document
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Z95, Rate, Spread
 
 FILE = "oneword.json"
-_RECORD = Document(file=FILE, about="a study of one-word attacks", again="run malaprop study again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Study:
+class Study(Record):
     """`examined` test texts were put to all models; `common` of them all answered correctly; `texts` were attacked."""
 
     data: str
@@ -97,62 +94,3 @@ class Study:
 
     def cell(self, model: str, recipe: str) -> Cell | None:
         return next((c for c in self.cells if (c.model, c.recipe) == (model, recipe)), None)
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
-
-    @classmethod
-    def read(cls, folder: Path) -> Study | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _study)
-
-
-def _study(raw: dict[str, Any]) -> Study:
-    numbers = ("examined", "common", "texts", "vocabulary", "words", "trials", "seed")
-    return Study(
-        data=str(raw["data"]),
-        task=str(raw["task"]),
-        **{name: int(raw[name]) for name in numbers},
-        models=tuple(
-            Attacked(name=str(m["name"]), accuracy=_rate(m["accuracy"]), kin=str(m["kin"])) for m in raw["models"]
-        ),
-        cells=tuple(map(_cell, raw["cells"])),
-        against=tuple(map(_against, raw["against"])),
-    )
-
-
-def _rate(raw: Mapping[str, Any]) -> Rate:
-    return Rate(int(raw["hits"]), int(raw["total"]))
-
-
-def _mean(raw: Mapping[str, Any] | None) -> Mean | None:
-    if raw is None:
-        return None
-    return Mean(float(raw["value"]), float(raw["low"]), float(raw["high"]), int(raw["count"]))
-
-
-def _cell(raw: Mapping[str, Any]) -> Cell:
-    found = {str(name): _mean(mean) for name, mean in (raw["measures"] or {}).items()}
-    return Cell(
-        model=str(raw["model"]),
-        recipe=str(raw["recipe"]),
-        success=_rate(raw["success"]),
-        share=_mean(raw["share"]),
-        asked=Spread(**raw["asked"]),
-        distance=_mean(raw["distance"]),
-        measures={name: mean for name, mean in found.items() if mean is not None},
-        reason=str(raw["reason"]),
-    )
-
-
-def _against(raw: Mapping[str, Any]) -> Against:
-    gap = _mean(raw["gap"])
-    if gap is None:
-        raise ValueError("a comparison without a gap")
-    return Against(
-        **{name: str(raw[name]) for name in ("model", "first", "second", "measure")},
-        before=float(raw["before"]),
-        after=float(raw["after"]),
-        gap=gap,
-        lower=_rate(raw["lower"]),
-    )

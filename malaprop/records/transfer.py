@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from malaprop.records.documents import Document
+from malaprop.records.codec import Real
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate
 
 FILE = "transfer.json"
-_RECORD = Document(file=FILE, about="malaprop transfer", again="run it again")
 Row = tuple[int | None, ...]
 
 
@@ -19,9 +17,9 @@ Row = tuple[int | None, ...]
 class Estimate:
     """A figure with its 95% interval."""
 
-    value: float
-    low: float
-    high: float
+    value: Real
+    low: Real
+    high: Real
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
@@ -109,7 +107,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
+class Transfer(Record):
     """Row s, column t: of `totals` adversarial texts of source s, target t gets `hits` wrong.
 
     Of them t had `before` right in the original, and `carried` of those it now gets wrong. On the diagonal stands the
@@ -141,49 +139,12 @@ class Transfer:
     speed: Speed = Speed()
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        many = len(self.models)
+        for name in ("hits", "totals", "before", "carried"):
+            if [len(row) for row in getattr(self, name)] != [many] * many:
+                raise ValueError(f"{name} is not {many} by {many}")
+
     def rate(self, source: int, target: int) -> Rate | None:
         hits, total = self.hits[source][target], self.totals[source][target]
         return None if hits is None or not total else Rate(hits, total)
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self), indent=None)
-
-    @classmethod
-    def read(cls, folder: Path) -> Transfer | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _transfer)
-
-
-def estimate(raw: Sequence[float] | Mapping[str, float] | None) -> Estimate | None:
-    return None if raw is None else Estimate(*(float(raw[key]) for key in ("value", "low", "high")))  # type: ignore[call-overload]
-
-
-def _model(raw: dict[str, Any]) -> Model:
-    traits = raw.pop("traits")
-    return Model(**raw, traits=None if traits is None else Traits(**traits))
-
-
-def _table(raw: dict[str, Any]) -> Table:
-    raw["cells"] = [tuple(estimate(cell) for cell in row) for row in raw["cells"]]
-    return Table(**tuples(raw))
-
-
-def tuples(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists, which is all JSON has, as the tuples that records hold."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
-
-
-def _transfer(raw: dict[str, Any]) -> Transfer:
-    many = len(raw["models"])
-    for name in ("hits", "totals", "before", "carried"):
-        raw[name] = tuple(tuple(None if v is None else int(v) for v in row) for row in raw[name])
-        if len(raw[name]) != many or any(len(row) != many for row in raw[name]):
-            raise ValueError(f"{name} is not {many} by {many}")
-    raw["models"] = tuple(map(_model, raw["models"]))
-    raw["factors"] = tuple(Factor(**{**f, "mean": estimate(f["mean"])}) for f in raw["factors"])
-    raw["tables"] = tuple(map(_table, raw["tables"]))
-    raw["base"], raw["pairs"] = estimate(raw["base"]), estimate(raw["pairs"])
-    raw["speed"] = Speed(**raw["speed"])
-    for name in ("labels", "order", "notes"):
-        raw[name] = tuple(map(str, raw[name]))
-    return Transfer(**raw)

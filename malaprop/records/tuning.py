@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from malaprop.records.documents import Document
+from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate
 
 FILE = "tuning.json"
-_RECORD = Document(file=FILE, about="malaprop tune", again="give another --out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ class Test:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
+class Tuning(Record):
     defence: str
     victim: str
     data: str
@@ -66,42 +63,3 @@ class Tuning:
         """The first of the best trials."""
         judged = [one for one in self.trials if one.judged is not None]
         return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)
-
-    def write(self, folder: Path) -> Path:
-        return _RECORD.write(folder, asdict(self))
-
-    @classmethod
-    def read(cls, folder: Path) -> Tuning | None:
-        """None where the folder holds none."""
-        return _RECORD.read(folder, _tuning)
-
-
-def _rate(raw: Mapping[str, Any]) -> Rate:
-    return Rate(int(raw["hits"]), int(raw["total"]))
-
-
-def _judged(raw: Mapping[str, Any]) -> Judged:
-    return Judged(clean=_rate(raw["clean"]), adversarial=_rate(raw["adversarial"]))
-
-
-def _tuning(raw: dict[str, Any]) -> Tuning:
-    test = raw["test"]
-    return Tuning(
-        **{name: str(raw[name]) for name in ("defence", "victim", "data", "recipe", "sampler")},
-        model=str(raw.get("model", "")),
-        seed=int(raw["seed"]),
-        plain=_judged(raw["plain"]),
-        trials=tuple(
-            Try(
-                number=int(one["number"]),
-                settings=dict(one["settings"]),
-                judged=None if one["judged"] is None else _judged(one["judged"]),
-                seconds=float(one["seconds"]),
-                reason=str(one["reason"]),
-            )
-            for one in raw["trials"]
-        ),
-        test=None
-        if test is None
-        else Test(plain=_judged(test["plain"]), best=_judged(test["best"]), number=int(test["number"])),
-    )

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from malaprop.records.attention import AttentionStudy, Bound, Mean, Model, Row, Sight
 from malaprop.records.documents import write_whole
-from malaprop.reports.heat import printable
 from malaprop.reports.maps import Table, loglog, tables
-from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.section import Section
+from malaprop.reports.tables import DASH, card, lines_of, panel, printable, scrolled, shown, table
+
+TITLE = "Attention study"
 
 NOTE = (
     "R_e is the L2 norm of the change over that of the states before. Elsewhere: the share of the change on words that "
@@ -37,26 +40,12 @@ def attention_studies(found: Sequence[AttentionStudy]) -> Markup:
 
 
 def _card(study: AttentionStudy, number: int) -> Markup:
-    place = f"attention-{number}"
     lead = (
         f"One changed word on {study.data}: {study.texts:,} texts that every model answered rightly, by {study.recipe} "
         "(each model's own successes) and by a random word (the same for all)."
     )
-    body: list[Child] = [tag("h2", "Attention study", id=place), tag("p", lead, class_="lead")]
-    body += [_models(study.models), *map(_sight, study.sights), _bounds(study.bounds)]
-    return tag("section", *body, class_="card study", aria_labelledby=place)
-
-
-def _table(title: str, note: str, names: Sequence[str], rows: Sequence[Sequence[Child]]) -> Markup:
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note), shown)
-
-
-def _shown(mean: Mean | None) -> str:
-    return "–" if mean is None else str(mean)  # noqa: RUF001 - a dash for nothing
+    parts = (_models(study.models), *map(_sight, study.sights), _bounds(study.bounds))
+    return card(f"attention-{number}", TITLE, lead, *parts)
 
 
 def layer_rows(models: Sequence[Model]) -> list[tuple[str, ...]]:
@@ -65,16 +54,16 @@ def layer_rows(models: Sequence[Model]) -> list[tuple[str, ...]]:
     for model in models:
         for layer in model.layers:
             means = (layer.relative, layer.elsewhere, layer.reach, layer.shift)
-            rows.append((model.name, model.edits, _layer(layer.number), *map(_shown, means)))
+            rows.append((model.name, model.edits, _layer(layer.number), *map(shown, means)))
         for name, found in (("mean of the layers", model.layered), ("vector read", model.pooled)):
             if found is not None:
-                rows.append((model.name, model.edits, name, _shown(found), "–", "–", "–"))  # noqa: RUF001
+                rows.append((model.name, model.edits, name, shown(found), DASH, DASH, DASH))
     return rows
 
 
 def _models(models: Sequence[Model]) -> Markup:
     names = ("Model", "Edits", "States", "R_e", "Elsewhere", "Spread", "Attention shift")
-    return _table("What one word moves", NOTE, names, layer_rows(models))
+    return table("What one word moves", names, layer_rows(models), NOTE)
 
 
 def bound_rows(bounds: Sequence[Bound]) -> list[tuple[str, ...]]:
@@ -82,8 +71,8 @@ def bound_rows(bounds: Sequence[Bound]) -> list[tuple[str, ...]]:
     for b in bounds:
         tails = ", ".join(f"{t.epsilon:g}x: {t.share:.4f} (at most {t.markov:.2g})" for t in b.tails)
         numbers = (b.bound, b.mean, b.exact, b.signed, b.largest, b.cosine)
-        shown = (f"{b.dim}", f"{b.words}", f"{b.delta:.3g}", *(f"{number:.4g}" for number in numbers))
-        rows.append((b.where, *shown, f"{b.over}/{b.cases}", tails))
+        figures = (f"{b.dim}", f"{b.words}", f"{b.delta:.3g}", *(f"{number:.4g}" for number in numbers))
+        rows.append((b.where, *figures, f"{b.over}/{b.cases}", tails))
     return rows
 
 
@@ -98,8 +87,8 @@ def _bounds(bounds: Sequence[Bound]) -> Markup:
         return Markup("")
     figure = theorem_figure(bounds)
     return join(
-        _table("Theorem 1", BOUNDS, BOUND_NAMES, bound_rows(bounds)),
-        tag("figure", tag("figcaption", "Bound and mean over dimensions"), figure, class_="panel") if figure else None,
+        table("Theorem 1", BOUND_NAMES, bound_rows(bounds), BOUNDS),
+        panel("Bound and mean over dimensions", figure) if figure else None,
     )
 
 
@@ -171,8 +160,7 @@ def _sight(sight: Sight) -> Markup:
     words = [_edited(b, a) for b, a in zip(sight.before, sight.after, strict=True)]
     text = tag("p", *(part for word in words for part in (word, " ")), class_="text", dir="auto")
     said = f"{sight.model}: {sight.said[0]}" + (f", then {sight.said[1]}" if sight.changed else "")
-    shown = (tag("div", one, class_="scroll", tabindex=0, role="region", aria_label=said) for one in figures)
-    return join(tag("h3", said), text, *shown)
+    return join(tag("h3", said), text, *(scrolled(one, 0, said) for one in figures))
 
 
 def _edited(before: str, after: str) -> Markup:
@@ -215,28 +203,25 @@ def write_files(files: dict[str, str], folder: Path) -> None:
         write_whole(folder / name, content)
 
 
-def print_study(study: AttentionStudy) -> None:
-    """The tables, on standard output."""
-    from rich.console import Console
-    from rich.table import Table as Shown
-
-    out = Console()
+def terminal(study: AttentionStudy) -> str:
+    """A table a model, then Theorem 1."""
+    parts = []
     for model in study.models:
-        table = Shown("", "R_e", "elsewhere", "spread", "shift", box=None, padding=(0, 2, 0, 0))
+        rows = []
         for layer in model.layers:
             means = (layer.relative, layer.elsewhere, layer.reach, layer.shift)
-            table.add_row(_layer(layer.number), *map(_short, means))
-        for name, found in (("mean of the layers", model.layered), ("vector read", model.pooled)):
-            if found is not None:
-                table.add_row(name, _short(found))
-        out.print(f"{printable(model.name)}, {printable(model.edits)}, {model.texts} texts", markup=False)
-        out.print(table)
+            rows.append((_layer(layer.number), *map(_short, means)))
+        ends = (("mean of the layers", model.layered), ("vector read", model.pooled))
+        rows += [(name, _short(found), "", "", "") for name, found in ends if found is not None]
+        parts.append(f"{printable(model.name)}, {printable(model.edits)}, {model.texts} texts")
+        parts.append(lines_of("", ("", "R_e", "elsewhere", "spread", "shift"), rows, boxed=False))
     if study.bounds:
-        table = Shown("theorem 1", "d", "bound", "mean", "exact", "above", box=None, padding=(0, 2, 0, 0))
+        rows = []
         for b in study.bounds:
             numbers = (f"{number:.4g}" for number in (b.bound, b.mean, b.exact))
-            table.add_row(printable(b.where), str(b.dim), *numbers, f"{b.over}/{b.cases}")
-        out.print(table)
+            rows.append((b.where, str(b.dim), *numbers, f"{b.over}/{b.cases}"))
+        parts.append(lines_of("", ("theorem 1", "d", "bound", "mean", "exact", "above"), rows, boxed=False))
+    return "\n".join(parts)
 
 
 def _short(mean: Mean | None) -> str:
@@ -271,3 +256,6 @@ def print_sight(sight: Sight) -> None:
 
 def _share(rows: Sequence[Row], slot: int) -> float:
     return sum(row[slot] for row in rows) / max(1, len(rows))
+
+
+SECTION = Section(rank=62, title=TITLE, body=attention_studies, terminal=terminal)

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 from malaprop.records.certified import Certified
 from malaprop.records.summary import Point
+from malaprop.reports import tables
 from malaprop.reports.figures import Axis, legend, rate_chart
-from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.section import Section
+
+TITLE = "Certificates"
 
 
 def certificates(found: Sequence[Certified]) -> Markup:
@@ -18,9 +22,7 @@ def certificates(found: Sequence[Certified]) -> Markup:
         "Certified accuracy is a lower bound: the share of texts that are right, and sure to stay so under d changed "
         "words of the kind named. Accuracy under an attack is an upper bound of the same thing."
     )
-    body: list[Child] = [tag("h2", "Certificates", id="certificates"), tag("p", lead, class_="lead")]
-    body += [figure(found), table(found)]
-    return tag("section", *body, class_="card study", aria_labelledby="certificates")
+    return tables.card("certificates", TITLE, lead, figure(found), table(found))
 
 
 def figure(found: Sequence[Certified]) -> Markup:
@@ -34,23 +36,20 @@ def figure(found: Sequence[Certified]) -> Markup:
     title = "Certified accuracy against changed words"
     key = legend([(name, color) for name, color, _ in lines])
     chart = rate_chart(title, "Certified accuracy", lines, axis)
-    return tag("div", tag("figure", tag("figcaption", title), chart, key, class_="panel"), class_="panels")
+    return tables.panels(tables.panel(title, chart, key))
 
 
 def table(found: Sequence[Certified]) -> Markup:
     """Rates with their intervals, and what each certificate speaks of."""
     most = max(len(one.certified) for one in found)
     names = ("Defence", "Model alone", "Vote", *(f"d = {d}" for d in range(1, most)), "Any number", "Unsure", "Changes")
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
     rows = []
     for one in found:
         sure = f"{one.unsure} of {one.clean.total}"
         about = f"{one.about}; {one.samples:,} copies, alpha {one.alpha:g}"
-        cells = [str(one.plain), str(one.clean), *map(str, one.certified[1:]), str(one.every), sure, about]
-        rows.append(tag("tr", tag("th", _name(one), scope="row"), *(tag("td", cell) for cell in cells)))
-    shown = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    box = tag("div", shown, class_="scroll", tabindex=0, role="region", aria_label="Certified accuracy")
-    return join(tag("h3", "Certified accuracy"), box)
+        cells = (str(one.plain), str(one.clean), *map(str, one.certified[1:]), str(one.every), sure, about)
+        rows.append((_name(one), *cells))
+    return tables.table("Certified accuracy", names, rows)
 
 
 def _name(one: Certified) -> str:
@@ -69,3 +68,14 @@ def terminal(one: Certified) -> str:
         f"alpha {one.alpha:g}, {one.seconds:.1f} s",
     ]
     return "\n".join(lines)
+
+
+def headline(found: Sequence[Certified]) -> Markup | None:
+    """How much is sure under one changed word."""
+    best = max(found, key=lambda one: one.certified[1].value if one.certified[1].total else -1.0)
+    sure = tag("strong", f"{100 * best.certified[1].value:.0f}%") if best.certified[1].total else "none"
+    return join(tag("strong", _name(best)), " is right, and sure to stay so when any one word changes, on ", sure,
+                f" of {best.clean.total:,} texts.")  # fmt: skip
+
+
+SECTION = Section(rank=41, title=TITLE, body=certificates, terminal=terminal, headline=headline)

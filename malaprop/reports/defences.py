@@ -11,7 +11,10 @@ from malaprop.reports import certified
 from malaprop.reports.dots import Dot, dots, key
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.neighbourhood import closely
+from malaprop.reports.section import Section
+from malaprop.reports.tables import DASH, bullets, card, number, panel, panels, share, table
 
+TITLE = "Defence test"
 KINDS = (
     *("No attack", "Made samples", "Attack", "Attack that knows it"),
     *("Attack within the certificate's changes", "Certified"),
@@ -23,19 +26,16 @@ def trials(found: Sequence[Trial]) -> Markup:
     return join(*(_card(trial, number) for number, trial in enumerate(found)))
 
 
-def _card(trial: Trial, number: int) -> Markup:
-    place = f"defences-{number}"
+def _card(trial: Trial, place: int) -> Markup:
     lead = (
         f"{trial.victim} on {trial.data}: {trial.attack} on {trial.texts:,} texts, with and without each defence. "
         f"Made samples: {trial.premade}, {_made(trial):,} of them. Rates are accuracies with 95% intervals."
     )
     shown = [row.certified for row in trial.rows if row.certified]
-    body: list[Child] = [tag("h2", "Defence test", id=place), tag("p", lead, class_="lead"), _verdicts(trial.rows)]
-    body += [_figure(trial.rows), _table(trial.rows), _effort(trial.rows)]
+    body: list[Child] = [_verdicts(trial.rows), _figure(trial.rows), _table(trial.rows), _effort(trial.rows)]
     if shown:
         body += [certified.figure(shown), certified.table(shown), _checked(trial.rows)]
-    body.append(closely(trial))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
+    return card(f"defences-{place}", TITLE, lead, *body, closely(trial))
 
 
 def _made(trial: Trial) -> int:
@@ -43,8 +43,7 @@ def _made(trial: Trial) -> int:
 
 
 def _verdicts(rows: Sequence[Defended]) -> Markup:
-    items = [tag("li", tag("strong", row.name), ": ", row.verdict) for row in rows if row.name != "none"]
-    return tag("ul", *items) if items else Markup("")
+    return bullets("", (join(tag("strong", row.name), ": ", row.verdict) for row in rows if row.name != "none"))
 
 
 def _figure(rows: Sequence[Defended]) -> Markup:
@@ -53,8 +52,7 @@ def _figure(rows: Sequence[Defended]) -> Markup:
         for name, row in zip(short([row.name for row in rows]), rows, strict=True)
     ]
     title = "Accuracy with each defence"
-    shown = tag("figure", tag("figcaption", title), dots(title, lines), key(KINDS), class_="panel")
-    return tag("div", shown, class_="panels")
+    return panels(panel(title, dots(title, lines), key(KINDS)))
 
 
 def short(names: Sequence[str]) -> list[str]:
@@ -77,14 +75,6 @@ def _sure(row: Defended) -> Rate | None:
     return row.certified.every if row.certified.defence.startswith("safer") else row.certified.certified[1]
 
 
-def _plain_table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note) if note else None, shown)
-
-
 def _table(rows: Sequence[Defended]) -> Markup:
     names = ("Defence", "No attack", "Made samples", "Under attack", "Under an attack that knows it", "Under both")
     shown = [
@@ -97,7 +87,7 @@ def _table(rows: Sequence[Defended]) -> Markup:
         else f"The attack that knows a defence averages {draws.draws} of its draws, and succeeds where most of "
         f"{draws.fresh} fresh draws are fooled. A defence that draws nothing has none such: the attack sees all of it."
     )
-    return _plain_table("Accuracy", names, shown, note)
+    return table("Accuracy", names, shown, note)
 
 
 def _knowing(found: Attacked | None) -> str:
@@ -115,25 +105,19 @@ def _effort(rows: Sequence[Defended]) -> Markup:
     note = (
         "Time is a multiple of the victim's own, for texts in one batch. A query of the attack asks the defence once."
     )
-    return _plain_table("What it takes", names, shown, note)
+    return table("What it takes", names, shown, note)
 
 
 def _spent(found: Attacked | None) -> tuple[str, str]:
-    if found is None:
-        return "–", "–"  # noqa: RUF001 - dashes for nothing
-    asked, changed = found.asked.median, found.changed.mean
-    return (
-        "–" if asked is None else f"{asked:,.0f}",  # noqa: RUF001
-        "–" if changed is None else f"{100 * changed:.1f}%",  # noqa: RUF001
-    )
+    return (DASH, DASH) if found is None else (number(found.asked.median), share(found.changed.mean))
 
 
 def _times(cost: float | None) -> str:
-    return "–" if cost is None else f"{cost:.2f}x"  # noqa: RUF001
+    return DASH if cost is None else f"{cost:.2f}x"
 
 
 def _checked(rows: Sequence[Defended]) -> Markup:
-    return tag("ul", *(tag("li", tag("strong", row.name), ": ", checked(row)) for row in rows if row.checked))
+    return bullets("", (join(tag("strong", row.name), ": ", checked(row)) for row in rows if row.checked))
 
 
 def checked(row: Defended) -> str:
@@ -163,3 +147,6 @@ def terminal(trial: Trial) -> str:
     lines += ["", *(f"{row.name}: {row.verdict}" for row in trial.rows if row.name != "none")]
     lines += [f"{row.name}: {checked(row)}" for row in trial.rows if row.checked]
     return "\n".join(lines)
+
+
+SECTION = Section(rank=40, title=TITLE, body=trials, terminal=terminal)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 
 from malaprop.records.ensembles import Chosen, Ensembles
 from malaprop.records.transfer import Estimate
 from malaprop.reports.figures import legend, percent, stroke
-from malaprop.reports.markup import Child, Markup, join, tag
-from malaprop.reports.transfer import table
+from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.section import Section
+from malaprop.reports.tables import bullets, card, lines_of, panel, table
 
+TITLE = "Ensembles"
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 320, 46, 20, 12, 44
 _UPPER, _LOWER = 6, 7  # colours of the lines of reference
 
@@ -20,17 +23,13 @@ def teams(found: Sequence[Ensembles]) -> Markup:
 
 
 def _card(record: Ensembles, number: int) -> Markup:
-    place = f"ensembles-{number}"
     lead = (
         f"{record.recipe} on {record.data}: ensembles of models (the mean of their logits) were attacked, and their "
         "adversarial texts tried on the models outside. Fitness is what the choice went by: the mean over models of "
         "the best member's rate. Intervals come from resampling texts and models."
     )
-    body: list[Child] = [tag("h2", "Ensembles", id=place), tag("p", lead, class_="lead"), _figure(record)]
-    body += [_table(record), _contrasts(record)]
-    if record.notes:
-        body.append(join(tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in record.notes))))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
+    parts = (_figure(record), _table(record), _contrasts(record), bullets("Notes", record.notes))
+    return card(f"ensembles-{number}", TITLE, lead, *parts)
 
 
 def curves(record: Ensembles) -> dict[str, list[tuple[int, Estimate]]]:
@@ -53,7 +52,7 @@ def _figure(record: Ensembles) -> Markup:
         key.append(("mean base rate", _UPPER))
     if record.lower is not None:
         key.append(("mean over all pairs", _LOWER))
-    return tag("figure", tag("figcaption", title), _chart(record, lines), legend(key), class_="panel")
+    return panel(title, _chart(record, lines), legend(key))
 
 
 def _chart(record: Ensembles, lines: dict[str, list[tuple[int, Estimate]]]) -> Markup:
@@ -168,3 +167,23 @@ def _contrasts(record: Ensembles) -> Markup:
         for c in record.contrasts
     ]  # fmt: skip
     return table("One choice against another", ("Size", "Difference", "95% interval", "Models outside both"), lines)
+
+
+def terminal(record: Ensembles) -> str:
+    """A line an ensemble, its members, and the two lines of reference."""
+    held = ("on what no choice saw",) if record.unseen else ()
+    names = ("size, chosen by", "fitness", "broken", "tried", "rate outside (95%)", *held)
+    found = rows(record)
+    title = "ensembles, attacked and tried on the models outside"
+    parts = [lines_of(title, names, [(row[0], *row[2:6], *row[7:]) for row in found])]
+    parts += [f"{row[0]}: {row[1]}" for row in found]
+    means = (("base rates", record.upper), ("all pairs of two models", record.lower))
+    parts += [f"mean of {name}: {mean}" for name, mean in means if mean is not None]
+    for contrast in record.contrasts:
+        ahead = "{:+.3f} ({:+.3f} to {:+.3f})".format(*astuple(contrast.difference))
+        line = f"size {contrast.size}: {contrast.first} over {contrast.second} {ahead}"
+        parts.append(f"{line}, on {contrast.targets} models outside both")
+    return "\n".join((*parts, *record.notes))
+
+
+SECTION = Section(rank=11, title=TITLE, body=teams, terminal=terminal)

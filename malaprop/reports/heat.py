@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from malaprop.records.documents import write_whole
 from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.tables import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,11 +139,6 @@ def colored(heat: Heat) -> Text:
             line.append(printable(word["word"]), style)
             line.append(printable(word["after"]))
     return line
-
-
-def printable(text: str) -> str:
-    """Text that cannot steer the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
 def strongest_rows(heat: Heat, count: int = 8) -> list[tuple[str, str, str]]:

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from malaprop.records import Point
 from malaprop.records.hotflip import Change, Economy, Hardened, Neighbours, Study
 from malaprop.reports.figures import Axis, legend, percent, rate_chart
-from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.markup import Child, Markup, join
+from malaprop.reports.section import Section
+from malaprop.reports.tables import card, lines_of, panel, panels, share, table
+
+TITLE = "HotFlip study"
 
 
 def studies(found: Sequence[Study]) -> Markup:
@@ -16,18 +20,16 @@ def studies(found: Sequence[Study]) -> Markup:
 
 
 def _card(study: Study, number: int) -> Markup:
-    place = f"hotflip-{number}"
     lead = (
         f"{study.model} on {study.data}: attacks by derivatives of character edits, {study.texts:,} texts a run. "
         "Rates are over texts that were right before, with 95% intervals."
     )
-    body: list[Child] = [tag("h2", "HotFlip study", id=place), tag("p", lead, class_="lead"), _figure(study)]
-    body += [_changes(study.changes), _hardened(study.hardened)]
+    body: list[Child] = [_figure(study), _changes(study.changes), _hardened(study.hardened)]
     if study.economy is not None:
         body.append(_economy(study.economy))
     if study.moved.total:
         body.append(_neighbours(study))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
+    return card(f"hotflip-{number}", TITLE, lead, *body)
 
 
 def _figure(study: Study) -> Markup:
@@ -40,31 +42,19 @@ def _figure(study: Study) -> Markup:
     title = "Success against the confidence of the wrong answer"
     key = legend([(name, color) for name, color, _ in lines])
     chart = rate_chart(title, "Success", lines, axis)
-    return tag("div", tag("figure", tag("figcaption", title), chart, key, class_="panel"), class_="panels")
-
-
-def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note) if note else None, shown)
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f}%"  # noqa: RUF001 - a dash for nothing
+    return panels(panel(title, chart, key))
 
 
 def _changes(changes: Sequence[Change]) -> Markup:
     rows = []
     for change in changes:
         total = sum(change.operations.values())
-        parts = [_share(count / total if total else None) for count in change.operations.values()]
+        parts = [share(count / total if total else None, 2) for count in change.operations.values()]
         asked = "none" if not change.confidence else f"{change.confidence:g}"
-        rows.append((change.attack, asked, str(change.success), _share(change.share.mean), *parts, f"{total:,}"))
+        rows.append((change.attack, asked, str(change.success), share(change.share.mean, 2), *parts, f"{total:,}"))
     operations = [name.capitalize() for name in changes[0].operations] if changes else []
     names = ("Attack", "Confidence", "Broken", "Characters changed, mean", *operations, "Operations")
-    return _table("What was changed", names, rows)
+    return table("What was changed", names, rows)
 
 
 def _hardened(models: Sequence[Hardened]) -> Markup:
@@ -77,7 +67,7 @@ def _hardened(models: Sequence[Hardened]) -> Markup:
         "The error is on the whole test part; the attack is the beam search with flips alone. Seconds compare only "
         "where models were trained one at a time."
     )
-    return _table("Before and after training against attacks", names, rows, note)
+    return table("Before and after training against attacks", names, rows, note)
 
 
 def _economy(economy: Economy) -> Markup:
@@ -87,7 +77,7 @@ def _economy(economy: Economy) -> Markup:
     ]
     ratio = economy.ratio
     note = "" if ratio is None else f"Adversarial texts a second: {ratio:.0f} times as many by derivatives."
-    return _table("What the gradient saves", ("Greedy search, flips", "Broken", "Seconds"), rows, note)
+    return table("What the gradient saves", ("Greedy search, flips", "Broken", "Seconds"), rows, note)
 
 
 def _neighbours(study: Study) -> Markup:
@@ -96,8 +86,18 @@ def _neighbours(study: Study) -> Markup:
         "Nearest words by cosine, at the output of the highways. Of the edited words of successes, "
         f"{study.moved} no longer have the original among their five nearest; some of those:"
     )
-    return _table("What an edited word is taken for", ("Word", "Edited", "Nearest before", "Nearest after"), rows, note)
+    return table("What an edited word is taken for", ("Word", "Edited", "Nearest before", "Nearest after"), rows, note)
 
 
 def _words(line: Neighbours) -> tuple[str, str, str, str]:
     return line.word, line.edited, ", ".join(line.before), ", ".join(line.after)
+
+
+def terminal(study: Study) -> str:
+    """Each model under the attack by flips, and without an attack."""
+    rows = [(m.name, str(m.error), str(m.success)) for m in study.hardened]
+    title = f"{study.model} on {study.data}, {study.texts:,} texts a run"
+    return lines_of(title, ("training", "error without attack", "broken by flips"), rows)
+
+
+SECTION = Section(rank=60, title=TITLE, body=studies, terminal=terminal)

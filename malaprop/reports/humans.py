@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from malaprop.records.humans import Contest, Duel, HumanScores, Ratings
+from malaprop.records.humans import Accuracy, Agreement, Contest, Duel, HumanScores, Ratings
 from malaprop.reports.figures import Bar, interval_bars
-from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.markup import Markup, join
+from malaprop.reports.section import Section
+from malaprop.reports.tables import DASH, card, lines_of, panel, panels, printable, share, shown, table
 
-_NONE = "–"  # noqa: RUF001 - a dash for nothing
+TITLE = "What people said"
+Figures = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
 def people(found: Sequence[HumanScores]) -> Markup:
@@ -17,19 +20,8 @@ def people(found: Sequence[HumanScores]) -> Markup:
 
 
 def _card(scores: HumanScores, number: int) -> Markup:
-    anchor = f"humans-{number}"
-    panels = tag("div", *_panels(scores), class_="panels")
-    parts = (_labels(scores), *_contests(scores), *_rated(scores), _agreement(scores))
-    title = tag("h2", "What people said", id=anchor)
-    return tag(
-        "section",
-        title,
-        tag("p", _raters(scores), class_="lead"),
-        panels,
-        *parts,
-        class_="card humans",
-        aria_labelledby=anchor,
-    )
+    parts = (table(title, columns, rows) for title, columns, rows in tables(scores))
+    return card(f"humans-{number}", TITLE, _raters(scores), panels(*_panels(scores)), *parts, kind="humans")
 
 
 def _raters(scores: HumanScores) -> str:
@@ -68,83 +60,71 @@ def _panels(scores: HumanScores) -> Iterable[Markup]:
 
 
 def _panel(title: str, bars: Sequence[Bar]) -> Markup:
-    return tag("figure", tag("figcaption", title), interval_bars(title, bars), class_="panel")
+    return panel(title, interval_bars(title, bars))
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Child]]) -> Markup:
-    head = tag("tr", *(tag("th", name, scope="col") for name in columns))
-    body = (tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows)
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    region = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), region)
-
-
-def _percent(share: float | None) -> str:
-    return _NONE if share is None else f"{100 * share:.1f}%"
-
-
-def _labels(scores: HumanScores) -> Markup | None:
-    if not scores.accuracy:
-        return None
-    columns = ("Texts", "Right, of answers", "Right, of texts", "Drop", "Median person", "Drop of the median")
-    rows = [
-        (a.name, str(a.answers), str(a.majority), str(a.drop or _NONE), _percent(a.median), _percent(a.median_drop))
-        for a in scores.accuracy
-    ]
-    valid = [(v.name, str(v.success), str(v.kept), str(v.adjusted or _NONE)) for v in scores.validity]
-    return join(
-        _table("Human accuracy", columns, rows),
-        _table("Success that counts", ("Attack", "Success", "Label kept", "Both"), valid) if valid else None,
-    )
-
-
-def _contests(scores: HumanScores) -> Iterable[Markup]:
-    found: tuple[tuple[str, str, Contest | None], ...] = (
+def tables(scores: HumanScores) -> Iterator[Figures]:
+    """Title, columns and rows of each table."""
+    columns: tuple[str, ...]
+    if scores.accuracy:
+        columns = ("Texts", "Right, of answers", "Right, of texts", "Drop", "Median person", "Drop of the median")
+        yield "Human accuracy", columns, [_accuracy(a) for a in scores.accuracy]
+    if scores.validity:
+        valid = [(v.name, str(v.success), str(v.kept), shown(v.adjusted)) for v in scores.validity]
+        yield "Success that counts", ("Attack", "Success", "Label kept", "Both"), valid
+    contests: tuple[tuple[str, str, Contest | None], ...] = (
         ("Easier to read", "Relative readability", scores.readability),
         ("Closer to the original", "Relative closeness", scores.similarity),
     )
-    for title, relative, contest in found:
+    for title, relative, contest in contests:
         if contest is not None:
             rows = [(c.name, str(c.votes), f"{c.relative:.2f}") for c in contest.systems]
-            yield _table(title, ("Texts", "Chosen", relative), rows)
+            yield title, ("Texts", "Chosen", relative), rows
             yield _duels(title, contest.duels)
-
-
-def _rated(scores: HumanScores) -> Iterable[Markup]:
-    found: tuple[tuple[str, Ratings | None], ...] = (
+    rated: tuple[tuple[str, Ratings | None], ...] = (
         ("Looks natural", scores.naturalness),
         ("Keeps the meaning", scores.meaning),
     )
-    for title, ratings in found:
+    for title, ratings in rated:
         if ratings is not None:
             rows = [(r.name, str(r.high), f"{r.mean:.2f}") for r in ratings.systems]
-            yield _table(title, ("Texts", "Rated 4 or 5", "Mean of 1 to 5"), rows)
+            yield title, ("Texts", "Rated 4 or 5", "Mean of 1 to 5"), rows
             yield _duels(title, ratings.duels)
+    columns = ("Question", "Level", "Krippendorff's alpha", "95%", "Items", "Answers")
+    yield "How far people agree", columns, [_agreed(a) for a in scores.agreement]
 
 
-def _duels(title: str, duels: Sequence[Duel]) -> Markup:
-    if not duels:
-        return Markup("")
+def _accuracy(a: Accuracy) -> tuple[str, ...]:
+    return a.name, str(a.answers), str(a.majority), shown(a.drop), share(a.median), share(a.median_drop)
+
+
+def _duels(title: str, duels: Sequence[Duel]) -> Figures:
     columns = ("Pair", "Ahead in so many texts", "Ties", "p, sign test")
-    rows = [(f"{d.a} : {d.b}", f"{d.ahead_a} : {d.ahead_b}", d.ties, _p(d.p)) for d in duels]
-    return _table(f"{title}, text by text", columns, rows)
+    rows = [(f"{d.a} : {d.b}", f"{d.ahead_a} : {d.ahead_b}", str(d.ties), _p(d.p)) for d in duels]
+    return f"{title}, text by text", columns, rows
 
 
 def _p(p: float | None) -> str:
-    return _NONE if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return DASH if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _agreement(scores: HumanScores) -> Markup:
-    rows = [
-        (
-            a.question,
-            a.level,
-            "not defined" if a.alpha is None else f"{a.alpha:.3f}",
-            _NONE if a.low is None or a.high is None else f"{a.low:.2f} to {a.high:.2f}",
-            a.items,
-            a.answers,
-        )
-        for a in scores.agreement
+def _agreed(a: Agreement) -> tuple[str, ...]:
+    alpha = "not defined" if a.alpha is None else f"{a.alpha:.3f}"
+    ends = DASH if a.low is None or a.high is None else f"{a.low:.2f} to {a.high:.2f}"
+    return a.question, a.level, alpha, ends, str(a.items), str(a.answers)
+
+
+def terminal(scores: HumanScores) -> str:
+    """Whose answers these are, then the tables."""
+    kept = scores.answered - len(scores.left_out)
+    left = f", {len(scores.left_out)} left out for failing the checks" if scores.left_out else ""
+    lines = [
+        f"{scores.counted:,} of {scores.expected:,} answers by {kept} raters count "
+        f"({scores.answered} of {scores.invited} answered{left})"
     ]
-    columns = ("Question", "Level", "Krippendorff's alpha", "95%", "Items", "Answers")
-    return _table("How far people agree", columns, rows)
+    lines += [f"  left out: {printable(r.rater)}, {r.right} of {r.checks} checks right" for r in scores.left_out]
+    lines += [lines_of(title, columns, rows) for title, columns, rows in tables(scores) if rows]
+    return "\n".join(lines)
+
+
+SECTION = Section(rank=30, title=TITLE, body=people, terminal=terminal)

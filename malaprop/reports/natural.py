@@ -3,68 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from malaprop.records.documents import write_whole
 from malaprop.records.natural import Dot, Find, Natural, Pair, Synthetic, Tried
-from malaprop.records.naturaltext import NaturalText
 from malaprop.records.summary import Rate
 from malaprop.reports.figures import legend, percent
 from malaprop.reports.markup import Child, Markup, join, tag
-from malaprop.reports.naturaltext import sentence_card
 from malaprop.reports.scatter import Dots, Frame, scatter
-from malaprop.reports.style import style
+from malaprop.reports.section import Section
+from malaprop.reports.tables import DASH, brief, card, number, panel, panels, table
 
 TITLE = "Natural adversaries"
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _SHOWN = 10  # examples of each victim in the grid
 _STRIPS = 6
-_STYLE = (
-    ".pixels{image-rendering:pixelated;width:56px;height:56px;display:block;border:1px solid var(--line)}"
-    ".strip{image-rendering:pixelated;height:56px;display:block;border:1px solid var(--line)}"
-    ".grid td{padding:4px 6px;vertical-align:top;font-size:12px}.sheet{image-rendering:pixelated;width:min(100%,600px)}"
-    ".lone{max-width:600px}"
-)
 
 
-def naturals(found: Sequence[Natural | NaturalText]) -> Markup:
+def naturals(found: Sequence[Natural]) -> Markup:
     """A card for each record; nothing where there is none."""
-    cards = [
-        sentence_card(record, number) if isinstance(record, NaturalText) else _card(record, number)
-        for number, record in enumerate(found)
-    ]
-    return join(tag("style", Markup(_STYLE)) if cards else None, *cards)
-
-
-def write_natural(found: Sequence[Natural | NaturalText], out: Path, title: str = TITLE) -> Path:
-    """A page of its own, for folders that hold nothing else; written whole or not at all."""
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", Markup(style())),
-    )
-    top = tag("header", tag("p", "Malaprop", class_="mark"), tag("h1", title), class_="top")
-    body = tag("body", top, tag("main", naturals(found)))
-    page = f"<!doctype html>\n{tag('html', tag('head', head), body, lang='en')}\n"
-    return write_whole(out, page)
+    return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
 def _card(record: Natural, number: int) -> Markup:
-    place = f"natural-{number}"
     lead = (
         f"{record.data}: searches in the latent space of {record.generator or 'a generative model'}. The distance is "
         "how far the adversary's point lies from the start of its search: the larger, the more had to change."
     )
-    body: list[Child] = [tag("h2", _heading(record), id=place), tag("p", lead, class_="lead")]
-    body += [_tried(record.tried), _compared(record), _sweep(record)]
+    body: list[Child] = [_tried(record.tried), _compared(record), _sweep(record)]
     body += [_gallery(victim, finds) for victim, finds in record.gallery.items()]
     body += [_strips(record), _quality(record)]
     if record.synthetic is not None:
         body.append(_synthetic(record.synthetic))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
+    return card(f"natural-{number}", _heading(record), lead, *body)
 
 
 def _heading(record: Natural) -> str:
@@ -76,20 +44,6 @@ def _heading(record: Natural) -> str:
     return f"{TITLE} of {' and '.join(victims)}" if victims else TITLE
 
 
-def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "", kind: str = "") -> Markup:
-    if not rows:
-        return Markup("")
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_=f"plain {kind}".strip())
-    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note) if note else None, shown)
-
-
-def _figure(value: float | None, form: str = ".3f") -> str:
-    return "–" if value is None else format(value, form)  # noqa: RUF001 - a dash for nothing
-
-
 def _tried(tried: Sequence[Tried]) -> Markup:
     rows = [
         (
@@ -97,12 +51,12 @@ def _tried(tried: Sequence[Tried]) -> Markup:
             t.search,
             str(t.accuracy),
             str(t.success),
-            _figure(t.distance.mean),
-            _figure(t.distance.median),
-            _figure(t.searched.mean),
-            _figure(t.searched.median),
-            _figure(t.asked.median, ",.0f"),
-            _figure(t.pixels.mean, ".2f"),
+            number(t.distance.mean, ".3f"),
+            number(t.distance.median, ".3f"),
+            number(t.searched.mean, ".3f"),
+            number(t.searched.median, ".3f"),
+            number(t.asked.median, ",.0f"),
+            number(t.pixels.mean, ".2f"),
             _share(t.judged_original),
             _share(t.judged_changed),
             _share(t.judged_other),
@@ -133,23 +87,23 @@ def _tried(tried: Sequence[Tried]) -> Markup:
         "back is answered otherwise already, it has changed at the start, and no search is needed. Searches that ended "
         "in an error count in the last column alone."
     )
-    return _table("Victims and searches", names, rows, note)
+    return table("Victims and searches", names, rows, note)
 
 
 def _share(rate: Rate) -> str:
-    return str(rate) if rate.total else "–"  # noqa: RUF001
+    return str(rate) if rate.total else DASH
 
 
 def _compared(record: Natural) -> Markup:
     shares = [(victim, _share(rate)) for victim, rate in record.largest.items()]
-    table = _table("How often a victim needs the largest change", ("Victim", "Largest distance"), shares)
-    return join(table, _pairs(record.pairs))
+    title = "How often a victim needs the largest change"
+    return join(table(title, ("Victim", "Largest distance"), shares), _pairs(record.pairs))
 
 
 def _pairs(pairs: Sequence[Pair]) -> Markup:
     rows = [(pair.one, pair.two, _share(pair.larger), pair.ties, f"{pair.p:.2g}") for pair in pairs]
     names = ("First", "Second", "Second needs more", "Ties", "p (sign test)")
-    return _table("Every two victims on the same items", names, rows)
+    return table("Every two victims on the same items", names, rows)
 
 
 def _sweep(record: Natural) -> Markup:
@@ -164,24 +118,19 @@ def _sweep(record: Natural) -> Markup:
         clouds.append(Dots(group, color, points, names))
     title = "Accuracy and mean distance of classifiers"
     frame = Frame.around(clouds, "Accuracy", "Mean distance", show_x=percent, show_y=_two)
-    chart = tag(
-        "figure",
-        tag("figcaption", title),
-        scatter(title, clouds, frame),
-        legend(list(zip(groups, range(len(groups)), strict=True))),
-        class_="panel",
-    )
+    key = legend(list(zip(groups, range(len(groups)), strict=True)))
+    chart = panel(title, scatter(title, clouds, frame), key)
     rows = [(c.group, c.count, f"{c.rho:.3f}", f"{c.low:.3f} to {c.high:.3f}") for c in record.correlations]
     note = "Accuracy played no part in the searches; the interval resamples classifiers."
     return join(
-        _table("Does the distance follow accuracy?", ("Classifiers", "Count", "Spearman", "95% interval"), rows, note),
-        tag("div", chart, class_="panels lone"),
+        table("Does the distance follow accuracy?", ("Classifiers", "Count", "Spearman", "95% interval"), rows, note),
+        panels(chart, kind="panels lone"),
     )
 
 
 def _dot(dot: Dot) -> str:
     lost = f", {dot.errors} errors" if dot.errors else ""
-    return f"{dot.name}: accuracy {dot.accuracy}, found {dot.found}, distance {_figure(dot.distance.mean)}{lost}"
+    return f"{dot.name}: accuracy {dot.accuracy}, found {dot.found}, distance {brief(dot.distance.mean)}{lost}"
 
 
 def _two(value: float) -> str:
@@ -200,15 +149,15 @@ def _gallery(victim: str, finds: Sequence[Find]) -> Markup:
     for find in shown:
         new = f"taken for {find.changed}"
         rows[0].append(join(_image(find.original, f"a {find.label}"), f"{find.prediction}"))
-        rows[1].append(join(_image(find.returned, "what the start generates"), _figure(find.start, "d")))
+        rows[1].append(join(_image(find.returned, "what the start generates"), number(find.start, "d")))
         rows[2].append(join(_image(find.adversary, new), f"{find.changed}"))
-        rows[3].append(join(_image(find.difference, "brighter in blue, darker in red"), _figure(find.distance, ".2f")))
-        rows[4].append(_figure(find.judged, "d"))
+        rows[3].append(join(_image(find.difference, "brighter in blue, darker in red"), number(find.distance, ".2f")))
+        rows[4].append(number(find.judged, "d"))
     title = f"{victim}: originals, adversaries and differences"
     note = (
         "Below each picture the victim's label, below a difference the latent distance; blue is brighter, red darker."
     )
-    return _table(title, ("", *(find.id for find in shown)), rows, note, "grid")
+    return table(title, ("", *(find.id for find in shown)), rows, note, "plain grid")
 
 
 def _strips(record: Natural) -> Markup:
@@ -216,15 +165,15 @@ def _strips(record: Natural) -> Markup:
     for victim, finds in record.gallery.items():
         for find in [find for find in finds if find.strip][:_STRIPS]:
             picture = _image(find.strip, f"from {find.prediction} to {find.changed}", "strip")
-            rows.append((victim, picture, f"{find.prediction} to {find.changed}", _figure(find.distance, ".2f")))
+            rows.append((victim, picture, f"{find.prediction} to {find.changed}", number(find.distance, ".2f")))
     names = ("Victim", "From the start to the adversary", "Labels", "Distance")
-    return _table("On the way", names, rows, kind="grid")
+    return table("On the way", names, rows, kind="plain grid")
 
 
 def _quality(record: Natural) -> Markup:
     rows = [(name.replace("_", " "), f"{value:g}") for name, value in record.quality.items()]
-    table = _table("The generative model", ("Figure", "Value"), rows)
-    return join(table, _image(record.sheet, "random samples, then images and what they come back as", "sheet"))
+    sheet = _image(record.sheet, "random samples, then images and what they come back as", "sheet")
+    return join(table("The generative model", ("Figure", "Value"), rows), sheet)
 
 
 def _synthetic(found: Synthetic) -> Markup:
@@ -242,13 +191,40 @@ def _synthetic(found: Synthetic) -> Markup:
     rebuilt = scatter("The data rebuilt", back, Frame.around(back, "x", "y", show_x=_two, show_y=_two))
     key = legend([(group.name, group.color) for group in groups])
     rows = [
-        ("in latent space", _figure(found.latent_apart.mean), _figure(found.latent_apart.median)),
-        ("in the plane", _figure(found.plane_apart.mean), _figure(found.plane_apart.median)),
+        ("in latent space", number(found.latent_apart.mean, ".3f"), number(found.latent_apart.median, ".3f")),
+        ("in the plane", number(found.plane_apart.mean, ".3f"), number(found.plane_apart.median, ".3f")),
     ]
     figures = [
-        tag("figure", tag("figcaption", title), plane, key, class_="panel"),
-        tag("figure", tag("figcaption", "Latent points of the data"), dense, class_="panel"),
-        tag("figure", tag("figcaption", "The data rebuilt"), rebuilt, class_="panel"),
+        panel(title, plane, key),
+        panel("Latent points of the data", dense),
+        panel("The data rebuilt", rebuilt),
     ]
     names = ("Search", "Distance from the data, mean", "Median")
-    return join(_table("Staying on the manifold", names, rows), tag("div", *figures, class_="panels"))
+    return join(table("Staying on the manifold", names, rows), panels(*figures))
+
+
+def terminal(record: Natural) -> str:
+    """A line a search, then every two victims, then correlations."""
+    lines = [f"{tried.victim}, {tried.search}: {_line(tried)}" for tried in record.tried]
+    lines += [f"{p.two} needs more than {p.one}: {p.larger}, sign test p {p.p:.2g}" for p in record.pairs]
+    lines += [
+        f"Spearman, {one.group}: {one.rho:.3f} ({one.low:.3f} to {one.high:.3f}, {one.count} classifiers)"
+        for one in record.correlations
+    ]
+    if record.synthetic is not None:
+        apart = (record.synthetic.latent_apart.mean, record.synthetic.plane_apart.mean)
+        lines.append("mean distance from the data: latent search {}, plane {}".format(*map(brief, apart)))
+    return "\n".join(lines)
+
+
+def _line(tried: Tried) -> str:
+    distance = tried.distance
+    return (
+        f"found {tried.success}, distance mean {brief(distance.mean)}, median {brief(distance.median)}, "
+        f"queries median {brief(tried.asked.median)}; accuracy {tried.accuracy}; judge: original "
+        f"{tried.judged_original}, new {tried.judged_changed}, another {tried.judged_other}"
+        + (f"; {tried.errors} ended in an error and are not counted" if tried.errors else "")
+    )
+
+
+SECTION = Section(rank=80, title=TITLE, body=naturals, terminal=terminal)

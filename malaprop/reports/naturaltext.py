@@ -6,42 +6,33 @@ from collections.abc import Sequence
 
 from malaprop.records.naturaltext import Around, NaturalText, TextTried, Turn
 from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.section import Section
+from malaprop.reports.tables import DASH, brief, bullets, card, number, table
 
+TITLE = "Natural adversaries of text"
 _TURNS, _SAMPLES = 10, 10
 
 
-def sentence_card(record: NaturalText, number: int) -> Markup:
-    """One card for one record."""
-    place = f"natural-text-{number}"
+def sentences(found: Sequence[NaturalText]) -> Markup:
+    """A card for each record; nothing where there is none."""
+    return join(*(_card(record, number) for number, record in enumerate(found)))
+
+
+def _card(record: NaturalText, number: int) -> Markup:
     lead = (
         f"{record.data}: searches in the dense space of an {record.generator}, for {record.goal}. The distance is how "
         "far the adversary's point lies from the start of its search."
     )
-    body: list[Child] = [tag("h2", "Natural adversaries of text", id=place), tag("p", lead, class_="lead")]
-    body += [tag("p", note) for note in record.notes]
+    body: list[Child] = [tag("p", note) for note in record.notes]
     body += [_tried(record.tried), _compared(record)]
     body += [_turns(victim, turns) for victim, turns in record.shown.items()]
     body += [_around(record.around), _quality(record), _curves(record)]
-    if record.samples:
-        body += [
-            tag("h3", "Random samples"),
-            tag("ul", *(tag("li", s or "(empty)") for s in record.samples[:_SAMPLES])),
-        ]
-    return tag("section", *body, class_="card study", aria_labelledby=place)
-
-
-def _table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
-    if not rows:
-        return Markup("")
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note) if note else None, shown)
+    body.append(bullets("Random samples", (sample or "(empty)" for sample in record.samples[:_SAMPLES])))
+    return card(f"natural-text-{number}", TITLE, lead, *body)
 
 
 def _three(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.3f}"  # noqa: RUF001 - a dash for nothing
+    return number(value, ",.3f")
 
 
 def _tried(tried: Sequence[TextTried]) -> Markup:
@@ -49,11 +40,11 @@ def _tried(tried: Sequence[TextTried]) -> Markup:
         (
             t.victim,
             t.search,
-            str(t.accuracy) if t.accuracy.total else "–",  # noqa: RUF001
+            str(t.accuracy) if t.accuracy.total else DASH,
             str(t.success),
             f"{_three(t.distance.mean)} / {_three(t.distance.median)}",
             f"{_three(t.kept.mean)} / {_three(t.kept.median)}",
-            f"{t.asked.median:,.0f}" if t.asked.median is not None else "–",  # noqa: RUF001
+            number(t.asked.median),
             str(t.started),
             _three(t.words.mean),
             _three(t.ratio),
@@ -69,14 +60,14 @@ def _tried(tried: Sequence[TextTried]) -> Markup:
         "every sentence, may reach the goal at the start; the distances of the others stand apart. Perplexity is by an "
         "n-gram model of the sentence model's training sentences."
     )
-    return _table("What the searches found", names, rows, note)
+    return table("What the searches found", names, rows, note)
 
 
 def _compared(record: NaturalText) -> Markup:
     rows = [(name, str(rate)) for name, rate in record.largest.items()]
-    shares = _table("Who needs the largest change", ("Victim", "Share, ties left out"), rows)
+    shares = table("Who needs the largest change", ("Victim", "Share, ties left out"), rows)
     pairs = [(f"{p.two} more than {p.one}", str(p.larger), f"{p.ties}", f"{p.p:.2g}") for p in record.pairs]
-    return join(shares, _table("Two by two", ("Needs", "Sentences", "Ties", "Sign test, p"), pairs))
+    return join(shares, table("Two by two", ("Needs", "Sentences", "Ties", "Sign test, p"), pairs))
 
 
 def _turns(victim: str, turns: Sequence[Turn]) -> Markup:
@@ -94,7 +85,7 @@ def _turns(victim: str, turns: Sequence[Turn]) -> Markup:
             )
         )
     names = ("Original", "What came back", "Adversary", "Answer", "Distance", "Beside it")
-    return _table(f"Adversaries of {victim}", names, rows)
+    return table(f"Adversaries of {victim}", names, rows)
 
 
 def _around(found: Sequence[Around]) -> Markup:
@@ -103,7 +94,7 @@ def _around(found: Sequence[Around]) -> Markup:
         near = tag("ol", *(tag("li", f"{sentence} ({distance:.2f})") for distance, sentence in one.near))
         rows.append((one.original, one.returned, near))
     note = "The most frequent new sentence of each shell, with the shell's outer distance."
-    return _table("What lies around a sentence", ("Original", "What came back", "Nearby, nearest first"), rows, note)
+    return table("What lies around a sentence", ("Original", "What came back", "Nearby, nearest first"), rows, note)
 
 
 _LABELS = {
@@ -128,7 +119,7 @@ def _quality(record: NaturalText) -> Markup:
     rows = [(label, f"{record.quality[name]:,.3f}") for name, label in _LABELS.items() if name in record.quality]
     many = record.quality.get("sentences", 0)
     note = f"On {many:,.0f} sentences that it never saw, of one n-gram yardstick throughout."
-    return _table("How good the sentence model is", ("Figure", "Value"), rows, note)
+    return table("How good the sentence model is", ("Figure", "Value"), rows, note)
 
 
 def _curves(record: NaturalText) -> Markup:
@@ -139,4 +130,24 @@ def _curves(record: NaturalText) -> Markup:
         (f"{point['step']:,.0f}", *(f"{point[name]:.3f}" if name in point else "" for name in names))
         for point in record.curves[::every]
     ]
-    return _table("How it learnt", ("Step", *(name.replace("_", " ") for name in names)), rows)
+    return table("How it learnt", ("Step", *(name.replace("_", " ") for name in names)), rows)
+
+
+def terminal(record: NaturalText) -> str:
+    """A line a search, then every two victims."""
+    lines = [f"{tried.victim}, {tried.search}: {_line(tried)}" for tried in record.tried]
+    lines += [f"{p.two} needs more than {p.one}: {p.larger}, sign test p {p.p:.2g}" for p in record.pairs]
+    return "\n".join(lines)
+
+
+def _line(tried: TextTried) -> str:
+    accuracy = f"accuracy {tried.accuracy}; " if tried.accuracy.total else ""
+    ratio = "none" if tried.ratio is None else f"{tried.ratio:.2f} times that of the originals"
+    return (
+        f"{accuracy}found {tried.success}, distance mean {brief(tried.distance.mean)}, median "
+        f"{brief(tried.distance.median)}, queries median {brief(tried.asked.median)}; goal reached by the sentence "
+        f"model alone {tried.started}; words changed, mean {brief(tried.words.mean)}; perplexity {ratio}"
+    )
+
+
+SECTION = Section(rank=81, title=TITLE, body=sentences, terminal=terminal)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from malaprop.records.defences import Around, Field, Neighbourhood, Strip, Trial
 from malaprop.reports.figures import clip, stroke
 from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.tables import grid, panel, panels
 
 _CELL, _LEFT, _ROW, _TOP = 30, 190, 24, 96
 _SIDE = 260
@@ -28,30 +29,15 @@ def _around(found: Sequence[Around]) -> Markup:
         f"Of {found[0].texts:,} successes against the undefended model: the nearest words of the first changed word, "
         "each in its place in the text, that leave the true label. Intervals count texts, not words."
     )
-    head = tag(
-        "tr", *(tag("th", name, scope="col") for name in ("Model", "Around the original", "Around the adversarial"))
-    )
-    rows = [
-        tag("tr", tag("th", a.model, scope="row"), tag("td", str(a.original)), tag("td", str(a.adversarial)))
-        for a in found
-    ]
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    return join(tag("p", note), tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Neighbours"))
+    rows = [(a.model, str(a.original), str(a.adversarial)) for a in found]
+    return join(tag("p", note), grid("Neighbours", ("Model", "Around the original", "Around the adversarial"), rows))
 
 
 def _look(one: Neighbourhood, labels: Sequence[str]) -> Markup:
     names = tag("p", "“", tag("strong", one.word), "” became “", tag("strong", one.swapped), "” in: ", one.adversarial)
-    panels = [tag("figure", tag("figcaption", "Neighbours in their place"), strips(one, labels), class_="panel")]
-    panels += [
-        tag(
-            "figure",
-            tag("figcaption", f"{f.model}: noise of {f.noise:g} on the vector ({f.how})"),
-            field(f, labels),
-            class_="panel",
-        )
-        for f in one.fields
-    ]
-    return join(names, tag("div", *panels, class_="panels"))
+    figures = [panel("Neighbours in their place", strips(one, labels))]
+    figures += [panel(f"{f.model}: noise of {f.noise:g} on the vector ({f.how})", field(f, labels)) for f in one.fields]
+    return join(names, panels(*figures))
 
 
 def strips(one: Neighbourhood, labels: Sequence[str]) -> Markup:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from malaprop.records.oneword import Against, Cell, Mean, Study
-from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.markup import Markup, join
+from malaprop.reports.section import Section
+from malaprop.reports.tables import DASH, card, number, table
+from malaprop.reports.tables import markdown as as_markdown
 
 BEST = "best of attention"
 ATTENTION = ("asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec")
-_NOTHING = "–"  # noqa: RUF001 - a dash for nothing
+TITLE = "One-word attacks"
 
 # Hsieh et al. 2019, tables 1 and 5, in percent: LSTM, BERT, BERT without pre-training.
 PAPER: dict[str, dict[str, dict[str, float]]] = {
@@ -51,33 +54,17 @@ def one_word(found: Sequence[Study]) -> Markup:
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
-def _card(study: Study, number: int) -> Markup:
-    place = f"oneword-{number}"
-    body: list[Child] = [tag("h2", "One-word attacks", id=place), tag("p", lead(study), class_="lead")]
-    for title, note, names, rows in tables(study):
-        body.append(_table(title, names, rows, note))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
-
-
-def _table(title: str, names: Sequence[str], rows: Rows, note: str) -> Markup:
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    shown = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=title)
-    return join(tag("h3", title), tag("p", note), shown)
+def _card(study: Study, place: int) -> Markup:
+    shown = (table(title, names, rows, note) for title, note, names, rows in tables(study))
+    return card(f"oneword-{place}", TITLE, lead(study), *shown)
 
 
 def markdown(study: Study) -> str:
     """The same tables as text."""
     out = [lead(study), ""]
     for title, note, names, rows in tables(study):
-        lines = [names, ["---"] * len(names), *rows]
-        out += [f"**{title}.** {note}", "", *(f"| {' | '.join(map(_cellular, line))} |" for line in lines), ""]
+        out += [f"**{title}.** {note}", "", *as_markdown(names, rows), ""]
     return "\n".join(out)
-
-
-def _cellular(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def lead(study: Study) -> str:
@@ -109,7 +96,7 @@ def _rates(study: Study) -> tuple[str, str, Sequence[str], Rows]:
         for model in study.models:
             row.append(_best(study, model.name) if recipe == BEST else _rate(study.cell(model.name, recipe)))
             if model.kin in paper:
-                row.append(f"{paper[model.kin][recipe]:g}%" if recipe in paper[model.kin] else _NOTHING)
+                row.append(f"{paper[model.kin][recipe]:g}%" if recipe in paper[model.kin] else DASH)
         rows.append(tuple(row))
     note = (
         f"Texts broken. For random: the mean share of {study.trials:,} trials that work, as in the paper, and then the "
@@ -127,7 +114,7 @@ def _in_order(recipes: Sequence[str]) -> list[str]:
 
 def _rate(cell: Cell | None) -> str:
     if cell is None:
-        return _NOTHING
+        return DASH
     if cell.reason:
         return cell.reason
     if cell.share is not None:
@@ -142,15 +129,14 @@ def _percent(mean: Mean) -> str:
 def _best(study: Study, model: str) -> str:
     found = [cell for cell in study.cells if cell.model == model and cell.recipe in ATTENTION and not cell.reason]
     if not found:
-        return _NOTHING
+        return DASH
     return str(max((cell.success for cell in found), key=lambda rate: rate.value if rate.total else -1.0))
 
 
 def _models(study: Study) -> tuple[str, str, Sequence[str], Rows]:
     told = ACCURACY.get(study.task, {})
     rows: Rows = [
-        (m.name, str(m.accuracy), m.kin or _NOTHING, f"{told[m.kin]:g}%" if m.kin in told else _NOTHING)
-        for m in study.models
+        (m.name, str(m.accuracy), m.kin or DASH, f"{told[m.kin]:g}%" if m.kin in told else DASH) for m in study.models
     ]
     note = "On the test texts that were looked at, before any attack."
     return "Accuracy", note, ("Model", "Accuracy", "In the paper", "Its accuracy"), rows
@@ -178,15 +164,14 @@ def _costs(study: Study) -> tuple[str, str, Sequence[str], Rows]:
     for cell in study.cells:
         if cell.reason:
             continue
-        spent = (_count(cell.asked.median), _count(cell.asked.mean))
+        spent = (number(cell.asked.median), number(cell.asked.mean))
         taken = (_short((cell.measures or {}).get(name)) for name in extra)
         rows.append((cell.model, cell.recipe, *spent, _short(cell.distance), *taken))
     return "Queries and quality", "Measures are means over the texts that an attack broke.", names, rows
 
 
-def _count(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:,.0f}"
-
-
 def _short(mean: Mean | None) -> str:
-    return _NOTHING if mean is None else f"{mean.value:.3g} ({mean.low:.3g}-{mean.high:.3g})"
+    return DASH if mean is None else f"{mean.value:.3g} ({mean.low:.3g}-{mean.high:.3g})"
+
+
+SECTION = Section(rank=61, title=TITLE, body=one_word, terminal=markdown)

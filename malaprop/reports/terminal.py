@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from malaprop.records import Outcome, Run
 from malaprop.reports.entries import Entry, by_victim, cheapest, entries
-from malaprop.reports.sections import number
+from malaprop.reports.tables import number
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod

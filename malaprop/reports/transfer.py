@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from malaprop.core.errors import RecordError
 from malaprop.records.transfer import Estimate, Factor, Model, Speed, Table, Transfer
 from malaprop.reports.markup import Child, Markup, join, tag
-from malaprop.reports.sections import scrolled
+from malaprop.reports.section import Section
+from malaprop.reports.tables import bullets, card, lines_of, panel, scrolled, table
+
+TITLE = "Transfer"
 
 _NUMBERED = 40  # models up to which each cell of the map shows its rate
+_WIDEST = 12  # models up to which the matrix is printed
+_COLUMNS = ("source", "target", "hits", "total", "rate", "low", "high", "right_before", "carried")
 _INK = 0.75  # of the strongest shade: numbers stay readable on it, in light and in dark
 
 
@@ -17,8 +25,9 @@ def transfers(found: Sequence[Transfer]) -> Markup:
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
-def headline(record: Transfer) -> Markup:
-    """How far attacks carry over, in one sentence."""
+def headline(found: Sequence[Transfer]) -> Markup | None:
+    """How far attacks carry over in the first study, in one sentence."""
+    record = found[0]
     count = tag("strong", f"{record.recipe} on {len(record.models)} models")
     if record.pairs is None:
         return join(count, ": no rate between two of them is known.")
@@ -30,25 +39,14 @@ def headline(record: Transfer) -> Markup:
 
 
 def _card(record: Transfer, number: int) -> Markup:
-    place = f"transfer-{number}"
     lead = (
         f"{record.recipe} on {record.data}: {len(record.models)} models attacked on {record.texts:,} texts each; up to "
         f"{record.wanted} successes of each, drawn by the seed, tried on all. A rate is the share that the target gets "
         "wrong. On the diagonal the target is the same model trained from another seed: its base rate."
     )
-    body: list[Child] = [tag("h2", "Transfer", id=place), tag("p", lead, class_="lead"), _figure(record)]
-    body += [_lines(record), _factors(record), *map(_classes, record.tables), _models(record), _speed(record.speed)]
-    if record.notes:
-        body.append(join(tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in record.notes))))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
-
-
-def table(title: str, names: Sequence[str], rows: Sequence[Sequence[Child]], note: str = "") -> Markup:
-    """A table whose first column names its rows."""
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    made = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    return join(tag("h3", title), tag("p", note) if note else None, scrolled(made, len(rows), title))
+    body: list[Child] = [_figure(record), _lines(record), _factors(record), *map(_classes, record.tables)]
+    body += [_models(record), _speed(record.speed), bullets("Notes", record.notes)]
+    return card(f"transfer-{number}", TITLE, lead, *body)
 
 
 def _called(model: Model) -> str:
@@ -135,8 +133,7 @@ def _cell(
 
 def _figure(record: Transfer) -> Markup:
     title = "Share of the source's adversarial texts that the target gets wrong: sources down, targets across"
-    box = tag("div", heat_map(record), class_="scroll", tabindex=0, role="region", aria_label="Heat map of transfer")
-    return tag("figure", tag("figcaption", title), box, class_="panel")
+    return panel(title, scrolled(heat_map(record), 0, "Heat map of transfer"))
 
 
 def _lines(record: Transfer) -> Markup:
@@ -204,3 +201,56 @@ def speed_line(speed: Speed) -> str:
 def _speed(speed: Speed) -> Markup:
     line = speed_line(speed)
     return tag("p", f"{line}.", class_="quiet") if line else Markup("")
+
+
+def terminal(record: Transfer) -> str:
+    """Matrix, where it fits, factors, classes and speed."""
+    parts = []
+    if len(record.models) <= _WIDEST:
+        names = [f"[{at}]" for at in range(1, len(record.models) + 1)]
+        title = "share that the target (across) gets wrong; diagonal: the same model from another seed"
+        rows = [
+            (f"[{s + 1}] {model.name}", *(_brief(record, s, t) for t in range(len(record.models))), str(model.drawn))
+            for s, model in enumerate(record.models)
+        ]
+        parts.append(lines_of(title, ("source", *names, "tried"), rows))
+    if record.factors:
+        head = ("factor", "difference to base (95%)", "noise", "pairs")
+        rows = [row[: len(head)] for row in factor_rows(record.factors)]
+        parts.append(lines_of("what decides whether an attack carries over", head, rows))
+        if record.order_share is not None:
+            share = f"{100 * record.order_share:.1f}% of resamples"
+            parts.append(f"order here: {' > '.join(record.order)}; the paper's (input form first) in {share}")
+    for found in record.tables:
+        cells = [["n/a" if cell is None else f"{cell.value:.3f}" for cell in row] for row in found.cells]
+        rows = [(name, *row) for name, row in zip(found.classes, cells, strict=True)]
+        parts.append(lines_of(f"by {found.name}: sources down, targets across", ("source", *found.classes), rows))
+    means = (("base rates", record.base), ("all pairs of two models", record.pairs))
+    parts += [f"mean of {name}: {mean}" for name, mean in means if mean is not None]
+    return "\n".join(filter(None, (*parts, *record.notes, speed_line(record.speed))))
+
+
+def _brief(record: Transfer, s: int, t: int) -> str:
+    rate = record.rate(s, t)
+    return "-" if rate is None else f"{rate.value:.2f}"
+
+
+def write_matrix(record: Transfer, path: Path) -> Path:
+    """One line a pair that was tried; the diagonal names the second as the target."""
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            sheet = csv.writer(file)
+            sheet.writerow(_COLUMNS)
+            for s, source in enumerate(record.models):
+                for t, target in enumerate(record.models):
+                    if (rate := record.rate(s, t)) is not None:
+                        low, high = rate.interval
+                        name = target.name if s != t else target.second
+                        figures = (rate.hits, rate.total, *(f"{x:.4f}" for x in (rate.value, low, high)))
+                        sheet.writerow((source.name, name, *figures, record.before[s][t], record.carried[s][t]))
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
+    return path
+
+
+SECTION = Section(rank=10, title=TITLE, body=transfers, terminal=terminal, headline=headline)

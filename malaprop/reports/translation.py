@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from malaprop.records.translation import Attacked, Sight, TranslationStudy
 from malaprop.reports.maps import Table, tables
 from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.section import Section
+from malaprop.reports.tables import grid, lines_of, number, shown
 
-_DASH = "–"  # noqa: RUF001 - for nothing
-NO_MATRIX = "These runs are on translations, which are neither right nor wrong; their table is below."
+TITLE = "Translation"
 _NAMES = (
     "Victim",
     "Attack",
@@ -28,28 +29,18 @@ _NAMES = (
 
 def translations(studies: Sequence[TranslationStudy]) -> Markup:
     """A table of all runs on translations; nothing where there are none."""
-    runs = [run for study in studies for run in study.runs]
+    runs = dict.fromkeys(run for study in studies for run in study.runs)  # folders may lie in one another
     if not runs:
         return Markup("")
-    head = tag("tr", *(tag("th", name, scope="col") for name in _NAMES))
-    body = [
-        tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in map(_row, runs)
-    ]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
     note = (
         "Broken: of the sentences that were attacked, those on which the goal was reached and a fresh translation "
         "confirmed it. Skipped: it was reached without an attack, or there was nothing to change. BLEU as sacrebleu "
         "reckons it by default, over the attacked sentences, with 95% of redrawn sets; the drop is paired."
     )
-    return tag(
-        "section",
-        tag("h2", "Translation", id="translation"),
-        tag("p", note),
-        tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Attacks on translation"),
-        *_figures([sight for study in studies for sight in study.sights]),
-        class_="card",
-        aria_labelledby="translation",
-    )
+    figures = _figures([sight for study in studies for sight in study.sights])
+    table = grid("Attacks on translation", _NAMES, [_row(run) for run in runs])
+    body = (tag("h2", TITLE, id="translation"), tag("p", note), table, *figures)
+    return tag("section", *body, class_="card", aria_labelledby="translation")
 
 
 def _figures(sights: Sequence[Sight]) -> list[Markup]:
@@ -88,18 +79,14 @@ def _row(run: Attacked) -> tuple[Child, ...]:
         str(run.success),
         f"{run.skipped:,}",
         f"{run.errors:,}",
-        *(_DASH if found is None else str(found) for found in (run.before, run.after, run.drop)),
-        _number(run.changed_words, 2),
-        _number(run.asked, 0),
-        _number(run.distance, 4),
+        *map(shown, (run.before, run.after, run.drop)),
+        number(run.changed_words, ",.2f"),
+        number(run.asked),
+        number(run.distance, ",.4f"),
     )
 
 
-def _number(value: float | None, digits: int) -> str:
-    return _DASH if value is None else f"{value:,.{digits}f}"
-
-
-def headline(studies: Sequence[TranslationStudy]) -> Markup:
+def headline(studies: Sequence[TranslationStudy]) -> Markup | None:
     """The strongest attack on a translation in one sentence."""
     runs = [run for study in studies for run in study.runs if run.success.total]
     if not runs:
@@ -111,3 +98,17 @@ def headline(studies: Sequence[TranslationStudy]) -> Markup:
         tag("strong", top.victim),
         " translates.",
     )
+
+
+def terminal(study: TranslationStudy) -> str:
+    """A row a run."""
+    names = ("victim", "attack", "broken", "skipped", "errors", "BLEU before", "BLEU after", "asked")
+    rows = []
+    for run in study.runs:
+        bleu = ("-" if found is None else str(found) for found in (run.before, run.after))
+        asked = "-" if run.asked is None else f"{run.asked:,.0f}"
+        rows.append((run.victim, run.attack, str(run.success), str(run.skipped), str(run.errors), *bleu, asked))
+    return lines_of("", names, rows)
+
+
+SECTION = Section(rank=50, title=TITLE, body=translations, terminal=terminal, headline=headline)

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from malaprop.records.tuning import Judged, Try, Tuning
 from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.section import Section
+from malaprop.reports.tables import card, table
 
+TITLE = "Search for settings"
 SHOWN = 10  # trials
 
 
@@ -16,23 +19,22 @@ def tunings(found: Sequence[Tuning]) -> Markup:
 
 
 def _card(record: Tuning, number: int) -> Markup:
-    place = f"tuning-{number}"
     failed = sum(one.judged is None for one in record.trials)
     lead = (
         f"{record.defence} before {record.victim} on {record.data}: {len(record.trials)} trials ({record.sampler}), "
         "each judged by the mean of two accuracies on validation texts: as they are, and after "
         f"{record.recipe} against the plain victim. With 95% intervals."
     )
-    body: list[Child] = [tag("h2", "Search for settings", id=place), tag("p", lead, class_="lead")]
+    names = ("Defence", "Right on texts as they are", "Right on adversarial texts")
+    body: list[Child] = []
     if failed:
         reasons = sorted({one.reason for one in record.trials if one.reason})
         body.append(tag("p", f"{failed} trials failed: {reasons[0]}"))
-    body.append(_table("Validation", _validation(record)))
+    body.append(table("Validation", names, _validation(record)))
     if record.test is not None:
-        best, plain = record.test.best, record.test.plain
-        rows = [_row("plain", plain), _row(f"trial {record.test.number + 1}", best)]
-        body.append(_table("Test, looked at once", rows))
-    return tag("section", *body, class_="card study", aria_labelledby=place)
+        rows = [_row("plain", record.test.plain), _row(f"trial {record.test.number + 1}", record.test.best)]
+        body.append(table("Test, looked at once", names, rows))
+    return card(f"tuning-{number}", TITLE, lead, *body)
 
 
 def _validation(record: Tuning) -> list[tuple[str, ...]]:
@@ -51,11 +53,19 @@ def _row(name: str, one: Judged) -> tuple[str, ...]:
     return name, str(one.clean), str(one.adversarial)
 
 
-def _table(title: str, rows: Sequence[tuple[str, ...]]) -> Markup:
-    names = ("Defence", "Right on texts as they are", "Right on adversarial texts")
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    table = tag("table", tag("thead", head), tag("tbody", *body), class_="plain")
-    return join(
-        tag("h3", title), tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=f"Search: {title}")
-    )
+def terminal(record: Tuning) -> str:
+    """The plain victim and the best trial, on the validation and on the test part."""
+    rows = [("plain, validation", record.plain)]
+    best = record.best
+    if best is not None and best.judged is not None:
+        rows.append((f"best of {len(record.trials)}, validation", best.judged))
+    if record.test is not None:
+        rows += [("plain, test", record.test.plain), ("best, test", record.test.best)]
+    lines = [f"{name}: clean {one.clean}, adversarial {one.adversarial}" for name, one in rows]
+    if best is not None:
+        head = record.defence.partition(":")[0]
+        lines.append(f"best: {':'.join([head, *(f'{k}={v}' for k, v in best.settings.items())])}")
+    return "\n".join(lines)
+
+
+SECTION = Section(rank=42, title=TITLE, body=tunings, terminal=terminal)

@@ -17,7 +17,7 @@ from malaprop.defences.space import SPACES, Plain, drawn, narrowed
 from malaprop.defences.tune import Search, around
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import Judged, Try, Tuning
-from malaprop.reports.html import write_report
+from malaprop.reports.page import write_report
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from malaprop.core.errors import RecordError
 from malaprop.humaneval.draw import ORIGINAL
 from malaprop.humaneval.score import score
 from malaprop.humaneval.study import Study
-from malaprop.reports.html import write_report
+from malaprop.reports.page import write_report
 
 ITEMS = [
     item("label", (), expected="1"),

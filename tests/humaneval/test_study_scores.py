@@ -11,9 +11,10 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.humaneval.draw import ORIGINAL
 from malaprop.humaneval.score import score
 from malaprop.humaneval.study import Study
-from malaprop.humaneval.terminal import print_scores
 from malaprop.records import Rate
-from malaprop.records.humans import HumanScores, find_scores
+from malaprop.records.humans import HumanScores
+from malaprop.records.kinds import find
+from malaprop.reports.humans import terminal
 
 
 def scored(path, items, answers, **settings):
@@ -103,7 +104,7 @@ def test_raters_who_fail_the_checks_are_left_out_and_counted(tmp_path):
 def test_if_everyone_failed_nothing_is_claimed(tmp_path):
     scores = scored(tmp_path / "s.db", CHECKS, {"anna": ["0", "1", "1"]})
     assert (scores.counted, scores.accuracy, scores.validity, scores.agreement) == (0, (), (), ())
-    print_scores(scores)
+    assert "0 of 1 answers by 0 raters" in terminal(scores)
 
 
 def test_no_answers_and_wrong_marks_are_told(tmp_path):
@@ -117,19 +118,19 @@ def test_the_record_comes_back_as_it_was_written(tmp_path):
     items = [*CHECKS, item("readability", (0, 1)), item("naturalness", (ORIGINAL,)), item("meaning", (1,))]
     scores = scored(tmp_path / "s.db", items, {"anna": ["1", "0", "1", "a", "3", "5"]})
     path = scores.write(tmp_path / "out")
-    again = HumanScores.read(path)
+    again = HumanScores.read(path.parent)
     assert again.write(tmp_path / "more").read_text() == path.read_text()
     assert again.accuracy == scores.accuracy
-    assert find_scores([tmp_path]) == [tmp_path / "more" / "humans.json", path]
+    assert [found.folder for found in find([tmp_path])] == [tmp_path / "more", path.parent]
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda plain: plain.pop("accuracy"), "lacks 'accuracy'"),
-        (lambda plain: plain.update(counted="many"), "counted is 'many'"),
-        (lambda plain: plain.update(kind="poem"), "no record of human scores"),
-        (lambda plain: plain["accuracy"].append(7), "accuracy is '7'"),
+        (lambda plain: plain.pop("accuracy"), "missing required field `accuracy`"),
+        (lambda plain: plain.update(counted="many"), "counted: expected `int`, got `str`"),
+        (lambda plain: plain.update(format=7), "no record of human scores .format 7, written by a newer malaprop"),
+        (lambda plain: plain["accuracy"].append(7), r"accuracy\[\d\]: expected `object`, got `int`"),
     ],
 )
 def test_a_broken_record_is_told(tmp_path, change, told):
@@ -138,21 +139,20 @@ def test_a_broken_record_is_told(tmp_path, change, told):
     change(plain)
     path.write_text(json.dumps(plain))
     with pytest.raises(RecordError, match=told):
-        HumanScores.read(path)
+        HumanScores.read(tmp_path)
 
 
-def test_the_terminal_shows_every_table(tmp_path, capsys):
+def test_the_terminal_shows_every_table(tmp_path):
     items = [item("label", (ORIGINAL,)), item("label", (0,), source="x"), item("readability", (0, 1)),
              item("naturalness", (0,)), item("similarity", (0, 1)), item("meaning", (1,))]  # fmt: skip
-    print_scores(scored(tmp_path / "s.db", items, {"anna": ["1", "0", "a", "4", "b", "2"]}))
-    shown = capsys.readouterr().out
+    shown = terminal(scored(tmp_path / "s.db", items, {"anna": ["1", "0", "a", "4", "b", "2"]}))
     for title in (
         "Human accuracy",
-        "success that",
+        "Success that counts",
         "Easier to read",
         "Closer to",
         "Looks natural",
         "Keeps the meaning",
     ):
         assert title in shown
-    assert "Agreement" in shown
+    assert "How far people agree" in shown

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from malaprop.cli.main import app
 from malaprop.core.errors import MalapropError, RecordError, SettingError
 from malaprop.records.naturaltext import NaturalText
-from malaprop.reports.html import write_report
+from malaprop.reports.page import write_report
 
 _SETTINGS = [f"--set={name}={value}" for name, value in SMALL.items()]
 _VICTIMS = """

@@ -9,7 +9,7 @@ from malaprop.data.base import of
 from malaprop.records import Run, Summary, store
 from malaprop.records.store import Stored, outcomes_of, read_outcomes
 from malaprop.records.totals import Totals
-from malaprop.reports.html import render
+from malaprop.reports.page import render
 from malaprop.runs.folder import run_to_folder
 
 

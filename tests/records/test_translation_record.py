@@ -7,8 +7,9 @@ import json
 import pytest
 
 from malaprop.core.errors import RecordError
+from malaprop.records.kinds import find
 from malaprop.records.summary import Rate
-from malaprop.records.translation import Attacked, Bleu, Map, Sight, TranslationStudy, find_studies
+from malaprop.records.translation import Attacked, Bleu, Map, Sight, TranslationStudy
 from malaprop.reports.translation import headline, translations
 
 HOSTILE = "<script>alert(1)</script>"
@@ -37,8 +38,8 @@ def test_what_is_read_is_what_was_written(tmp_path):
     STUDY.write(folder)
     assert TranslationStudy.read(folder) == STUDY
     assert TranslationStudy.read(tmp_path) is None
-    assert find_studies([folder]) == [STUDY]
-    assert find_studies([tmp_path]) == [STUDY]
+    for place in (folder, tmp_path):
+        assert [found.record for found in find([place])] == [STUDY]
 
 
 @pytest.mark.parametrize("change", [{"format": 9}, {"runs": [{}]}, {"runs": 3}, {"sights": [{"before": {}}]}])

@@ -14,8 +14,8 @@ from malaprop.reports.attention import (
     attention_studies,
     figure_files,
     print_sight,
-    print_study,
     render,
+    terminal,
     variation_figure,
     write_sights,
 )
@@ -78,9 +78,8 @@ def test_hostile_words_are_text(tmp_path):
 
 
 def test_terminal_output(capsys):
-    print_study(study())
     print_sight(study().sights[0])
-    said = capsys.readouterr().out
+    said = terminal(study()) + capsys.readouterr().out
     assert "m, gs-ec, 9 texts" in said
     assert "0.50 (0.40-0.60)" in said
     assert "m: no before, yes after" in said

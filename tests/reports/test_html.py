@@ -230,7 +230,7 @@ def test_write_report_finds_runs_below(tmp_path: Path) -> None:
 
 
 def test_write_report_says_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="no run below"):
+    with pytest.raises(RecordError, match="no run and no record below"):
         write_report([tmp_path], tmp_path / "x.html")
     with pytest.raises(RecordError, match="no such folder"):
         write_report([tmp_path / "gone"], tmp_path / "x.html")

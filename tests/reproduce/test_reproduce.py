@@ -14,8 +14,8 @@ from malaprop.cli.main import app
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.records.claims import VERDICTS, Claims, Row
 from malaprop.records.transfer import Estimate, Factor, Transfer
-from malaprop.reports.claims import summary, write_claims, write_text
-from malaprop.reports.html import write_report
+from malaprop.reports.claims import summary, write_text
+from malaprop.reports.page import write_page, write_report
 from malaprop.reproduce.claim import SIZES
 from malaprop.reproduce.papers import PAPERS
 from malaprop.reproduce.work import Work, chosen_of, steps_of
@@ -227,7 +227,7 @@ def test_the_record_is_read_as_it_was_written_and_nothing_else(tmp_path):
 
 def test_the_page_and_the_text_hold_every_row_and_escape_it(tmp_path):
     found = hostile()
-    page = write_claims([found], tmp_path / "page.html").read_text()
+    page = write_page(tmp_path / "page.html", records=[found]).read_text()
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert all(verdict in page for verdict in VERDICTS)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 import toy
-from rich.console import Console
 
 from malaprop.core.errors import RecordError
 from malaprop.core.example import number
@@ -17,8 +16,8 @@ from malaprop.records.rules import Rule, Rules
 from malaprop.records.run import Run
 from malaprop.records.store import Writer
 from malaprop.reports.heat import reach
-from malaprop.reports.html import write_report
-from malaprop.reports.rules import TITLE, diagnoses, print_diagnosis
+from malaprop.reports.page import write_report
+from malaprop.reports.rules import TITLE, diagnoses, terminal
 from malaprop.rules.diagnose import diagnose, strongest
 from malaprop.rules.measure import measured
 from malaprop.rules.pmi import Association
@@ -85,9 +84,9 @@ def test_the_card_shows_swaps_and_keeps_words_from_outside_as_text():
     assert "No rule lowers this label" in diagnoses([bare])
 
 
-def test_the_terminal_shows_the_same(capsys):
-    print_diagnosis(FOUND, Console(width=200))
-    said = capsys.readouterr().out
+def test_the_terminal_shows_the_same(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    said = terminal(FOUND)
     assert "good -> fine" in said
     assert "[good -> fine] fun" in said
     assert "100.0% (2/2" in said

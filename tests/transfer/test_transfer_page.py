@@ -6,16 +6,14 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
-from rich.console import Console
 
 from malaprop.models.zoo import grid, number
 from malaprop.records.ensembles import Chosen, Contrast, Ensembles
 from malaprop.records.run import Run
 from malaprop.records.transfer import Estimate, Model, Speed, Transfer
-from malaprop.reports import render
-from malaprop.reports.carried import show_ensembles, show_transfer, write_matrix
+from malaprop.reports import ensembles, render, transfer
 from malaprop.reports.ensembles import teams
-from malaprop.reports.transfer import heat_map, transfers
+from malaprop.reports.transfer import heat_map, transfers, write_matrix
 from malaprop.transfer.classes import tables
 from malaprop.transfer.entrants import traits
 from malaprop.transfer.factors import factors, order
@@ -109,7 +107,7 @@ def chosen(**more) -> Chosen:
     return Chosen(**{**given, **more})
 
 
-def test_ensembles_on_the_page_and_in_the_terminal(capsys):
+def test_ensembles_on_the_page_and_in_the_terminal():
     record = Ensembles(
         recipe="pwws", data="mr", texts=11, wanted=8, seed=0, models=("one", "<i>", "three"), unseen=(),
         upper=Estimate(0.7, 0.6, 0.8), lower=Estimate(0.4, 0.3, 0.5),
@@ -120,27 +118,24 @@ def test_ensembles_on_the_page_and_in_the_terminal(capsys):
     assert "mean base rate" in page
     assert "<i>" not in page
     assert "Transfer of ensembles" not in teams([replace(record, chosen=(chosen(outside=None),))])
-    show_ensembles(record)
-    show_transfer(whole())
-    out = capsys.readouterr().out
+    out = ensembles.terminal(record) + transfer.terminal(whole())
     assert "2, genetic" in out
     assert "mean of base rates: 0.700 (0.600-0.800)" in out
     assert "order here" in out
 
 
-def test_differences_have_signs_and_held_out_models_a_column(capsys):
+def test_differences_have_signs_and_held_out_models_a_column(monkeypatch):
     held = replace(chosen(), unseen=Estimate(0.25, 0.125, 0.5))
     contrast = Contrast(size=2, first="genetic", second="greedy", difference=Estimate(0.009, -0.239, 0.241), targets=3)
     record = Ensembles(
         recipe="pwws", data="mr", texts=11, wanted=8, seed=0, models=("one", "<i>", "three"), unseen=("three",),
         upper=None, lower=None, chosen=(held,), contrasts=(contrast,),
     )  # fmt: skip
-    show_ensembles(record, Console(width=150))
-    out = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "150")
+    out = ensembles.terminal(record)
     assert "size 2: genetic over greedy +0.009 (-0.239 to +0.241), on 3 models outside both" in out
     assert "0.250 (0.125-0.500)" in out
-    show_ensembles(replace(record, unseen=()), Console(width=150))
-    assert "0.250" not in capsys.readouterr().out
+    assert "0.250" not in ensembles.terminal(replace(record, unseen=()))
 
 
 def _runs(many: int):
@@ -149,7 +144,7 @@ def _runs(many: int):
 
 
 def test_the_study_comes_first_and_says_how_far_attacks_carry():
-    page = render(_runs(2), carried=[whole()])
+    page = render(_runs(2), records=[whole()])
     assert page.index(">Transfer</h2>") < page.index(">Accuracy under attack</h2>")
     record = whole()
     said = f"wrong for another in <strong>{100 * record.pairs.value:.0f}%</strong> of the texts"
@@ -158,7 +153,7 @@ def test_the_study_comes_first_and_says_how_far_attacks_carry():
 
 
 def test_a_study_without_seconds_has_no_word_on_them():
-    page = render(_runs(2), carried=[small(pairs=Estimate(0.5, 0.4, 0.6))])
+    page = render(_runs(2), records=[small(pairs=Estimate(0.5, 0.4, 0.6))])
     assert "wrong for another in <strong>50%</strong> of the texts." in page
     assert "trained again" not in page
 

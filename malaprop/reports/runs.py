@@ -1,4 +1,4 @@
-"""The parts of the page that need no script: header, matrix, a card for each victim, errors, settings."""
+"""What the page says of runs, without its script: header, matrix, a card for each victim, errors, settings."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from collections.abc import Sequence
 
 from malaprop.core.settings import to_toml
 from malaprop.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
+from malaprop.records.translation import is_translation
 from malaprop.reports.entries import Entry, by_victim, cheapest, strongest
 from malaprop.reports.figures import Axis, Bar, Line, compact, interval_bars, legend, line_chart, percent, word_bars
 from malaprop.reports.markup import Child, Markup, join, tag
+from malaprop.reports.tables import grid, number, panel, panels, share
 
 WORDS = 10
 MANY = 8  # victims beyond which names are summed up and cards folded
-TALL = 24  # rows beyond which a table scrolls in a window of its own
+_MATRIX = (
+    "Of all texts, how many each victim still gets right after the attack: the lower, the easier to break, and the "
+    "stronger the shade. Below each, the count and the 95% interval."
+)
+_NO_MATRIX = "These runs are on translations, which are neither right nor wrong; their table is below."
 
 
 def whole(rate: Rate) -> str:
@@ -27,12 +33,11 @@ def whole(rate: Rate) -> str:
     return f"{100 * rate.value:.1f}%" if shown == "0%" and rate.hits else shown
 
 
-def number(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"  # noqa: RUF001 - a dash for nothing
-
-
-def headline(found: Sequence[Entry]) -> Markup:
-    """The strongest attack in one sentence."""
+def headline(found: Sequence[Entry]) -> Markup | None:
+    """The strongest attack in one sentence; None where there is no run with labels."""
+    found = _labelled(found)
+    if not found:
+        return None
     top = strongest(found)
     if top is None:
         return join("No text was attacked: the victims were wrong on every one, or could not be asked.")
@@ -40,10 +45,10 @@ def headline(found: Sequence[Entry]) -> Markup:
     victim, attack = tag("strong", top.victim), tag("strong", top.attack)
     if not summary.success.hits:
         return join("No attack broke any of the ", f"{summary.success.total:,} texts that ", victim, " got right.")
-    share = 100 * (summary.changed_share.mean or 0.0)
+    words = 100 * (summary.changed_share.mean or 0.0)
     return join(
         *(attack, " broke ", tag("strong", whole(summary.success)), " of the texts that ", victim, " got right, "),
-        f"with {share:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.",
+        f"with {words:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.",
     )
 
 
@@ -90,28 +95,32 @@ def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
     )
 
 
+def _labelled(found: Sequence[Entry]) -> list[Entry]:
+    """Runs whose answers are right or wrong, which translations are not."""
+    return [entry for entry in found if not is_translation(entry.run)]
+
+
 def matrix(found: Sequence[Entry]) -> Markup:
     """Victims as rows, attacks as columns, accuracy under attack in each cell."""
+    found = _labelled(found)
+    lead = _MATRIX if found else _NO_MATRIX
+    body = (tag("h2", "Accuracy under attack", id="matrix"), tag("p", lead), _matrix(found) if found else None)
+    return tag("section", *body, class_="card", aria_labelledby="matrix")
+
+
+def _matrix(found: Sequence[Entry]) -> Markup:
     attacks = list(dict.fromkeys(e.attack for e in found))
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("Victim", "No attack", *attacks)))
-    rows = []
+    rows: list[list[Child]] = []
     for victim, group in by_victim(found).items():
         runs = {e.attack: e for e in group}
         clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
-        cells = [_cell(clean, shade=False)]
+        cells: list[Child] = [victim, _cell(clean, shade=False)]
         for name in attacks:
             entry = runs.get(name)
             note = f"{entry.missing:,} not done" if entry and entry.missing else ""
             cells.append(_cell(entry.summary.under_attack, note) if entry else tag("td", "not run", class_="empty"))
-        rows.append(tag("tr", tag("th", victim, scope="row"), *cells))
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="matrix")
-    return scrolled(table, len(rows), "Accuracy by victim and attack")
-
-
-def scrolled(table: Markup, rows: int, about: str) -> Markup:
-    """A table that may be wider than the page, in a window of its own where it is long."""
-    shape = "scroll tall" if rows > TALL else "scroll"
-    return tag("div", table, class_=shape, tabindex=0, role="region", aria_label=about)
+        rows.append(cells)
+    return grid("Accuracy by victim and attack", ("Victim", "No attack", *attacks), rows, "matrix")
 
 
 def _tile(name: str, value: Child, detail: Child) -> Markup:
@@ -136,15 +145,11 @@ def _tiles(group: Sequence[Entry]) -> Markup:
     return tag("dl", *tiles, class_="tiles")
 
 
-def _panel(title: str, *body: Child) -> Markup:
-    return tag("figure", tag("figcaption", title), *body, class_="panel")
-
-
 def _bars(group: Sequence[Entry]) -> Markup:
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
     ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.total else 2.0)
     bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.under_attack, e.color) for e in ordered)]
-    return _panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
+    return panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
 
 
 def _words(group: Sequence[Entry]) -> Markup:
@@ -159,7 +164,7 @@ def _words(group: Sequence[Entry]) -> Markup:
         for word, count in ranked
     ]
     title = "Words most often abused, and what replaced them"
-    return _panel(title, word_bars(title, rows) if rows else tag("p", "No attack succeeded.", class_="quiet"))
+    return panel(title, word_bars(title, rows) if rows else tag("p", "No attack succeeded.", class_="quiet"))
 
 
 def _curves(group: Sequence[Entry]) -> Markup:
@@ -173,11 +178,11 @@ def _curves(group: Sequence[Entry]) -> Markup:
         spent.append(Line(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
         changed.append(Line(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
     queries = Axis(label="Queries allowed for each text", low=1, high=most, log=True, show=compact)
-    share = Axis(label="Share of words changed at most", low=0, high=reach, show=percent)
+    wide = Axis(label="Share of words changed at most", low=0, high=reach, show=percent)
     key = legend([(e.attack, e.color) for e in group])
     return join(
-        _panel("Accuracy against query budget", line_chart("Accuracy against query budget", spent, queries), key),
-        _panel("Accuracy against changed share", line_chart("Accuracy against changed share", changed, share), key),
+        panel("Accuracy against query budget", line_chart("Accuracy against query budget", spent, queries), key),
+        panel("Accuracy against changed share", line_chart("Accuracy against changed share", changed, wide), key),
     )
 
 
@@ -198,27 +203,23 @@ def _table(group: Sequence[Entry]) -> Markup:
         "Forwarded",
         *(name.replace("_", " ").capitalize() for name in extra),
     )
-    head = tag("tr", *(tag("th", name, scope="col") for name in names))
     rows = []
     for e in group:
         s = e.summary
-        share = "–" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"  # noqa: RUF001
         spent = (s.asked.median, s.asked.mean, s.unique.mean, s.forwarded.mean)
-        taken = (f"{s.measures[m].mean:.3g}" if m in s.measures else "–" for m in extra)  # noqa: RUF001
-        cells = (str(s.success), share, *map(number, spent), *taken)
-        rows.append(tag("tr", tag("th", e.attack, scope="row"), *(tag("td", cell) for cell in cells)))
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    return scrolled(table, len(rows), "Figures of each attack")
+        taken = (number(s.measures[m].mean if m in s.measures else None, ".3g") for m in extra)
+        rows.append((e.attack, str(s.success), share(s.changed_share.mean), *map(number, spent), *taken))
+    return grid("Figures of each attack", names, rows)
 
 
 def victims(found: Sequence[Entry]) -> Markup:
     """A card for each victim, folded where there are many."""
     cards = []
-    groups = by_victim(found)
+    groups = by_victim(_labelled(found))
     for place, (victim, group) in enumerate(groups.items()):
         title = tag("h2", victim, id=f"victim-{place}")
-        panels = tag("div", _bars(group), _words(group), _curves(group), class_="panels")
-        rest = (tag("p", headline(group), class_="lead"), _tiles(group), panels, _table(group))
+        figures = panels(_bars(group), _words(group), _curves(group))
+        rest = (tag("p", headline(group), class_="lead"), _tiles(group), figures, _table(group))
         body = (tag("details", tag("summary", title), *rest),) if len(groups) > MANY else (title, *rest)
         cards.append(tag("section", *body, class_="card victim", aria_labelledby=f"victim-{place}"))
     return join(*cards)
@@ -226,19 +227,15 @@ def victims(found: Sequence[Entry]) -> Markup:
 
 def errors(found: Sequence[Entry]) -> Markup:
     """Examples that could not be attacked, by reason; nothing where there are none."""
-    rows = [
-        tag("tr", *(tag("td", cell) for cell in (e.victim, e.attack, f"{count:,}", reason)))
-        for e in found
-        for reason, count in e.summary.reasons.items()
-    ]
+    rows = [(e.victim, e.attack, f"{count:,}", reason) for e in found for reason, count in e.summary.reasons.items()]
     if not rows:
         return Markup("")
-    head = tag("tr", *(tag("th", name, scope="col") for name in ("Victim", "Attack", "Texts", "Reason")))
     total = sum(e.summary.counts["error"] for e in found)
     note = f"{total:,} could not be attacked; they are left out of every rate above."
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain errors")
-    body = (tag("h2", "Errors", id="errors"), tag("p", note), tag("div", table, class_="scroll"))
-    return tag("section", *body, class_="card", aria_labelledby="errors")
+    shown = grid("Errors by reason", ("Victim", "Attack", "Texts", "Reason"), rows, "plain errors")
+    return tag(
+        "section", tag("h2", "Errors", id="errors"), tag("p", note), shown, class_="card", aria_labelledby="errors"
+    )
 
 
 def settings(found: Sequence[Entry]) -> Markup:

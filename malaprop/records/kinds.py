@@ -1,0 +1,231 @@
+"""Kinds of records: which file each is, what it is read as, and which section of a report shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from malaprop.core.errors import RecordError
+from malaprop.records.codec import decode, encode
+from malaprop.records.documents import write_whole
+
+
+def load(place: str) -> Any:
+    """What stands at "module:attribute"; imported when it is wanted."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of record, in a file NAME.json.
+
+    `steps` bring older formats up to this one, each a function of plain values to plain values, "module:function":
+    the first takes format 1 to 2, and so on.
+    """
+
+    name: str
+    record: str  # module:class
+    section: str  # module:SECTION, of malaprop.reports.section.Section
+    about: str  # what it is a record of
+    again: str  # what to do where it cannot be read
+    form: int = 1
+    steps: tuple[str, ...] = ()
+    indent: int | None = 1
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.json"
+
+    def read(self, path: Path) -> Any:
+        """The record in this file; one line says what is wrong, and where."""
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(raw, dict):
+                raise RecordError("not an object")
+            return decode(load(self.record), self._upgrade(raw))
+        except (OSError, ValueError, RecursionError, RecordError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise RecordError(f"{path} is no record of {self.about} ({reason[:160]}); {self.again}") from None
+
+    def _upgrade(self, raw: dict[str, Any]) -> dict[str, Any]:
+        held = raw.get("format", raw.get("version"))
+        if held == self.form:
+            return raw
+        if not isinstance(held, int) or not 1 <= held < self.form:
+            newer = isinstance(held, int) and held > self.form
+            raise RecordError(f"format {held}, written by a newer malaprop" if newer else f"no format {self.form}")
+        for step in self.steps[held - 1 :]:
+            raw = load(step)(raw)
+        return raw
+
+
+class Record:
+    """What every record can: be written to a folder as one file, and be read from there."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, as they are written."""
+        return {"format": kind_of(type(self)).form, **encode(self)}
+
+    def write(self, folder: Path) -> Path:
+        """The file, with all of the record or as it was before."""
+        kind = kind_of(type(self))
+        return write_whole(
+            folder / kind.file, json.dumps(self.to_dict(), ensure_ascii=False, indent=kind.indent) + "\n"
+        )
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """None where the folder holds none."""
+        kind = kind_of(cls)
+        path = folder / kind.file
+        if not path.is_file():
+            return None
+        made = kind.read(path)
+        assert isinstance(made, cls)
+        return made
+
+
+_STUDY = "run malaprop study again"
+_OWN = (
+    Kind(
+        name="claims",
+        record="malaprop.records.claims:Claims",
+        section="malaprop.reports.claims:SECTION",
+        about="malaprop reproduce",
+        again="run it again",
+    ),
+    Kind(
+        name="transfer",
+        record="malaprop.records.transfer:Transfer",
+        section="malaprop.reports.transfer:SECTION",
+        about="malaprop transfer",
+        again="run it again",
+        indent=None,
+    ),
+    Kind(
+        name="ensembles",
+        record="malaprop.records.ensembles:Ensembles",
+        section="malaprop.reports.ensembles:SECTION",
+        about="malaprop ensemble",
+        again="run it again",
+        indent=None,
+    ),
+    Kind(
+        name="humans",
+        record="malaprop.records.humans:HumanScores",
+        section="malaprop.reports.humans:SECTION",
+        about="human scores",
+        again="write it again with malaprop humans score",
+    ),
+    Kind(
+        name="defences",
+        record="malaprop.records.defences:Trial",
+        section="malaprop.reports.defences:SECTION",
+        about="a defence test",
+        again="run malaprop audit --defences again",
+    ),
+    Kind(
+        name="certified",
+        record="malaprop.records.certified:Certified",
+        section="malaprop.reports.certified:SECTION",
+        about="certificates",
+        again="run malaprop certify again",
+    ),
+    Kind(
+        name="tuning",
+        record="malaprop.records.tuning:Tuning",
+        section="malaprop.reports.tuning:SECTION",
+        about="malaprop tune",
+        again="give another --out",
+    ),
+    Kind(
+        name="translation",
+        record="malaprop.records.translation:TranslationStudy",
+        section="malaprop.reports.translation:SECTION",
+        about="attacks on translation",
+        again="run malaprop translate again",
+    ),
+    Kind(
+        name="hotflip",
+        record="malaprop.records.hotflip:Study",
+        section="malaprop.reports.hotflip:SECTION",
+        about="a HotFlip study",
+        again=_STUDY,
+    ),
+    Kind(
+        name="oneword",
+        record="malaprop.records.oneword:Study",
+        section="malaprop.reports.oneword:SECTION",
+        about="a study of one-word attacks",
+        again=_STUDY,
+    ),
+    Kind(
+        name="attention",
+        record="malaprop.records.attention:AttentionStudy",
+        section="malaprop.reports.attention:SECTION",
+        about="an attention study",
+        again=_STUDY,
+    ),
+    Kind(
+        name="diagnosis",
+        record="malaprop.records.diagnosis:Diagnosis",
+        section="malaprop.reports.rules:SECTION",
+        about="a diagnosis",
+        again="run malaprop rules show --out again",
+    ),
+    Kind(
+        name="natural",
+        record="malaprop.records.natural:Natural",
+        section="malaprop.reports.natural:SECTION",
+        about="natural adversaries",
+        again="run it again",
+        indent=None,
+    ),
+    Kind(
+        name="naturaltext",
+        record="malaprop.records.naturaltext:NaturalText",
+        section="malaprop.reports.naturaltext:SECTION",
+        about="natural adversaries",
+        again="run it again",
+    ),
+)
+
+
+@cache
+def kinds() -> dict[str, Kind]:
+    """Every kind by name: ours, and what other packages add by the entry point `malaprop.record`, a Kind each."""
+    outside = (point.load() for point in entry_points(group="malaprop.record"))
+    return {kind.name: kind for kind in (*outside, *_OWN)}
+
+
+def kind_of(record: type[Any]) -> Kind:
+    """The kind whose records are of this class."""
+    place = f"{record.__module__}:{record.__qualname__}"
+    return next(kind for kind in kinds().values() if kind.record == place)
+
+
+class Found(NamedTuple):
+    """A record, of which kind, and the folder that holds it."""
+
+    kind: Kind
+    record: Any
+    folder: Path
+
+
+def find(folders: Iterable[Path], wanted: Callable[[Kind], bool] = lambda _: True) -> Iterator[Found]:
+    """Every record at or below the folders, sorted within each, each once."""
+    table, seen = {kind.file: kind for kind in kinds().values() if wanted(kind)}, set[Path]()
+    for folder in folders:
+        for path in sorted(folder.rglob("*.json")):
+            if path.name in table and path.is_file() and path.resolve() not in seen:
+                seen.add(path.resolve())
+                yield Found(table[path.name], table[path.name].read(path), path.parent)

@@ -1,0 +1,125 @@
+"""The report: one HTML file that needs nothing else, made of the runs and records found below folders."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records import Outcome, Run, find_runs
+from malaprop.records.documents import write_whole
+from malaprop.records.kinds import find, kind_of, load
+from malaprop.records.store import outcomes_of
+from malaprop.reports import runs as attacked
+from malaprop.reports.entries import entries
+from malaprop.reports.markup import Markup, escape, join, tag
+from malaprop.reports.payload import LIMIT, Payload, payload
+from malaprop.reports.section import RUNS, Section
+from malaprop.reports.style import style
+
+TITLE = "Robustness report"
+_SLOT = re.compile(r"\{\{(\w+)\}\}")
+_SKIP = Markup('<a class="skip" href="#examples">Skip to the examples</a>')
+_THEME = Markup('<button type="button" id="theme" class="button" aria-pressed="false">Dark</button>')
+
+Runs = Sequence[tuple[Run, Sequence[Outcome]]]
+
+
+def write_report(folders: Iterable[Path], out: Path, title: str = "") -> Path:
+    """The report on every run and record at or below the folders, written whole or not at all."""
+    runs, records = gather(folders)
+    return write_page(out, runs, records, title)
+
+
+def write_page(out: Path, runs: Runs = (), records: Sequence[Any] = (), title: str = "") -> Path:
+    """The report on these, written whole or not at all."""
+    return write_whole(out, render(runs, title, records=records))
+
+
+def gather(folders: Iterable[Path]) -> tuple[Runs, list[Any]]:
+    """The runs and the records at or below the folders."""
+    asked = [Path(folder) for folder in folders]
+    runs = [(Run.read(folder), outcomes_of(folder)) for folder in find_runs(asked)]
+    records = [found.record for found in find(asked)]
+    if not runs and not records:
+        named = ", ".join(map(str, asked)) or "no folder"
+        raise RecordError(f"no run and no record below {named}; give a folder that a run wrote")
+    return runs, records
+
+
+def sections(records: Iterable[Any]) -> list[tuple[Section, list[Any]]]:
+    """The records of each kind with the section that shows them, in the order of the page."""
+    held: dict[str, list[Any]] = {}
+    for record in records:
+        held.setdefault(kind_of(type(record)).section, []).append(record)
+    return sorted(((load(place), found) for place, found in held.items()), key=lambda pair: pair[0].rank)
+
+
+def render(runs: Runs, title: str = "", *, records: Sequence[Any] = (), limit: int = LIMIT) -> str:
+    """The whole page. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says so."""
+    if not runs and not records:
+        raise RecordError("a report needs at least one run or record, got none")
+    parts = sections(records)
+    found = entries(runs)
+    above = join(*(section.body(held) for section, held in parts if section.rank < RUNS))
+    below = join(*(section.body(held) for section, held in parts if section.rank >= RUNS))
+    lead = _headline(parts, attacked.headline(found))
+    values = {
+        "title": escape(title or (parts[0][0].title if len(parts) == 1 and not runs else TITLE)),
+        "style": style(),
+        "headline": tag("p", lead, class_="headline") if lead else "",
+        "facts": attacked.header(found) if runs else "",
+    }
+    if not runs:
+        quiet = {"policy": escape(_policy()), "skip": "", "theme": "", "main": join(above, below), "scripts": ""}
+        return _fill(_template("report.html"), {**values, **quiet})
+    data, script = payload(found, limit), _template("report.js")
+    inner = {
+        "above": above,
+        "matrix": attacked.matrix(found),
+        "victims": attacked.victims(found),
+        "below": below,
+        "shown": escape(_count(data)),
+        "errors": attacked.errors(found),
+        "settings": attacked.settings(found),
+    }
+    scripts = f'<script type="application/json" id="data">{data.json}</script>\n<script>{script}</script>\n'
+    lively = {"policy": escape(_policy(script)), "skip": _SKIP, "theme": _THEME, "scripts": scripts}
+    return _fill(_template("report.html"), {**values, **lively, "main": _fill(_template("runs.html"), inner)})
+
+
+def _headline(parts: Sequence[tuple[Section, list[Any]]], own: Markup | None) -> Markup | None:
+    """What the first section with something to say says; the runs speak at their rank."""
+    above = (section.headline(held) for section, held in parts if section.rank < RUNS)
+    below = (section.headline(held) for section, held in parts if section.rank >= RUNS)
+    return next((said for said in (*above, own, *below) if said), None)
+
+
+def _template(name: str) -> str:
+    return files("malaprop.reports").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    """Each {{name}} by its value, in one pass: a value that looks like a slot stays as it is."""
+    return _SLOT.sub(lambda found: values[found[1]], template)
+
+
+def _policy(script: str = "") -> str:
+    """Nothing from anywhere, and of scripts only ours, by its hash."""
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    allowed = (*((f"script-src 'sha256-{digest}'",) if script else ()), "style-src 'unsafe-inline'", "img-src data:")
+    return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
+
+
+def _count(data: Payload) -> str:
+    if data.shown == data.total:
+        return f"All {data.total:,} outcomes are here."
+    return (
+        f"{data.shown:,} of {data.total:,} outcomes are here, to keep this file small: successes first, then errors, "
+        "failures and skipped texts, the runs taking turns. The rates above count all; outcomes.jsonl holds the rest."
+    )
