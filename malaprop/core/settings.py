@@ -109,3 +109,15 @@ def call(make: Callable[..., Any], settings: Mapping[str, Any], what: str) -> An
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def first_difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str = "") -> str | None:
+    """One line on the first setting that differs, None where none does; at the top `theirs` may hold more."""
+    for key in dict.fromkeys((*ours, *(theirs if where else ()))):
+        name, a, b = f"{where}{key}", ours.get(key), theirs.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            if (found := first_difference(a, b, f"{name}.")) is not None:
+                return found
+        elif a != b:
+            return f"{name} is {a!r} here and {b!r} there"
+    return None

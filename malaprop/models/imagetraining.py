@@ -15,8 +15,9 @@ from torch.nn import functional as f
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
+from malaprop.models.finished import refuse_other
 from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
-from malaprop.models.victims.image import KINDS, ImageCard, ImageVictim, of_network, save
+from malaprop.models.victims.image import CARD, KINDS, ImageCard, ImageVictim, load, of_network, read_card, save
 
 
 class Labelled(Protocol):
@@ -119,6 +120,8 @@ def train(
     plan: Schooling, data: Labelled, test: Labelled, *, seed: int = 0, device: str = "cpu", folder: Path | None = None
 ) -> tuple[ImageVictim, ImageCard]:
     """A victim trained on `data`, with its accuracy on `test`; written to the folder where one is given."""
+    if folder is not None and (folder / CARD).is_file():
+        return _finished(plan, data, seed, device, folder)
     net, settings = fit(plan, data, seed=seed, device=device)
     name = folder.name if folder else plan.kind
     victim = of_network(net, name=name, device=device, image=data.shape)
@@ -138,6 +141,19 @@ def train(
         weights: dict[str, Tensor] = dict(net.state_dict())
         save(folder, card, weights)
     return victim, card
+
+
+def _finished(plan: Schooling, data: Labelled, seed: int, device: str, folder: Path) -> tuple[ImageVictim, ImageCard]:
+    """The classifier that is there, if this training made it."""
+    card = read_card(folder)
+    known = {name: value for name, value in asdict(plan).items() if name in card.settings}
+    held = {name: card.settings[name] for name in known}
+    refuse_other(
+        folder,
+        {"kind": plan.kind, "settings": known, "seed": seed, "data": data.fingerprint},
+        {"kind": card.kind, "settings": held, "seed": card.seed, "data": card.data_fingerprint},
+    )
+    return load(str(folder), device=device), card
 
 
 def accurate(victim: ImageVictim, data: Labelled, batch: int = 4096) -> NDArray[np.bool_]:

@@ -20,6 +20,7 @@ from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.kim import Channels
 from malaprop.models.checkpoint import Card, opened
+from malaprop.models.finished import check_recipe, keep_recipe
 from malaprop.models.splits import Splits
 from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge, seeded
 from malaprop.models.unfinished import Unfinished
@@ -72,8 +73,8 @@ def train(
 ) -> Card:
     """Trains, judges on the test part, and writes the folder whole or not at all.
 
-    The same call goes on with what was killed. `words` saves reading the texts again for each of many models. `hooks`
-    makes what a defence adds; `hardened` is then its name, and `about` says with which settings.
+    The same call goes on with what was killed, and finds what is done. `words` saves reading the texts again for each
+    of many models. `hooks` makes what a defence adds; `hardened` is then its name, `about` says with which settings.
     """
     given = given or Given()
     _check_fields(spec, data)
@@ -81,16 +82,18 @@ def train(
     how = _changed(settings or _course(spec, given.start, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, words)
     job.model.to(device)
-    recipe = {"spec": spec.plain(), "shape": job.shape, "how": asdict(how), "seed": seed, "data": data.fingerprint}
-    unfinished = Unfinished(
-        folder=folder.absolute().with_name(f".{folder.name}.unfinished"),
-        recipe={
-            **recipe,
-            "given": given.plain(),
-            "start": _digest(job.model),
-            **({"hardened": about} if about else {}),
-        },
-    )
+    recipe: dict[str, Any] = {
+        "spec": spec.plain(),
+        "shape": job.shape,
+        "how": asdict(how),
+        "seed": seed,
+        "data": data.fingerprint,
+    }
+    recipe |= {"given": given.plain(), "start": _digest(job.model), **({"hardened": about} if about else {})}
+    if checkpoint.is_checkpoint(folder):
+        check_recipe(folder, recipe)
+        return checkpoint.read_card(folder)
+    unfinished = Unfinished(folder=folder.absolute().with_name(f".{folder.name}.unfinished"), recipe=recipe)
     fitted = fit(
         job.model,
         job.parts[0],
@@ -116,6 +119,7 @@ def train(
         figures=_figures(fitted, judge(job.model, job.parts[2])[0], job.parts, job.model),
     )
     job.save(folder, card)
+    keep_recipe(folder, recipe)
     unfinished.clear()
     return card
 

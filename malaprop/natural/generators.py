@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from malaprop.data.images import ImageSet, load
+from malaprop.models.finished import refuse_other
 from malaprop.models.generative import quality
 from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.generative.images import GeneratorCard, ImageManifold, is_generator, save, unfinished, write_sheet
@@ -41,14 +42,10 @@ def train_generator(
     recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
     if is_generator(folder):
         there = open_generator(folder, device=device)
-        same = (there.card.plan, there.card.seed, there.card.data_fingerprint) == (
-            plan.plain(),
-            seed,
-            learn.fingerprint,
-        )
-        if same:
-            say(f"{folder} holds this model already")
-            return there
+        theirs = {"plan": there.card.plan, "seed": there.card.seed, "data": there.card.data_fingerprint}
+        refuse_other(folder, {"plan": plan.plain(), "seed": seed, "data": learn.fingerprint}, theirs)
+        say(f"{folder} holds this model already")
+        return there
     shown = test.sample(20, seed).images
     work = ImageWork(plan, shape, learn.images, seed=seed, device=device)
     state = unfinished(folder, recipe)

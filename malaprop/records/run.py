@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.core.settings import plain, read_toml, to_toml
+from malaprop.core.settings import first_difference, plain, read_toml, to_toml
 from malaprop.records.documents import write_whole
 
 FILE = "run.toml"
@@ -82,7 +81,7 @@ class Run:
             {**{f.name: getattr(run, f.name) for f in fields(Run)}, "malaprop": run.versions.get("malaprop")}
             for run in (self, other)
         )
-        return _difference({k: v for k, v in ours.items() if k not in _FREE}, theirs, "")
+        return first_difference({k: v for k, v in ours.items() if k not in _FREE}, theirs, "")
 
 
 _KINDS: dict[str, type] = {
@@ -91,14 +90,3 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
     "labels": list,
 }
-
-
-def _difference(ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str) -> str | None:
-    for key in dict.fromkeys((*ours, *(theirs if where else ()))):
-        name, a, b = f"{where}{key}", ours.get(key), theirs.get(key)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            if (found := _difference(a, b, f"{name}.")) is not None:
-                return found
-        elif a != b:
-            return f"{name} is {a!r} here and {b!r} there"
-    return None

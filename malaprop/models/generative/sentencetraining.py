@@ -21,9 +21,10 @@ from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.checkpoint import check_target
+from malaprop.models.finished import refuse_other
 from malaprop.models.generative.arae import Arae, Losses
 from malaprop.models.generative.ngrams import NGrams
-from malaprop.models.generative.sentencemodel import SentenceCard, save
+from malaprop.models.generative.sentencemodel import SentenceCard, is_sentence_model, read_card, save
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentencequality import judge
 from malaprop.models.generative.sentences import Codec, distinct
@@ -105,7 +106,7 @@ def train_sentences(
     device: str = "cpu",
     quiet: bool = True,
 ) -> SentenceCard:
-    """Trains on the sentences of `data` to a folder; the same call goes on with what was killed."""
+    """Trains on the sentences of `data` to a folder; the same call goes on with what was killed, or finds it done."""
     check_target(folder)
     shape, plan, how = _settings(kind, settings or {})
     texts = corpus(data, read)
@@ -116,6 +117,15 @@ def train_sentences(
     if start is not None:
         start = check_width(start, shape.dim, kind) if own else start
         shape = replace(shape, dim=start.table.shape[1])
+    if is_sentence_model(folder):
+        card = read_card(folder)
+        refuse_other(
+            folder,
+            {"kind": kind, "shape": asdict(shape), "how": {**asdict(how), **asdict(plan)}, "seed": seed,
+             "data": texts.fingerprint},
+            {"kind": card.kind, "shape": card.shape, "how": card.how, "seed": card.seed, "data": card.data_fingerprint},
+        )  # fmt: skip
+        return card
     with seeded(seed):
         net = SentenceNet(len(codec.vocab), shape).to(device)
         about = _begin(net, start)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from hashlib import file_digest, sha256
@@ -72,9 +71,6 @@ def save(folder: Path, card: Card, model: nn.Module, subwords: SubWords, words: 
     """Writes the folder whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
-    check_target(folder)
-    if folder.is_dir():
-        shutil.rmtree(folder)  # an earlier model, or nothing
     with appearing(folder) as made:
         weights = {name: tensor.detach().cpu().half().contiguous() for name, tensor in model.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})

@@ -15,6 +15,7 @@ from torch import nn
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.text import word_pattern
+from malaprop.models.finished import refuse_other
 from malaprop.models.pretrain.loop import progress_bar
 from malaprop.models.ragged import Ragged
 from malaprop.models.training import seeded
@@ -64,6 +65,9 @@ def train(
     """Trains, judges on the test part with beam search, and writes the folder; the same call goes on after a kill."""
     shape, plan, vocab, most = settings_of(kind, settings or {})
     checkpoint.check_target(folder)
+    if checkpoint.is_translator(folder):
+        whole = {**asdict(plan), "vocab": vocab, "pairs": most}
+        return _finished(folder, kind=kind, shape=shape, plan=whole, data_fingerprint=data.fingerprint, seed=seed)
     pairs = data.train[:most] if most else data.train
     subwords = SubWords.learn((text for pair in pairs for text in pair), vocab)
     rows = _rows(pairs, subwords, shape["limit"])
@@ -109,6 +113,13 @@ def train(
     )
     checkpoint.save(folder, card, model, subwords, words_of(p.source for p in pairs))
     unfinished.clear()
+    return card
+
+
+def _finished(folder: Path, **ours: Any) -> Card:
+    """The card of the model that is there, if this training made it."""
+    card = checkpoint.read_card(folder)
+    refuse_other(folder, ours, {name: getattr(card, name) for name in ours})
     return card
 
 

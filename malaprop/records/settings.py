@@ -1,0 +1,27 @@
+"""What a folder's results were made with, for commands whose same --out goes on: others are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.settings import first_difference, plain, read_toml, to_toml
+from malaprop.records.documents import write_whole
+
+FILE = "settings.toml"
+
+
+def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Writes the settings at the first start; later ones that differ are refused, naming the first that does."""
+    ours, path = plain(settings), folder / FILE
+    if not path.is_file():
+        write_whole(path, to_toml(ours))
+        return
+    try:
+        theirs = read_toml(path)
+    except SettingError as error:
+        raise RecordError(f"{error}; choose another --out") from None
+    if (difference := first_difference(ours, theirs)) is not None:
+        raise RecordError(f"cannot go on in {folder}: {difference}; use the same settings or choose another --out")
