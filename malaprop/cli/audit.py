@@ -15,10 +15,15 @@ if TYPE_CHECKING:
     from malaprop.cli.work import Work
 
 VICTIMS = "LSTM-W-GloVe-1,CNN-W-GloVe-1,BERT"
+_TESTS = "audit --defences"
+_BELONGS = dict.fromkeys(
+    ("hardened", "premade", "draws", "fresh", "samples", "alpha", "pictures", "layout", "jobs", "set_"), (_TESTS,)
+)
 ATTACKS = "pwws,textfooler,deepwordbug,typos,homoglyph"
 
 
 def audit(
+    context: typer.Context,
     victim: Annotated[
         str,
         typer.Option(
@@ -96,6 +101,7 @@ def audit(
 
       malaprop audit --victim BERT --defences none,twin,fuse,five,fact,five(fact),safer,ranmask --n 100
     """
+    o.refuse_elsewhere(context, "audit" if defences is None else _TESTS, _BELONGS)
     from malaprop.cli.show import show
     from malaprop.cli.work import Work
     from malaprop.runs.api import goal as as_goal

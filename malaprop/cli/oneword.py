@@ -139,14 +139,14 @@ class Work:
         from malaprop.models.train import check_settings
         from malaprop.models.zoo import parse
 
-        def has(setting: str) -> bool:
+        def has(setting: str, value: object) -> bool:
             try:
-                check_settings({setting: None}, [parse(self.specs[name])[0]])
+                check_settings({setting: value}, [parse(self.specs[name])[0]])
             except SettingError:
                 return False
             return True
 
-        return {setting: value for setting, value in self.settings.items() if has(setting)}
+        return {setting: value for setting, value in self.settings.items() if has(setting, value)}
 
     def _victim(self, name: str) -> Victim:
         from malaprop.runs.victims import victim

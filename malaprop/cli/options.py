@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as _json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -122,6 +122,19 @@ def selection(
     return Selection(
         data=data, split=split, n=n, seed=seed, text=text, label=label, fields=fields, labels=listed(labels) or ()
     )
+
+
+def refuse_elsewhere(context: typer.Context, mine: str, belongs: Mapping[str, Sequence[str]]) -> None:
+    """Refuses options that the user gave and that belong to other uses of a command than `mine`.
+
+    `belongs` gives for each parameter the uses that heed it.
+    """
+    from click.core import ParameterSource
+
+    words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for name, uses in belongs.items():
+        if mine not in uses and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise SettingError(f"{words[name]} does nothing in {mine}; it belongs to {' and '.join(uses)}")
 
 
 def tell(notes: Iterable[str], quiet: bool = False) -> None:

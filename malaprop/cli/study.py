@@ -14,10 +14,21 @@ if TYPE_CHECKING:
     from malaprop.studies.selection import Selection
 
 KINDS = ("hotflip", "attention", "oneword")
+_BELONGS = {  # options that not every study heeds
+    **dict.fromkeys(("model", "methods", "confidences", "beam", "exact"), ("hotflip",)),
+    **dict.fromkeys(("recipe", "draws"), ("attention",)),
+    **dict.fromkeys(
+        ("recipes", "vocabulary", "words", "trials", "measure", "gather", "precision"),
+        ("oneword",),
+    ),
+    **dict.fromkeys(("models", "fields"), ("attention", "oneword")),
+    "jobs": ("hotflip", "oneword"),
+}
 _TEXTS = {"attention": 100, "oneword": 100}  # where --n does not say
 
 
 def study(
+    context: typer.Context,
     kind: Annotated[
         str,
         typer.Argument(
@@ -101,6 +112,8 @@ def study(
 
     if kind not in KINDS:
         raise unknown("study", kind, KINDS)
+    uses = {name: tuple(f"study {kind}" for kind in kinds) for name, kinds in _BELONGS.items()}
+    o.refuse_elsewhere(context, f"study {kind}", uses)
     n = n or _TEXTS.get(kind, 760)
     texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
     if kind == "attention":

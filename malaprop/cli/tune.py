@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def tune(
+    context: typer.Context,
     defence: Annotated[str, typer.Argument(help="fuse, five or fact.")],
     victim: o.Victim,
     data: o.Data = "mr",
@@ -67,6 +68,7 @@ def tune(
 
     if defence not in SPACES:
         raise unknown("defence that can be tuned", defence, SPACES)
+    o.refuse_elsewhere(context, f"tune {defence}", dict.fromkeys(("model", "set_"), ("tune fact",)))
     fixed, training = overrides(fix or []), overrides(set_ or [])
     if defence == "fact":
         _check_training(model, training)

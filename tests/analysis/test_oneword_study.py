@@ -227,6 +227,8 @@ def test_the_command_trains_attacks_and_goes_on_where_it_was_killed(reviews, tmp
     assert set(summary["models"]) == {"BiLSTM-Attention", "LSTM-W-Random-1"}
     study = Study.read(out)
     assert study.texts == 4
+    cards = [json.loads((out / "models" / name / "model.json").read_text()) for name in summary["models"]]
+    assert [card["figures"]["epochs"] for card in cards] == [5, 5]  # settings of the training are not dropped
     assert study.cell("LSTM-W-Random-1", "asmax-gr").reason == "shows no attention"
     for model in ("BiLSTM-Attention", "LSTM-W-Random-1"):
         assert study.cell(model, "gs-gr").success == study.cell(model, "gs-ec").success

@@ -174,6 +174,16 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (("list", "recipies"), "recipes"),
         (("fetch", "wordnett"), "did you mean wordnet?"),
         (("train", "LSTM-W-GloVe-3"), "LSTM-W-GloVe-1"),
+        (
+            ("study", "hotflip", "--fields", "both"),
+            "--fields does nothing in study hotflip; it belongs to study attention",
+        ),
+        (("study", "attention", "--vocabulary", "9"), "it belongs to study oneword"),
+        (("study", "oneword", "--beam", "3"), "it belongs to study hotflip"),
+        (("audit", "--hardened", "fact=x"), "--hardened does nothing in audit; it belongs to audit --defences"),
+        (("tune", "five", "--victim", "x", "--set", "epochs=1"), "it belongs to tune fact"),
+        (("train", "LSTM-W-Random-1", "--seeds", "2"), "--seeds is no option of train lstm-w-random-1"),
+        (("train", "nmt-lstm", "--vectors", "x.vec"), "--vectors is no option of train nmt-lstm"),
     ],
 )
 def test_wrong_input_is_answered_in_one_line(place, type_in, words, reason):
