@@ -129,11 +129,10 @@ def refuse_elsewhere(context: typer.Context, mine: str, belongs: Mapping[str, Se
 
     `belongs` gives for each parameter the uses that heed it.
     """
-    from click.core import ParameterSource
-
     words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     for name, uses in belongs.items():
-        if mine not in uses and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        source = context.get_parameter_source(name)
+        if mine not in uses and source is not None and source.name == "COMMANDLINE":
             raise SettingError(f"{words[name]} does nothing in {mine}; it belongs to {' and '.join(uses)}")
 
 

@@ -176,7 +176,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (("train", "LSTM-W-GloVe-3"), "LSTM-W-GloVe-1"),
         (
             ("study", "hotflip", "--fields", "both"),
-            "--fields does nothing in study hotflip; it belongs to study attention",
+            "it belongs to study attention and study oneword",
         ),
         (("study", "attention", "--vocabulary", "9"), "it belongs to study oneword"),
         (("study", "oneword", "--beam", "3"), "it belongs to study hotflip"),
