@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
@@ -173,22 +173,62 @@ def _label_name(data: Examples, label: int) -> str:
 Source = str | Sequence[str] | Mapping[str, str]  # one text, a premise with its hypothesis, or named fields
 
 
-def of(items: Iterable[Example | tuple[Source, int]], *, name: str = "examples") -> Dataset:
-    """A dataset of Python values: examples, or (text, label) pairs whose text may also be a pair or a mapping."""
-    given = list(items)
-    made = number((_fields(item), _label(item)) for item in given)
-    examples = tuple(i if isinstance(i, Example) else _limited(m) for i, m in zip(given, made, strict=True))
-    if not examples:
+def of(items: Any, *, name: str = "examples") -> Dataset:
+    """A dataset of Python values.
+
+    `items` are Examples, (text, label) pairs whose text may also be a pair or a mapping, dictionaries with the columns
+    of a file (text, label), a mapping of columns, a pandas DataFrame, or a set of the `datasets` library. Labels are
+    numbers from 0, or names, which are matched with the victim's.
+    """
+    if isinstance(items, Dataset):
+        return items
+    rows, names = _rows(items)
+    if not rows:
         raise DataError(f"{name} holds no example")
-    labels = tuple(map(str, range(max(e.label for e in examples) + 1)))
+    if all(isinstance(row, Mapping) for row in rows):
+        from malaprop.data import files
+
+        table = [files.Row(f"row {at}", dict(row)) for at, row in enumerate(rows, 1)]
+        return files.from_rows(table, name, shown=name, labels=names)
+    labels, numbers = _labels(rows)
+    made = number((_fields(row), label) for row, label in zip(rows, numbers, strict=True))
+    examples = tuple(
+        replace(row, label=label) if isinstance(row, Example) else _limited(example)
+        for row, label, example in zip(rows, numbers, made, strict=True)
+    )
     return Dataset(name=name, examples=examples, labels=labels, fields=tuple(examples[0].fields))
 
 
-def _fields(item: Example | tuple[Source, int]) -> Mapping[str, str]:
+def _rows(items: Any) -> tuple[list[Any], Sequence[str] | None]:
+    """One value an example, and the names of the labels where the data states them."""
+    if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
+        return [{str(key): value for key, value in row.items()} for row in items.to_dict("records")], None
+    if hasattr(items, "column_names") and hasattr(items, "features"):  # of the datasets library
+        return list(items), getattr(items.features.get("label"), "names", None)
+    if isinstance(items, Mapping):
+        columns = {str(key): list(values) for key, values in items.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            each = ", ".join(f"{key} {len(values)}" for key, values in columns.items())
+            raise DataError(f"the columns are of unequal length: {each}")
+        return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)], None
+    return list(items), None
+
+
+def _labels(rows: Sequence[Any]) -> tuple[tuple[str, ...], list[int]]:
+    """Names of the labels, and the number of each row's."""
+    from malaprop.data.labels import read_labels
+
+    given = [_label(row) for row in rows]
+    if any(isinstance(label, str) for label in given):
+        read = read_labels(given)
+        return read.names, read.numbers
+    numbers = [int(label) for label in given]
+    return tuple(map(str, range(max(numbers) + 1))), numbers
+
+
+def _fields(item: Example | tuple[Source, Any]) -> Mapping[str, str]:
     if isinstance(item, Example):
         return item.fields
-    if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
-        raise DataError(f"an example is written (text, label), got {str(item)[:60]!r}")
     source = item[0]
     if isinstance(source, str):
         return {"text": source}
@@ -199,14 +239,21 @@ def _fields(item: Example | tuple[Source, int]) -> Mapping[str, str]:
     raise DataError(f"a text is a string, a pair of strings or a mapping, got {type(source).__name__}")
 
 
-def _label(item: Example | tuple[Source, int]) -> int:
-    label = item.label if isinstance(item, Example) else item[1]
+def _label(item: Any) -> int | str:
+    """A number from 0, or a name."""
+    if isinstance(item, Example):
+        return item.label
+    if not isinstance(item, Sequence) or isinstance(item, str) or len(item) != 2:
+        raise DataError(f"an example is written (text, label), got {str(item)[:60]!r}")
+    label = item[1]
+    if isinstance(label, str) and label.strip():
+        return label
     try:
         whole = int(label)
     except (TypeError, ValueError):
         whole = -1
     if whole < 0 or whole != label:
-        raise DataError(f"a label is an integer from 0, got {label!r}")
+        raise DataError(f"a label is an integer from 0 or a name, got {label!r}")
     return whole
 
 

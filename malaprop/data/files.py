@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from malaprop.core.errors import DataError
-from malaprop.core.example import Example, number
+from malaprop.core.example import PAIR, Example, number
 from malaprop.data.base import Dataset, editable
 from malaprop.data.labels import read_labels
 from malaprop.data.rows import EXPECTED, SUFFIXES, Row, looks_like_file, rows
@@ -49,7 +49,9 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[str], shown: str, text: str | None = None, label: str | None = None) -> Layout:
         fields = _fields(columns, shown, text)
-        names = ("source", "target") if fields == ("src", "tgt") else ("text",) if text else fields
+        names = ("source", "target") if fields == ("src", "tgt") else fields
+        if text is not None:
+            names = ("text",) if len(fields) == 1 else PAIR
         actual = _spelling(columns)
         where = {name: actual.get(field, field) for name, field in zip(names, fields, strict=True)}
         column = None if names == ("source", "target") else _label_column(columns, shown, label)
@@ -102,9 +104,10 @@ def _spelling(columns: Sequence[str]) -> dict[str, str]:
 
 def _fields(columns: Sequence[str], shown: str, text: str | None) -> tuple[str, ...]:
     if text is not None:
-        if text not in columns:
+        chosen = (text,) if text in columns else tuple(part.strip() for part in text.split(","))
+        if len(chosen) > len(PAIR) or not all(column in columns for column in chosen):
             raise _wrong(columns, shown, text)
-        return (text,)
+        return chosen
     known = _spelling(columns)
     for layout in LAYOUTS:
         if all(name in known for name in layout):

@@ -64,12 +64,12 @@ def _ask_count(victim: Scores, data: Examples) -> int | None:
 def names_of(victim: Scores) -> tuple[str, ...]:
     """The names of a victim's labels in the order of its scores; none where it does not know them."""
     names = tuple(victim.label_names)
-    return () if _are_numbers(names) else names
+    return () if are_numbers(names) else names
 
 
 def describe_match(data: Examples, victim: Scores) -> str:
     """One line on how labels were matched, where it was not by name; empty where they were, or are plain numbers."""
-    if data.ordered or names_of(victim) or not data.labels or _are_numbers(data.labels):
+    if data.ordered or names_of(victim) or not data.labels or are_numbers(data.labels):
         return ""
     each = ", ".join(f"{name} is {number}" for number, name in enumerate(data.labels[:_SHOWN]))
     return f"{victim.name} has no names for its labels, so they are taken in this order: {each}; --labels gives another"
@@ -82,7 +82,7 @@ def turn(
 
     `present` are the labels that occur, all of them where it is None; others need no match.
     """
-    if not names or not labels or _are_numbers(names) or (_are_numbers(labels) and not set(labels) <= set(names)):
+    if not names or not labels or are_numbers(names) or (are_numbers(labels) and not set(labels) <= set(names)):
         return None
     return _places(data, labels, names, present)
 
@@ -92,7 +92,7 @@ def order(data: str, labels: Sequence[str], names: Sequence[str], present: Colle
     if len({name.casefold() for name in names}) < max(2, len(names)):
         raise DataError(f"labels are at least two names that differ, in the victim's order; got {_listed(names)}")
     known = {name.casefold() for name in names}
-    if _are_numbers(labels) and not known & set(labels):
+    if are_numbers(labels) and not known & set(labels):
         if max(present, default=0) >= len(names):
             raise DataError(f"{data} has {_counted(labels)}, and {len(names)} were named ({_listed(names)})")
         return [number if number < len(names) else UNUSED for number in range(len(labels))]
@@ -111,7 +111,7 @@ def _places(data: str, labels: Sequence[str], names: Sequence[str], present: Col
     return found
 
 
-def _are_numbers(labels: Sequence[str]) -> bool:
+def are_numbers(labels: Sequence[str]) -> bool:
     """Whether the labels are 0, 1, 2 ...: numbers of a victim's scores, and no names."""
     return tuple(labels) == tuple(map(str, range(len(labels))))
 

@@ -64,7 +64,7 @@ def rows(path: Path) -> Iterator[Row]:
         return _objects(path)
     if suffix == ".jsonl":
         return _lines(path)
-    return _table(path, "\t" if suffix == ".tsv" else ",")
+    return _table(path, "\t" if suffix == ".tsv" else _separator(path))
 
 
 @contextmanager
@@ -151,8 +151,22 @@ def _bare_pairs(path: Path) -> Iterator[Row]:
             yield Row(f"line {at}", dict(zip(PAIR, cells, strict=True)))
 
 
+def _separator(path: Path) -> str:
+    """What stands between the columns of a .csv: a comma, or what its header has instead (`;` in much of Europe)."""
+    with _opened(path, "") as file:
+        first = file.readline(1 << 20)
+    for mark in (",", ";", "\t"):
+        try:
+            columns = next(csv.reader([first], delimiter=mark), [])
+        except csv.Error:
+            continue
+        if {name.strip().casefold() for name in columns} & set(_OURS) and len(columns) > 1:
+            return mark
+    return next((mark for mark in (",", ";", "\t") if mark in first), ",")
+
+
 def _table(path: Path, mark: str) -> Iterator[Row]:
-    quoted = mark == "," or _is_quoted(path, mark)
+    quoted = mark != "\t" or _is_quoted(path, mark)
     header: list[str] = []
     for line, cells in _parsed(path, mark, quoted=quoted):
         if not header:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,12 @@ from malaprop.attacks.recipes import RECIPES
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
-from malaprop.data.base import Source, of
+from malaprop.data.base import of
+from malaprop.data.matching import agree, are_numbers
 from malaprop.runs.folder import ENGINES, Engine
 from malaprop.runs.local import Local
 
 if TYPE_CHECKING:
-    from malaprop.core.example import Example
     from malaprop.records.outcome import Outcome
 
 
@@ -63,7 +63,7 @@ def recipe(
 def attack(
     recipe_or_attack: str | Attack,
     victim: Any,
-    examples: Iterable[Example | tuple[Source, int]],
+    examples: Any,
     *,
     seed: int = 0,
     width: int = 256,
@@ -71,13 +71,16 @@ def attack(
     engine: str = "local",
     address: str | None = None,
     workers: int | None = None,
+    labels: Sequence[str] = (),
     **settings: Any,
 ) -> list[Outcome]:
     """Attacks every example and gives the outcomes in the order of the examples.
 
     `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
-    pairs, or Examples. Further keywords are settings of the recipe. `engine="ray"` does the same work on the cluster at
-    `address`, or on one started on this machine for the time being.
+    pairs, Examples, dictionaries, a DataFrame or a set of the `datasets` library. A label is a number of the victim's
+    scores or a name, which is matched with the victim's names; `labels` are those names in the order of its scores, for
+    a victim that does not know them. Further keywords are settings of the recipe. `engine="ray"` does the same work on
+    the cluster at `address`, or on one started on this machine for the time being.
     """
     made = _made(recipe_or_attack, settings)
     data = of(examples)
@@ -85,6 +88,9 @@ def attack(
         raise DataError("two examples share an id; outcomes could not be told apart")
     made = made.but(budget=budget).for_labels(data.labels)
     with _engine(engine, victim, address, workers) as place:
+        data = data.ordered_as(labels) if labels else data
+        if labels or not are_numbers(data.labels):
+            data = agree(data, place.victim if isinstance(place, Local) else place.about)
         found = {o.id: o for o in place.run(made, data, seed=seed, width=width, many=len(data))}
     return [found[example.id] for example in data]
 

@@ -116,7 +116,7 @@ class Selection:
         return replace(found[0], name=self.data, examples=examples, part="all")
 
     def _file(self, victims: Sequence[str], trains: bool, *, hold: bool) -> Examples:
-        from malaprop.data.base import load, reach
+        from malaprop.data.base import load
 
         part, why, whole = self.split, "", None
         if part == "auto" and trains:
@@ -126,11 +126,31 @@ class Selection:
             if who := [name for name, mark in marks.items() if mark == whole.fingerprint]:
                 part, why = "test", f"{', '.join(who)} {'was' if len(who) == 1 else 'were'} trained on the rest"
         if part in ("auto", "all"):
-            read = load if hold else reach
-            found = whole if whole is not None else read(self.data, text=self.text, label=self.label)
-            return replace(found, part="all")  # type: ignore[type-var]  # a Dataset or a Stream, both dataclasses
+            return self._every_row(whole, hold=hold)
         whole = whole if whole is not None else load(self.data, text=self.text, label=self.label)
         return self._cut(whole, part, why)
+
+    def _every_row(self, whole: Dataset | None, *, hold: bool) -> Examples:
+        from malaprop.data.base import Dataset, load, reach
+        from malaprop.data.stream import Stream
+
+        found: Examples | None = whole if whole is not None or hold else self._sampled()
+        if found is None:
+            read = load if hold else reach
+            found = read(self.data, text=self.text, label=self.label)
+        if isinstance(found, Dataset):
+            return replace(found, part="all")
+        assert isinstance(found, Stream)
+        return replace(found, part="all")
+
+    def _sampled(self) -> Dataset | None:
+        """The sample of a large file, where one pass gives it."""
+        from malaprop.data import sampling, stream
+
+        path = Path(self.data)
+        if not 0 < self.n <= stream.HELD or not stream.is_large(path):
+            return None
+        return sampling.sample_file(path, self.n, self.seed, text=self.text, label=self.label)
 
     def _cut(self, whole: Dataset, part: str, why: str) -> Dataset:
         """A part of a file, as `malaprop train` cuts it."""

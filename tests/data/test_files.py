@@ -146,3 +146,28 @@ def test_lone_surrogate_is_kept_for_the_attack_to_mark(tmp_path):
     data = load(write(tmp_path / "x.jsonl", '{"text": "a \\ud800", "label": 0}'))
     assert data.examples[0].fields["text"] == "a \ud800"
     assert len(data.fingerprint) == 16
+
+
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+def test_what_separates_columns_is_seen_in_the_header(tmp_path, mark):
+    path = tmp_path / "x.csv"
+    path.write_text(f'label{mark}text\nneg{mark}"so, so; bad"\npos{mark}good\n', encoding="utf-8")
+    assert [e.fields["text"] for e in load(path)] == ["so, so; bad", "good"]
+
+
+def test_a_header_with_other_names_is_split_too(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("stars;review\n1;bad\n5;good\n", encoding="utf-8")
+    assert [e.fields["text"] for e in load(path, text="review", label="stars")] == ["bad", "good"]
+
+
+def test_pairs_may_have_other_names(tmp_path):
+    path = tmp_path / "qqp.csv"
+    path.write_text("question1,question2,same\nwho?,who is it?,1\nwhy?,when?,0\n", encoding="utf-8")
+    data = load(path, text="question1,question2", label="same")
+    assert data.fields == ("premise", "hypothesis")
+    assert [tuple(e.fields.values()) for e in data] == [("who?", "who is it?"), ("why?", "when?")]
+    assert data.examples[0].editable == ("hypothesis",)
+    for wrong in ("question1,question3", "question1,question2,same"):
+        with pytest.raises(DataError, match=f"expected {wrong}"):
+            load(path, text=wrong, label="same")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import toy
 
 import malaprop as mp
 from malaprop.attacks.goals.goal import LabelOnly, Targeted
+from malaprop.core.errors import DataError
+from malaprop.models.victims.strings import StringVictim
+from malaprop.runs.api import attack
 
 TEXTS = [("a moving film", 1)]
 
@@ -32,3 +36,60 @@ def test_settings_that_would_do_nothing_are_refused():
 def test_a_budget_is_a_whole_number(budget):
     with pytest.raises(mp.MalapropError, match="budget must be at least 1 query an example, a whole number"):
         mp.attack("keyboard", predict, TEXTS, budget=budget)
+
+
+ROWS = [("a good film", "good"), ("an awful film", "bad")]
+
+
+def tables():
+    """The same two rows in all the forms that people have them in."""
+    texts, labels = zip(*ROWS, strict=True)
+    yield "pairs", ROWS
+    yield "dictionaries", [{"text": text, "label": label} for text, label in ROWS]
+    yield "columns", {"text": texts, "label": labels}
+    try:
+        import pandas
+
+        yield "frame", pandas.DataFrame({"text": texts, "label": labels, "more": [1, 2]})
+    except ImportError:
+        pass
+    try:
+        import datasets
+
+        yield "datasets", datasets.Dataset.from_dict({"text": list(texts), "label": list(labels)})
+    except ImportError:
+        pass
+
+
+@pytest.mark.parametrize("items", [pytest.param(items, id=name) for name, items in tables()])
+def test_examples_come_in_many_forms_and_labels_by_name(items):
+    for names, expected in ((("bad", "good"), [1, 0]), (("good", "bad"), [0, 1])):
+        turned = (lambda texts: [row[::-1] for row in toy.predict(texts)]) if names[0] == "good" else toy.predict
+        victim = StringVictim(call=turned, name="toy", label_names=names)
+        outcomes = attack(toy.listed(), victim, items)
+        assert [o.label for o in outcomes] == expected
+        assert all(o.original.prediction == o.label for o in outcomes)
+
+
+def test_the_order_of_labels_may_be_given():
+    victim = StringVictim(call=toy.predict, name="toy")
+    assert [o.label for o in attack(toy.listed(), victim, ROWS, labels=("bad", "good"))] == [1, 0]
+    assert [o.label for o in attack(toy.listed(), victim, ROWS, labels=("good", "bad"))] == [0, 1]
+    with pytest.raises(DataError, match="the model knows yes, no"):
+        attack(toy.listed(), StringVictim(call=toy.predict, name="toy", label_names=("yes", "no")), ROWS)
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [
+        ([], "holds no example"),
+        ([("a", -1)], "an integer from 0 or a name"),
+        ([("a", None)], "an integer from 0 or a name"),
+        ([{"text": "a"}], "has the columns text"),
+        ({"text": ["a", "b"], "label": [1]}, "unequal length"),
+        (["a good film"], "written"),
+    ],
+)
+def test_examples_that_are_none_are_refused(items, said):
+    with pytest.raises(DataError, match=said):
+        attack(toy.listed(), toy.victim(), items)
