@@ -24,7 +24,7 @@ def nan(texts):
     return np.full((len(texts), 2), np.nan)
 
 def flat(texts):
-    return np.zeros(len(texts))
+    return np.full(len(texts), 3.0)
 
 def scores(texts):
     return 5 * predict(texts) - 2

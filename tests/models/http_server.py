@@ -104,6 +104,19 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
     async def first_only(request: Request) -> Any:
         return [{"label": "POSITIVE", "score": 0.9} for _ in await read("first-only", request)]
 
+    @app.post("/labels")
+    async def labels(request: Request) -> Any:
+        return {"labels": [NAMES[row[1] > row[0]] for row in toy.predict(await read("labels", request))]}
+
+    @app.post("/winners")
+    async def winners(request: Request) -> Any:
+        rows = toy.predict(await read("winners", request, "inputs"))
+        return [{"label": NAMES[row[1] > row[0]], "score": max(row)} for row in rows]
+
+    @app.post("/sigmoid")
+    async def sigmoid(request: Request) -> Any:
+        return [[row[1]] for row in toy.predict(await read("sigmoid", request))]
+
     @app.post("/flaky")
     async def flaky(request: Request) -> Any:
         texts = await read("flaky", request)
@@ -159,7 +172,7 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
 
     @app.post("/flat")
     async def flat(request: Request) -> Any:
-        return {"scores": [0.5 for _ in await read("flat", request)]}
+        return {"scores": [3.0 for _ in await read("flat", request)]}
 
     @app.post("/html")
     async def html(request: Request) -> Any:

@@ -61,6 +61,40 @@ def test_answers_of_every_kind(at, route, send_as):
     assert victim.predict([]).shape == (0, 2)
 
 
+def test_labels_alone_score_one_and_winners_what_they_say(at):
+    scores = expected(TEXTS)
+    alone = at("labels", order=("NEGATIVE", "POSITIVE"))
+    assert np.array_equal(alone.predict(TEXTS), np.eye(2)[(scores[:, 1] > scores[:, 0]).astype(int)])
+    assert "answers with labels alone" in alone.notes[0]
+    turned = at("winners", send_as="inputs", order=("positive", "negative"))
+    assert np.allclose(turned.predict(TEXTS), scores[:, ::-1], atol=1e-6)
+    assert turned.label_names == ("positive", "negative")
+    assert turned.notes == ()
+    one = at("sigmoid")
+    assert np.allclose(one.predict(TEXTS), scores, atol=1e-6)
+    assert "probability of the second label" in one.notes[0]
+
+
+def test_options_behind_the_address(server, monkeypatch):
+    address, log = server
+    monkeypatch.delenv("MALAPROP_KEY", raising=False)
+    log.__init__()
+    victim = load(f"{address}/winners#send_as=inputs:order=positive/negative:batch=3&timeout=5", quiet=True)
+    assert (victim.batch, victim.timeout, victim.name) == (3, 5.0, f"{address}/winners")
+    assert np.allclose(victim.predict(TEXTS), expected(TEXTS)[:, ::-1], atol=1e-6)
+    assert log.calls["winners"] == 3  # one of them asked whether anybody is there
+    victim.close()
+    for wrong, reason in (
+        ("bach=3", "no option of .* is called 'bach'; did you mean batch"),
+        ("batch=many", "batch must be a whole number, got 'many'"),
+        ("batch", "options of a victim are written .*#name=value:name=value, got 'batch'"),
+        ("say=x", "no option of .* is called 'say'"),
+        ("batch=0", "batch and concurrency must be at least 1"),
+    ):
+        with pytest.raises(SettingError, match=reason):
+            load(f"{address}/winners#{wrong}", quiet=True)
+
+
 def test_pairs_travel_as_lists(at, server):
     pairs = [("good", "awful film"), ("fine", "it is")]
     assert np.allclose(at("healthy").predict(pairs), expected(pairs))
@@ -96,12 +130,16 @@ def test_variants_are_sent_once_each(at, server):
 FAILURES = [
     ("nan", [("good",), ("awful",)], r"answered with nan for 'awful' \(1 of 2 texts\)"),
     ("shape", TEXTS[:2], "answered 2 texts with 1 x 2; expected 2 rows"),
-    ("flat", TEXTS[:2], "answered 2 texts with 2; expected 2 rows"),
+    ("flat", TEXTS[:2], "one number a text, 3 among them; expected the probability of the second label"),
     ("html", TEXTS[:2], r"answered with HTML \(Log in, please\); expected JSON"),
     ("empty", TEXTS[:2], "answered with an empty body; expected JSON"),
     ("text", TEXTS[:2], r"answered with what is not JSON \(scores: \[31m0.1 0.9\); expected JSON"),
     ("loading", TEXTS[:2], r"answered with an error \(Model is still loading\)"),
-    ("first-only", TEXTS[:2], "one label a text; expected the scores of all"),
+    (
+        "first-only",
+        TEXTS[:2],
+        "labels alone, such as 'POSITIVE'; name all of them .*first-only#label_names=no/yes",
+    ),
     ("nowhere", TEXTS[:2], r"answered 404 Not Found .*; check the path"),
     ("locked", TEXTS[:2], "answered 401 Unauthorized .*; put the key into the environment variable MALAPROP_KEY"),
     ("elsewhere", TEXTS[:2], r"redirects to another place \(http://other.invalid\), which is not followed"),

@@ -110,6 +110,29 @@ def test_what_is_no_victim_says_so_in_one_line(here, spec, message):
     assert isinstance(error.value, (VictimError, SettingError))
 
 
+def test_options_of_a_function(here, monkeypatch):
+    (here / "mine_labels.py").write_text(
+        "sizes = []\ndef predict(texts):\n    sizes.append(len(texts))\n"
+        "    return ['spam' if 'win' in t else 'ham/eggs' for t in texts]\n"
+        "class Fitted:\n    classes_ = ['a', 'b']\n    def predict(self, texts): return texts\nfitted = Fitted()\n"
+    )
+    victim = load("mine_labels:predict#label_names=ham%2Feggs/Spam:batch=2")
+    assert victim.label_names == ("ham/eggs", "Spam")
+    assert victim.predict(["win", "hello", "win win"]).tolist() == [[0, 1], [1, 0], [0, 1]]
+    assert sys.modules["mine_labels"].sizes == [2, 1]
+    assert "labels alone" in victim.notes[0]
+    with pytest.raises(SettingError, match="is called 'labls'; did you mean label_names or labels"):
+        load("mine_labels:predict#labls=3")
+    with pytest.raises(SettingError, match="mine_labels:fitted is no function"):
+        load("mine_labels:fitted#batch=3")
+    (here / "empty").mkdir()
+    with pytest.raises(SettingError, match="other takes no options \\(batch\\): functions and addresses do"):
+        load("other#batch=3")
+    assert wrap("mine_labels:predict", label_names=("ham/eggs", "spam")).predict(["win"]).tolist() == [[0, 1]]
+    with pytest.raises(SettingError, match="no setting of predict is called 'bach'; did you mean batch"):
+        wrap(sys.modules["mine_labels"].predict, bach=3)
+
+
 def test_functions_and_victims():
     def halves(texts):
         return np.full((len(texts), 2), 0.5)

@@ -133,7 +133,7 @@ class Odd(nn.Module):
 @pytest.mark.parametrize(
     ("module", "cut", "reason"),
     [
-        (Odd(lambda ids: ids.float()[:, :1]), words, r"Odd answered one text with shape \(1, 1\); expected"),
+        (Odd(lambda ids: ids.float()[None, :, :2]), words, r"Odd answered one text with shape \(1, 1, 2\); expected"),
         (Odd(lambda ids: ids.float()[0]), words, r"with shape \(\d+,\)"),
         (Odd(lambda ids: "no"), words, r"with shape \(\)"),
         (Odd(lambda ids: 1 // 0), words, "Odd could not read a short text: ZeroDivisionError"),
@@ -167,3 +167,44 @@ def test_why_gradients_are_withheld_is_said():
     assert Capability.GRADIENTS not in victim.offers
     with pytest.raises(CapabilityError, match="does not offer, because its tokenizer makes tokens of ''"):
         check("hotflip-word", [Capability.GRADIENTS], victim.name, victim.offers, victim.withheld)
+
+
+ENDS = {
+    "a logit": (lambda x: x, False),
+    "a logit, squeezed": (lambda x: x.squeeze(1), False),
+    "torch.sigmoid": (torch.sigmoid, True),
+    "a layer, squeezed": (lambda x: nn.Sigmoid()(x).squeeze(-1), True),
+    "F.sigmoid in half": (lambda x: nn.functional.sigmoid(x).float(), True),
+    "a gate inside": (lambda x: torch.sigmoid(x) * x, False),
+}
+
+
+class One(nn.Module):
+    """One output for two labels."""
+
+    def __init__(self, end) -> None:
+        super().__init__()
+        self.inner, self.end = Reader(labels=1), end
+
+    def forward(self, ids: Tensor):
+        return self.end(self.inner(ids))
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_one_output_is_the_second_label(end):
+    make, probability = ENDS[end]
+    module = One(make)
+    victim = wrap_module(module, words)
+    assert victim.labels == 2
+    texts = ["a good film", "the plot is bad", "!"]
+    with torch.no_grad():
+        said = torch.cat([module(torch.tensor(words([t]))).reshape(1) for t in texts])
+        wanted = (said if probability else torch.sigmoid(said)).numpy()
+    scores = victim.predict(texts)
+    np.testing.assert_allclose(scores[:, 1], wanted, atol=1e-5)
+    np.testing.assert_allclose(scores.sum(1), 1, atol=1e-6)
+    found = pool()
+    fast = victim.finish(victim.begin(found, np.arange(found.size)))
+    np.testing.assert_allclose(
+        fast, victim.predict([t.values() for t in found.texts(np.arange(found.size))]), atol=1e-5
+    )

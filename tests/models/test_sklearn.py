@@ -86,3 +86,18 @@ def test_pickles_are_refused(tmp_path, suffix):
 def test_a_pipeline_that_does_not_score():
     with pytest.raises(VictimError, match="is no victim"):
         wrap(TfidfVectorizer())
+
+
+class OnlyPredicts:
+    """A fitted classifier with `predict` and nothing else."""
+
+    def __init__(self, inner):
+        self.predict, self.classes_ = inner.predict, inner.classes_
+
+
+def test_a_classifier_that_only_predicts_gives_labels_alone():
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(["good film", "bad film"], ["pos", "neg"])
+    made = wrap(OnlyPredicts(pipeline))
+    assert made.label_names == ("neg", "pos")
+    assert made.predict(["good", "bad"]).tolist() == [[0, 1], [1, 0]]
+    assert "labels alone" in made.notes[0]

@@ -68,12 +68,19 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda t: [0.5] * len(t), "answered 3 texts with 3; expected 3 rows"),
+        (lambda t: [0.5] * 2, "answered 3 texts with 2 x 2; expected 3 rows"),
         (lambda t: [[0.5, 0.5]], "answered 3 texts with 1 x 2"),
-        (lambda t: [[0.5]] * len(t), "with 3 x 1; .* at least two labels"),
+        (lambda t: [[1.5]] * len(t), "one number a text, 1.5 among them; expected the probability .*take a sigmoid"),
+        (lambda t: [0.5, NAN, 0.5], r"answered with nan for 'b' \(1 of 3 texts\)"),
+        (lambda t: [0, 1, 2], r"answered with the label 2; expected whole numbers from 0 to 1: .*#labels=3"),
+        (lambda t: [0, -1, 1], "answered with the label -1"),
+        (lambda t: ["no", "yes", "no"], r"labels alone, such as 'no'; name all of them .*label_names=\('no', 'yes'\)"),
+        (lambda t: [["no", "yes"]] * 3, "a list of list that is no table"),
+        (lambda t: [1 + 2j] * 3, "no table of numbers"),
         (lambda t: 0.5, "with a single number"),
         (lambda t: None, "NoneType that is no table|single number|nan"),
-        (lambda t: [{"label": "x", "score": 1.0}] * len(t), "a list of dict that is no table"),
+        (lambda t: [{"label": "x", "score": 1.0}] * len(t), "labels alone, such as 'x'; name all of them"),
+        (lambda t: [{"name": "x"}] * len(t), "entries other than"),
         (lambda t: [[1.0], [1.0, 2.0], [1.0]], "no table of numbers"),
         (lambda t: [[0.5, 0.5], [NAN, 0.5], [0.5, 0.5]], r"answered with nan for 'b' \(1 of 3 texts\)"),
         (lambda t: [[INF, 0.5]] * 3, "answered with inf"),
@@ -133,3 +140,34 @@ def test_an_exception_that_repeats_a_secret_is_shown_without_it(monkeypatch):
 
     with pytest.raises(VictimError, match=r"raised PermissionError: Incorrect API key provided: \.\.\.\*{5}; see"):
         StringVictim(call=client).predict(["a"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "settings", "scores", "note"),
+    [
+        ([[0.25], [1.0]], {}, [[0.75, 0.25], [0, 1]], "probability of the second label"),
+        (np.asarray([0.25, 1.0], np.float16), {}, [[0.75, 0.25], [0, 1]], "probability of the second label"),
+        ([1, 0], {}, [[0, 1], [1, 0]], "labels alone"),
+        (np.asarray([True, False]), {}, [[0, 1], [1, 0]], "labels alone"),
+        ([2, 0], {"labels": 3}, [[0, 0, 1], [1, 0, 0]], "labels alone"),
+        (["B", "a"], {"label_names": ("a", "b", "c")}, [[0, 1, 0], [1, 0, 0]], "labels alone"),
+        (np.asarray([["b"], ["a"]], object), {"label_names": ("a", "b")}, [[0, 1], [1, 0]], "labels alone"),
+        ([{"label": "b", "score": 0.75}, {"label": "a", "score": 1}], {"label_names": ("a", "b")},
+         [[0.25, 0.75], [1, 0]], ""),
+        ([{"label": "b", "score": 0.5}, {"label": "a", "score": 1}], {"label_names": ("a", "b", "c")},
+         [[0.25, 0.5, 0.25], [1, 0, 0]], "share the rest evenly"),
+    ],
+)  # fmt: skip
+def test_answers_of_one_value_a_text(answer, settings, scores, note):
+    victim = StringVictim(call=lambda texts: answer, name="toy", **settings)
+    assert np.allclose(victim.predict(["x", "y"]), scores)
+    assert victim.labels == len(scores[0])
+    assert note in " ".join(victim.notes)
+    assert bool(note) == bool(victim.notes)
+
+
+def test_tensors_of_whole_numbers_are_labels():
+    torch = pytest.importorskip("torch")
+    assert StringVictim(call=lambda texts: torch.tensor([1, 0])).predict(["x", "y"]).tolist() == [[0, 1], [1, 0]]
+    half = StringVictim(call=lambda texts: torch.tensor([[0.25], [0.5]], dtype=torch.bfloat16, requires_grad=True))
+    assert half.predict(["x", "y"]).tolist() == [[0.75, 0.25], [0.5, 0.5]]

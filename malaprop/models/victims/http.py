@@ -19,6 +19,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
+from malaprop.models.victims.answers import winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
 from malaprop.models.victims.strings import StringVictim
 
@@ -73,7 +74,9 @@ class HttpVictim:
         self._told = self._names
         whole = "\x1f".join(("http", self.name, self.version, *self.order))
         self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
-        self._one = StringVictim(call=self._request, name=self.name, batch=self.batch, say=self.say)
+        self._one = StringVictim(
+            call=self._request, name=self.name, batch=self.batch, say=self.say, label_names=self._names
+        )
         self._all = StringVictim(call=partial(self._spread, keep=True), name=self.name, batch=1 << 62)
         if self._endpoint.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
@@ -187,22 +190,28 @@ class HttpVictim:
     def _rows(self, answer: Any, count: int) -> Any:
         """A table of scores from any of the answers that the protocol knows; checked further by StringVictim."""
         if isinstance(answer, Mapping):
-            if "scores" not in answer:
+            found = next((name for name in ("scores", "labels", "predictions") if name in answer), None)
+            if found is None:
                 said = " ".join(str(answer.get("error", "")).split())[:120]
                 what = f"an error ({said})" if said else f"the keys {', '.join(map(str, answer))[:80] or 'none'}"
                 raise VictimError(f'{self.name} answered with {what}; expected {{"scores": [[0.1, 0.9], ...]}}')
-            answer = answer["scores"]
+            answer = answer[found]
         if isinstance(answer, list) and answer and isinstance(answer[0], Mapping):
             if count > 1 or len(answer) == 1:
-                raise VictimError(
-                    f"{self.name} answered with one label a text; expected the scores of all (top_k=None)"
-                )
+                return self._fill(answer)
             answer = [answer]
         if isinstance(answer, list) and any(
             isinstance(row, list) and row and isinstance(row[0], Mapping) for row in answer
         ):
             return [self._ordered(row) for row in answer]
         return answer
+
+    def _fill(self, rows: Sequence[Any]) -> Floats:
+        """Scores from the label that wins and its score alone, for servers that do not tell all (top_k=None)."""
+        found = winners_alone(rows, name=self.name, label_names=self._names)
+        if found.note:
+            self._one.note(found.note)
+        return found.scores
 
     def _ordered(self, row: Any) -> list[Any]:
         """Scores of named labels in the order of the labels."""

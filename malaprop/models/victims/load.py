@@ -7,19 +7,21 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError, plain
+from malaprop.core.settings import call
 from malaprop.core.victim import Victim
 from malaprop.models import zoo
 from malaprop.models.precision import check as check_precision
 from malaprop.models.precision import check_given
 from malaprop.models.splits import Read
 from malaprop.models.victims.complete import complete, is_victim
+from malaprop.models.victims.options import convert_options, split_options
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -36,24 +38,48 @@ def load(
     read: Read | None = None,
     seed: int = 0,
     quiet: bool = False,
+    **options: Any,
 ) -> Victim:
     """A victim by folder, zoo name, `module:attribute`, `.skops` or `.onnx` file, Hugging Face folder or hub name,
     http(s) address, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
     for transformers (see `malaprop.models.precision`); other models reckon in fp32, and refuse to be asked for less.
+    Functions and addresses take options, here or behind a # in the spec (`malaprop.models.victims.options`).
     """
-    found = _load(spec, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
+    name = os.fspath(spec)
+    typed: dict[str, str] = {}
+    if not Path(name).exists() and not name.startswith("ensemble:"):
+        name, typed = split_options(name)
+    if _ADDRESS.match(name):
+        found: Victim = _at_address(name, quiet=quiet, typed=typed, **options)
+    elif _is_reference(name) and not Path(name).expanduser().exists():
+        found = _referred(name, typed, device=device, precision=precision, **options)
+    elif typed or options:
+        raise SettingError(f"{name} takes no options ({', '.join([*typed, *options])}): functions and addresses do")
+    else:
+        found = _load(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
     check_given(precision, found)
     return found
 
 
-def _load(
-    spec: str | os.PathLike[str], *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool
-) -> Victim:
-    name = os.fspath(spec)
-    if _ADDRESS.match(name):
-        return _at_address(name, quiet=quiet)
+def _is_reference(name: str) -> bool:
+    return bool(_REFERENCE.fullmatch(name)) and not name.startswith("hub:") and not zoo.is_name(name)
+
+
+def _referred(name: str, typed: Mapping[str, str], *, device: str, precision: str, **options: Any) -> Victim:
+    """What `module:attribute` names, as a victim; a function takes options."""
+    thing = resolve(name)
+    if typed and not _is_function(thing):
+        raise SettingError(f"{name} is no function; options behind # are for functions and addresses")
+    if typed:
+        from malaprop.models.victims.strings import StringVictim
+
+        options = {**convert_options(typed, StringVictim, name), **options}
+    return wrap(thing, name=name, device=device, precision=precision, **options)
+
+
+def _load(name: str, *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
     if name.startswith("ensemble:"):
         return _ensemble(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
     path = Path(name).expanduser()
@@ -65,8 +91,6 @@ def _load(
         return _file(path)
     if zoo.is_name(name):
         return _zoo(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
-    if _REFERENCE.fullmatch(name) and not name.startswith("hub:"):
-        return wrap(resolve(name), name=name, device=device, precision=precision)
     if name.startswith("hub:") or (_HUB.fullmatch(name) and not name.startswith(".")):
         return _hub(name, device, precision)
     raise _nothing(name)
@@ -100,11 +124,23 @@ def _nothing(name: str) -> VictimError:
     )
 
 
-def _at_address(url: str, *, quiet: bool = False, say: Callable[[str], None] | None = None, **options: Any) -> Victim:
+def _at_address(
+    url: str,
+    *,
+    quiet: bool = False,
+    say: Callable[[str], None] | None = None,
+    typed: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Victim:
     """A victim behind an address, which one word is sent to: what cannot answer says so before the work begins."""
     from malaprop.models.victims.http import HttpVictim
 
-    victim = HttpVictim(url=url, say=say if say or quiet else partial(print, file=sys.stderr), **options)
+    if typed and "label_names" in typed:  # as functions call it
+        typed = {"order" if name == "label_names" else name: value for name, value in typed.items()}
+    options = {**convert_options(typed or {}, HttpVictim, url), **options}
+    victim: HttpVictim = call(
+        HttpVictim, {"url": url, "say": say if say or quiet else partial(print, file=sys.stderr), **options}, url
+    )
     victim.probe()
     return victim
 
@@ -242,7 +278,8 @@ def _wrap(
     **options: Any,
 ) -> Victim:
     if isinstance(thing, str) and _ADDRESS.match(thing):
-        return _at_address(thing, say=say, **options)
+        url, typed = split_options(thing)
+        return _at_address(url, say=say, typed=typed, **options)
     if isinstance(thing, (list, tuple)):
         from malaprop.models.victims.ensemble import Ensemble
 
@@ -259,7 +296,7 @@ def _wrap(
         return _transformers(thing, tokenizer, name=name, device=device, precision=precision, **options)
     if _is_module(thing):
         return _module(thing, tokenizer, name=name, device=device, **options)
-    if hasattr(thing, "predict_proba") or hasattr(thing, "decision_function"):
+    if _is_classifier(thing):
         from malaprop.models.victims.sklearn import wrap_sklearn
 
         return wrap_sklearn(thing, name=name, **options)
@@ -267,11 +304,23 @@ def _wrap(
         from malaprop.models.victims.strings import StringVictim
 
         called = name or str(getattr(thing, "__name__", type(thing).__name__))
-        return StringVictim(call=thing, name=called, say=say, **options)
+        made: Victim = call(StringVictim, {"call": thing, "name": called, "say": say, **options}, called)
+        return made
     raise VictimError(
         f"a {type(thing).__name__} is no victim; expected a function of a list of texts, a scikit-learn pipeline, "
         "a transformers model, a torch module with its tokenizer, or a name"
     )
+
+
+def _is_classifier(thing: Any) -> bool:
+    """Whether it is of scikit-learn's kind: it scores, or has been fitted and predicts."""
+    scores = hasattr(thing, "predict_proba") or hasattr(thing, "decision_function")
+    return scores or (hasattr(thing, "predict") and hasattr(thing, "classes_"))
+
+
+def _is_function(thing: Any) -> bool:
+    others = (_from_transformers, _is_module, _is_classifier, is_victim)
+    return callable(thing) and not inspect.isclass(thing) and not any(test(thing) for test in others)
 
 
 def _from_transformers(thing: Any) -> bool:

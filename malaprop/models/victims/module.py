@@ -18,6 +18,7 @@ from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import Cut, at_breaks
 from malaprop.models.scorers.plain import Forward
 from malaprop.models.splice import Frame
+from malaprop.models.victims.sigmoid import ends_in_sigmoid, two_labels
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 
@@ -42,7 +43,8 @@ def wrap_module(
     fingerprint: str | None = None,
 ) -> TokenVictim | StringVictim:
     """`tokenize` gives the ids of each string, without special tokens; `head`, `tail` and, between fields, `separator`
-    are set around them. The module gives logits [batch, label], or an object that has them as `logits`.
+    are set around them. The module gives logits [batch, label], or an object that has them as `logits`. One output is
+    the logit of the second of two labels, or its probability where the network ends in a sigmoid.
 
     With `masks` it is called with ids and a mask [batch, token] (1 where there is a token), and promises that padding
     changes no score. Otherwise it is called with ids alone, in batches of one length. It is put in evaluation mode; the
@@ -57,7 +59,9 @@ def wrap_module(
     forward = _forward(module, masks)
     sample = [*head, *cut([_SAMPLE])[0], *tail][:limit]
     with _watched(module, sample) as tables:
-        labels = _labels(called, sample, forward, where)
+        labels, probability = _outputs(called, sample, forward, where)
+    if labels == 1:
+        labels, forward = 2, two_labels(forward, probability=probability)
     gradients = None
     if len(tables) == 1:
         layout = ByParts(cut=cut, frame=Frame(limit=limit, head=(*head,), tail=(*tail,)), whole=True)
@@ -145,16 +149,24 @@ def _cutter(tokenize: Tokenize, name: str) -> Cut:
 
 
 @torch.inference_mode()
-def _labels(name: str, row: list[int], forward: Forward, device: torch.device) -> int:
-    """How many labels it scores, from its answer to one short text."""
+def _outputs(name: str, row: list[int], forward: Forward, device: torch.device) -> tuple[int, bool]:
+    """How many outputs it has, from its answer to one short text, and whether they come from a sigmoid."""
+    found: list[Any] = []
+
+    def read() -> Any:
+        found.append(forward(torch.tensor([row], device=device), torch.tensor([len(row)], device=device)))
+        return found[0]
+
     try:
-        logits = forward(torch.tensor([row], device=device), torch.tensor([len(row)], device=device))
+        probability = ends_in_sigmoid(read)
     except Exception as error:
         raise VictimError(f"{name} could not read a short text: {plain(error)[:200]}") from error
-    shape = tuple(getattr(logits, "shape", ()))
-    if len(shape) != 2 or shape[0] != 1 or shape[1] < 2:
-        raise VictimError(f"{name} answered one text with shape {shape}; expected (1, labels), two labels or more")
-    return int(shape[1])
+    shape = tuple(getattr(found[0], "shape", ()))
+    if shape == (1,):
+        return 1, probability
+    if len(shape) != 2 or shape[0] != 1:
+        raise VictimError(f"{name} answered one text with shape {shape}; expected (1, labels)")
+    return int(shape[1]), probability
 
 
 @contextmanager

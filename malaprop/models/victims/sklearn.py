@@ -16,24 +16,31 @@ REFUSED = (".pkl", ".pickle", ".joblib", ".dill", ".cloudpickle")
 
 
 def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "") -> StringVictim:
-    """Scores by `predict_proba`, else by `decision_function`; the fields of a pair are joined by a line break.
+    """Scores by `predict_proba`, else by `decision_function`, else labels alone by `predict`.
 
-    Label i is the i-th of the pipeline's `classes_`; where these are strings, they name the labels.
+    Label i is the i-th of the pipeline's `classes_`; where these are strings, they name the labels. The fields of a
+    pair are joined by a line break.
     """
     name = name or type(pipeline).__name__
     probabilities: Any = getattr(pipeline, "predict_proba", None)  # absent where the last step has none
     decision: Any = getattr(pipeline, "decision_function", None)
-    if probabilities is None and decision is None:
-        raise VictimError(f"{name} has neither predict_proba nor decision_function; expected a classifier that scores")
+    classes = _classes(pipeline)
+    if probabilities is None and decision is None and not classes:
+        raise VictimError(
+            f"{name} has neither predict_proba nor decision_function, and no classes_; expected a fitted classifier"
+        )
 
-    def scores(texts: list[str] | list[tuple[str, ...]]) -> NDArray[np.floating]:
+    places = {label: place for place, label in enumerate(classes)}
+
+    def scores(texts: list[str] | list[tuple[str, ...]]) -> NDArray[Any]:
         joined = [text if isinstance(text, str) else "\n".join(text) for text in texts]
         if probabilities is not None:
             return np.asarray(probabilities(joined))
+        if decision is None:
+            return np.asarray([places[label] for label in pipeline.predict(joined).tolist()])
         values = np.asarray(decision(joined))
         return np.stack([-values, values], 1) if values.ndim == 1 else values
 
-    classes = _classes(pipeline)
     return StringVictim(
         call=scores,
         name=name,
@@ -47,7 +54,7 @@ def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "
 def _classes(pipeline: Any) -> list[Any]:
     """None where it has not been fitted, or does not tell."""
     try:
-        return list(pipeline.classes_)
+        return list(np.asarray(pipeline.classes_).tolist())
     except AttributeError:
         return []
 

@@ -16,6 +16,7 @@ from malaprop.core.score import Floats
 from malaprop.core.secrets import scrub, secrets_around
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
+from malaprop.models.victims.answers import read_answer
 
 # list of texts -> scores (n, labels) as an array, a tensor or nested lists. A text of several fields comes as a tuple
 # of strings, or with pairs="columns" each field as a list of its own.
@@ -26,8 +27,9 @@ Predict = Callable[..., Any]
 class StringVictim:
     """Scores finished strings, each distinct one once a round, in batches of like length.
 
-    The answers are checked and taken as they are: probabilities or any other scores where the largest wins. `say` gets
-    each line of `notes`, what a user should know of these answers, when it comes up.
+    The answers are checked and taken as they are: probabilities or any other scores where the largest wins, one
+    probability a text, or labels alone (`answers`). `say` gets each line of `notes`, what a user should know of these
+    answers, when it comes up.
     """
 
     call: Predict
@@ -90,22 +92,25 @@ class StringVictim:
 
     def _ask(self, texts: Sequence[Fields]) -> Floats:
         try:
-            answer = self._called(texts)
+            answer = self._call(texts)
         except MalapropError:
             raise
         except (Exception, SystemExit) as error:
             said = scrub(in_one_line(error), secrets_around())[:300]  # a client of some service may have raised it
             raise VictimError(f"{self.name} raised {said}") from error
-        return self._checked(_array(answer, self.name), texts)
+        found = read_answer(answer, name=self.name, labels=self.labels, label_names=self.label_names)
+        if found.note:
+            self.note(found.note)
+        return self._check(found.scores, texts)
 
-    def _called(self, texts: Sequence[Fields]) -> Any:
+    def _call(self, texts: Sequence[Fields]) -> Any:
         if len(texts[0]) == 1:
             return self.call([text[0] for text in texts])
         if self.pairs == "columns":
             return self.call(*(list(column) for column in zip(*texts, strict=True)))
         return self.call(list(texts))
 
-    def _checked(self, scores: Floats, texts: Sequence[Fields]) -> Floats:
+    def _check(self, scores: Floats, texts: Sequence[Fields]) -> Floats:
         if scores.ndim != 2 or len(scores) != len(texts) or scores.shape[1] < 2:
             shape = " x ".join(map(str, scores.shape)) or "a single number"
             raise VictimError(
@@ -134,21 +139,6 @@ class StringVictim:
             self._notes.append(line)
             if self.say is not None:
                 self.say(line)
-
-
-def _array(answer: Any, name: str) -> Floats:
-    """Numbers of an array, a tensor of any library, or nested lists."""
-    try:
-        if hasattr(answer, "detach"):
-            answer = answer.detach().cpu().float()
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
-            return np.asarray(answer, np.float64).astype(np.float32)
-    except (TypeError, ValueError):
-        inner = f" of {type(answer[0]).__name__}" if isinstance(answer, (list, tuple)) and answer else ""
-        raise VictimError(
-            f"{name} answered with a {type(answer).__name__}{inner} that is no table of numbers; "
-            "expected one row a text with one score a label"
-        ) from None
 
 
 def shortened(text: Fields, most: int = 60) -> str:
