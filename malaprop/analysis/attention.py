@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
 from malaprop.analysis.variation import Moved, column, mean, pooled_variation, variation
 from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError
+from malaprop.core.example import Example
 from malaprop.core.score import Floats
-from malaprop.core.text import Text
+from malaprop.core.seeds import generator
+from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
+from malaprop.data.base import Dataset
 from malaprop.models.attention import Maps, WordAttention
-from malaprop.records.attention import Layer, Model, Row, Sight
+from malaprop.records.attention import AttentionStudy, Layer, Model, Row, Sight
+from malaprop.records.codec import finite
+from malaprop.records.outcome import Outcome
 
 Pair = tuple[Text, Text]
 _SHOWN = (Capability.STATES, Capability.ATTENTION, Capability.EMBEDDINGS)
@@ -120,3 +126,67 @@ def _table(rows: Floats) -> tuple[Row, ...]:
 
 def _line(row: Floats) -> Row:
     return tuple(round(float(value), 5) for value in row)
+
+
+def edit_one_word(examples: Sequence[Example], seed: int) -> list[Pair]:
+    """Every text with one of its open words replaced by a word of another text, drawn by the seed."""
+    table = Words()
+    texts = [Text.of(example.fields, table, owner) for owner, example in enumerate(examples)]
+    slots = [text.slots_of(example.open) for text, example in zip(texts, examples, strict=True)]
+    words = sorted({text.strings[s].lower() for text, open_ in zip(texts, slots, strict=True) for s in open_.tolist()})
+    out = []
+    for example, text, open_ in zip(examples, texts, slots, strict=True):
+        rng = generator(seed, f"edit {example.id}")
+        if not len(open_):
+            continue
+        slot = int(rng.choice(open_))
+        others = [word for word in words if word != text.strings[slot].lower()]
+        if others:
+            out.append((text, text.put(slot, others[int(rng.integers(len(others)))])))
+    return out
+
+
+def pairs_of(outcomes: Sequence[Outcome], data: Dataset) -> list[tuple[Pair, tuple[str, str]]]:
+    """Successes that leave the number of words as it is, in the order of the data, with the answers to both texts."""
+    order = {example.id: place for place, example in enumerate(data)}
+    found = [o for o in sorted(outcomes, key=lambda o: order[o.id]) if o.status == "success"]
+    both = [(_texts(o), _answers(o, data.labels)) for o in found]
+    return [(pair, said) for pair, said in both if pair[0].slots == pair[1].slots]
+
+
+def _texts(outcome: Outcome) -> Pair:
+    table = Words()
+    assert outcome.adversarial is not None, "asked of successes"
+    return Text.of(outcome.original.fields, table), Text.of(outcome.adversarial.fields, table)
+
+
+def _answers(outcome: Outcome, labels: Sequence[str]) -> tuple[str, str]:
+    sides = (outcome.original, outcome.adversarial)
+    numbers = [side.prediction if side is not None else None for side in sides]
+    before, after = (labels[n] if n is not None and n < len(labels) else str(n) for n in numbers)
+    return before, after
+
+
+def summary_of(record: AttentionStudy) -> dict[str, Any]:
+    """The study in few values, for machines."""
+    summary = {
+        "data": record.data,
+        "recipe": record.recipe,
+        "texts": record.texts,
+        "models": [
+            {
+                "name": model.name,
+                "edits": model.edits,
+                "texts": model.texts,
+                "pooled": None if model.pooled is None else [model.pooled.value, model.pooled.low, model.pooled.high],
+                "layered": None
+                if model.layered is None
+                else [model.layered.value, model.layered.low, model.layered.high],
+                "layers": [[x.relative.value, x.relative.low, x.relative.high] for x in model.layers],
+            }
+            for model in record.models
+        ],
+        "bounds": [{"where": b.where, "bound": b.bound, "mean": b.mean, "over": b.over} for b in record.bounds],
+    }
+    found: dict[str, Any] = finite(summary)
+    return found

@@ -23,6 +23,7 @@ from malaprop.models.states import WordStates
 from malaprop.records.attention import Bound, Tail
 
 Doubles = NDArray[np.float64]
+DIMS, WORDS, DELTAS = (16, 64, 256, 1024), (10, 40), (0.5, 2.0)  # of the simulations
 TAILS = (0.5, 1.0, 2.0)  # multiples of the bound at which tails are taken
 _EACH = 64  # numbers a head has for a word
 
@@ -138,3 +139,11 @@ def added(where: str, dim: int, cases: Sequence[Case], angles: Sequence[float]) 
         cosine=float(np.nanmean(angles)) if not np.isnan(angles).all() else float("nan"),
         tails=tuple(Tail(epsilon=at, share=float((ratio >= at).mean()), markov=min(1.0, 1 / at)) for at in TAILS),
     )
+
+
+def simulate_all(draws: int, seed: int) -> list[Bound]:
+    """Theorem 1 over dimensions, numbers of words and lengths of the change, and its tightest case."""
+    rows = [simulate(dim, WORDS[1], DELTAS[0], draws=draws, seed=seed) for dim in DIMS]
+    rows += [simulate(DIMS[2], WORDS[0], DELTAS[0], draws=draws, seed=seed)]
+    rows += [simulate(DIMS[2], WORDS[1], DELTAS[1], draws=draws, seed=seed)]
+    return [*rows, simulate(DIMS[2], WORDS[1], DELTAS[0], draws=draws, seed=seed, identity=True)]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.cli.hotflip import one_thread
 from malaprop.cli.options import say, slug
 from malaprop.cli.progress import Seen, outcomes_bar
 from malaprop.cli.work import Work
@@ -214,3 +213,12 @@ def _line(row: Row) -> str:
         f"{row.name}: clean {row.clean}, made samples {row.premade}, under attack {row.active.accuracy}{knowing}; "
         f"{row.verdict}"
     )
+
+
+def one_thread() -> None:
+    """Several processes on one machine: each keeps to one core."""
+    import os
+
+    import torch
+
+    torch.set_num_threads(max(1, int(os.environ.get("OMP_NUM_THREADS", "1"))))

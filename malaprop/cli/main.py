@@ -1,78 +1,111 @@
-"""The command line: `malaprop COMMAND`."""
+"""The command line: `malaprop COMMAND`. Commands are found in one table and loaded when they are called."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from dataclasses import is_dataclass
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from malaprop import __version__
-from malaprop.cli import (
-    attack,
-    audit,
-    augment,
-    bench,
-    certify,
-    ensemble,
-    explain,
-    fetch,
-    harden,
-    humans,
-    list_,
-    natural,
-    pretrain,
-    report,
-    reproduce,
-    rules,
-    serve,
-    study,
-    train,
-    transfer,
-    translate,
-    tune,
-)
+from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, plain
+from malaprop.studies.table import COMMANDS, GROUPS, Command, plugins
+
+_PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+
+
+class Table(MutableMapping[str, Any]):
+    """The commands of the table that begin with some words, by the word that follows; loaded when asked for."""
+
+    def __init__(self, words: str = "") -> None:
+        self.words, self._loaded = words, dict[str, Any]()
+
+    def known(self) -> dict[str, Command]:
+        everything = {**COMMANDS, **plugins()}
+        return {name.removeprefix(self.words): one for name, one in everything.items() if name.startswith(self.words)}
+
+    def help(self, name: str) -> str:
+        known = self.known()
+        return known[name].help if name in known else GROUPS.get(name, "")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name.split()[0] for name in self.known()))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in {*self}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            found = COMMANDS.get(f"{self.words}{name}") or self.known().get(name)
+            if found is None and name not in self:
+                raise KeyError(name)
+            self._loaded[name] = _group(name) if found is None else _load(found, name)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+
+class Commands(TyperGroup):
+    """A group whose commands are those of the table."""
+
+    def __init__(self, *, words: str = "", **more: Any) -> None:
+        super().__init__(**more)
+        self.commands: Table = Table(words)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A wrong name is answered with the nearest right ones."""
+        if not args[0].startswith("-") and args[0] not in self.commands:
+            raise unknown(self.commands.words.strip() or "command", args[0], self.commands)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """One line each from the table, so that nothing is loaded for it."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands.help(name)) for name in self.commands])
+
+
+def _load(found: Command, name: str) -> Any:
+    """The command as click has it."""
+    from malaprop.cli.command import SettingsCommand, command, perform
+
+    target = found.load()
+    if isinstance(target, typer.Typer):
+        group = typer.main.get_command(target)
+        group.name = name
+        return group
+    single = typer.Typer(**_PLAIN)
+    if is_dataclass(target):
+        single.command(name, cls=SettingsCommand)(command(target, perform))  # type: ignore[arg-type]
+    else:
+        single.command(name)(target)
+    return typer.main.get_command(single)
+
+
+def _group(name: str) -> Commands:
+    return Commands(name=name, words=f"{name} ", help=GROUPS.get(name), no_args_is_help=True, rich_markup_mode=None)
+
 
 app = typer.Typer(
     name="malaprop",
+    cls=Commands,
     help="Finds out how a text model breaks when words and characters change.",
     epilog="Start with: malaprop audit --n 50      Your own: malaprop audit --victim my_model:predict --data my.csv",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    **_PLAIN,
 )
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "audit": audit.audit,
-    "attack": attack.attack,
-    "explain": explain.explain,
-    "train": train.train,
-    "augment": augment.augment,
-    "harden": harden.harden,
-    "tune": tune.tune,
-    "certify": certify.certify,
-    "study": study.study,
-    "transfer": transfer.transfer,
-    "ensemble": ensemble.ensemble,
-    "pretrain": pretrain.pretrain,
-    "report": report.report,
-    "reproduce": reproduce.reproduce,
-    "serve": serve.serve,
-    "list": list_.list_,
-    "fetch": fetch.fetch,
-    "bench": bench.bench,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(_command)
-app.add_typer(humans.app, name="humans")
-app.add_typer(rules.app, name="rules")
-app.add_typer(translate.app, name="translate")
-app.add_typer(natural.app, name="natural")
-
-
 _STOPPED = "stopped; what was finished is kept, and --resume with the same --out goes on from there"
 
 

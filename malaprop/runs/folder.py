@@ -6,18 +6,37 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from malaprop.attacks.attack import Attack
+from malaprop.attacks.attack import Attack, Ending
 from malaprop.core.example import Example
 from malaprop.core.settings import plain
 from malaprop.core.victim import About, Victim
 from malaprop.data.base import Examples
+from malaprop.engine.service import Tally
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import Writer, iter_outcomes, read_outcomes
-from malaprop.runs.local import Local
+from malaprop.runs.local import Local, outcome
 
 ENGINES = ("local", "ray")
 Seen = Callable[[Outcome], None]
+
+
+class Sized(Protocol):
+    """What a run says of its data: a dataset, or the outline of one that lies elsewhere."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def part(self) -> str: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def __len__(self) -> int: ...
 
 
 class Engine(Protocol):
@@ -33,7 +52,7 @@ class Engine(Protocol):
         """Outcomes as they come; the same ones from every engine."""
 
 
-def describe(attack: Attack, victim: About, data: Examples, *, seed: int, width: int) -> Run:
+def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: int) -> Run:
     """What will be run, as it is written beside the outcomes."""
     return Run(
         recipe=attack.name,
@@ -48,6 +67,11 @@ def describe(attack: Attack, victim: About, data: Examples, *, seed: int, width:
         parts=plain(attack),
         fingerprints={"victim": victim.fingerprint, "data": data.fingerprint},
     )
+
+
+def error_outcome(example: Example, seed: int, why: str) -> Outcome:
+    """The record of an example that could not be attacked."""
+    return outcome(example, Ending("error", None, None, None, None, 0, why), Tally(), seed, 0.0)
 
 
 def write_run(
@@ -69,15 +93,15 @@ def write_run(
     about = describe(attack, engine.about, data, seed=seed, width=width)
     with Writer(folder, about, resume=resume) as writer:
         if seen is not None and len(writer.done):
-            for outcome in iter_outcomes(folder):
-                seen(outcome)
+            for found in iter_outcomes(folder):
+                seen(found)
         before = writer.done.copy()  # as it is now: an id that comes twice is to be noticed, not left out
         left = (example for example in data if example.id not in before)
         many = len(data) - len(before)
-        for outcome in engine.run(attack, left, seed=seed, width=width, many=many):
-            writer.add(outcome)
+        for found in engine.run(attack, left, seed=seed, width=width, many=many):
+            writer.add(found)
             if seen is not None:
-                seen(outcome)
+                seen(found)
 
 
 def run_to_folder(

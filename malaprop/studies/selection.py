@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
+from malaprop.studies.settings import opt
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -30,14 +31,27 @@ class Selection:
     (the fingerprint in its card says so) and `all` where none was. Of a dataset `auto` is `test`.
     """
 
-    data: str = "mr"
-    split: str = "auto"
-    n: int = 100  # 0: all
-    seed: int = 0
-    text: str | None = None  # the column that holds the text, two with a comma for pairs
-    label: str | None = None
-    fields: str | None = None  # that attacks may change; None: the dataset's own choice
-    labels: tuple[str, ...] = ()  # the victim's labels in its order, as the data calls them; empty: matched by name
+    data: str = opt(
+        "mr",
+        "mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), "
+        "or hub:NAME.",
+    )
+    split: str = opt(
+        "auto",
+        "train, validation, test or all. Of a file auto is the test part where a victim was trained on that file, and "
+        "all of it where none was.",
+    )
+    n: int = opt(100, "How many examples, drawn by the seed; 0 for all.", min=0)
+    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    text: str | None = opt(None, "Name of the text column, if it is not 'text'; two with a comma for pairs.")
+    label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
+    fields: str | None = opt(
+        None,
+        "The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given.",
+    )
+    labels: tuple[str, ...] = opt(
+        (), "The victim's labels in its order, as the data calls them, with commas; matched by name if not given."
+    )
 
     def __post_init__(self) -> None:
         if self.split not in PARTS:

@@ -217,4 +217,13 @@ def flat(settings: Any) -> dict[str, Any]:
 def lasting(settings: Any) -> dict[str, Any]:
     """What a folder holds to: the settings that are not `free`, as plain values; what is None is left out."""
     held = {option.name for option in options(type(settings)) if not option.free}
-    return {name: plain(value) for name, value in flat(settings).items() if name in held and value is not None}
+    return {name: show(value) for name, value in flat(settings).items() if name in held and value is not None}
+
+
+def show(value: Any) -> Any:
+    """A value as TOML has it; of an object, which only Python can give, its name in angle brackets."""
+    if isinstance(value, (list, tuple)):
+        return [show(one) for one in value]
+    if isinstance(value, (str, int, float, Mapping, os.PathLike)):
+        return plain(value)
+    return f"<{getattr(value, '__name__', type(value).__name__)}>"

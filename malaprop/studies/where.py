@@ -5,10 +5,17 @@ Both are groups of settings that every study holds; none of them changes a resul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from malaprop.core.errors import SettingError
 from malaprop.studies.settings import opt
+
+if TYPE_CHECKING:
+    from malaprop.tasks.workers.job import Workers
 
 ENGINES = ("local", "ray")
 
@@ -39,7 +46,39 @@ class Where:
     address: str | None = opt(
         None, "With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.", free=True
     )
-    workers: int | None = opt(None, "With --engine ray: another name for --jobs.", min=1, free=True)
+    workers: int | None = opt(None, "With --engine ray: how many processes; another name for --jobs.", min=1, free=True)
+
+    def check(self) -> None:
+        """Raises for options that do not go together."""
+        if self.engine != "ray" and (self.address is not None or self.workers is not None):
+            raise SettingError("--address and --workers are for --engine ray; use --jobs for processes of this machine")
+
+    @contextmanager
+    def open_workers(self, root: Path, *, quiet: bool = True) -> Iterator[Workers]:
+        """Those who do the tasks: this process, several, or a cluster's."""
+        from malaprop.tasks.desk import Place
+
+        self.check()
+        many = self.jobs or self.workers
+        place = Place(root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet)
+        if self.engine == "ray":
+            from malaprop.runs.cluster.session import join
+            from malaprop.tasks.workers.onray import OnRay
+
+            with join(self.address, workers=many) as session:
+                yield OnRay(session, place, workers=many)
+            return
+        from malaprop.runs.victims import device_of
+
+        place = replace(place, device=device_of(self.device))
+        if many is None or many == 1:
+            from malaprop.tasks.workers.here import Here
+
+            yield Here(place)
+        else:
+            from malaprop.tasks.workers.processes import Processes
+
+            yield Processes(many, place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

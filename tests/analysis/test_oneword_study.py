@@ -12,7 +12,6 @@ from malaprop.analysis.oneword import PAIRS, RECIPES, Plan, Texts, common, done,
 from malaprop.analysis.quality import quality
 from malaprop.attacks import recipes
 from malaprop.cli.main import app
-from malaprop.cli.oneword import _kin, named
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.records.oneword import Against, Attacked, Cell, Mean, Study
 from malaprop.records.outcome import Outcome, Queries, Side
@@ -20,6 +19,8 @@ from malaprop.records.run import Run
 from malaprop.records.store import Writer
 from malaprop.records.summary import Rate
 from malaprop.reports.oneword import PAPER, markdown, one_word
+from malaprop.studies.common import name_models
+from malaprop.studies.oneword import kin_of
 
 
 def outcome(id: str, status: str, **measures: float) -> Outcome:
@@ -177,12 +178,12 @@ def test_every_recipe_of_the_study_takes_its_settings():
 def test_names_of_models(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
-    assert named(["BERT", str(folder)]) == {"BERT": "BERT", "mine": str(folder)}
+    assert name_models(["BERT", str(folder)]) == {"BERT": "BERT", "mine": str(folder)}
     for wrong in (["BERT", "BERT"], []):
         with pytest.raises(SettingError, match="--models"):
-            named(wrong)
+            name_models(wrong)
     kinds = ("Pair-BiLSTM-Attention", "BERT", "Transformer-3", "LSTM-W-GloVe-1")
-    assert [_kin(name) for name in kinds] == ["LSTM", "BERT", "BERT without pre-training", ""]
+    assert [kin_of(name) for name in kinds] == ["LSTM", "BERT", "BERT without pre-training", ""]
 
 
 PATTERN = ["a {} film of the year", "the {} story and a {} end", "it is {} , truly {}"]

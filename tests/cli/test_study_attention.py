@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from small_attentive import saved
 from typer.testing import CliRunner
 
-from malaprop.cli.attention import edited
-from malaprop.cli.explain import explain
-from malaprop.cli.report import report
-from malaprop.cli.study import study
+from malaprop.analysis.attention import edit_one_word
+from malaprop.cli.main import app
 from malaprop.core.errors import CapabilityError, DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.models.victims.load import load
 from malaprop.records.attention import AttentionStudy
-
-app = typer.Typer()
-for command in (study, explain, report):
-    app.command()(command)
 
 SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
 
@@ -83,15 +76,15 @@ def test_the_study_writes_record_figures_and_report(tmp_path, models, rows):
 
 def test_every_text_gets_one_other_word_of_another_text():
     examples = [Example(str(n), {"text": text}, 0) for n, text in enumerate(SENTENCES)]
-    pairs = edited(examples, 3)
+    pairs = edit_one_word(examples, 3)
     assert len(pairs) == len(examples)
     assert all(len(final.changed(origin)) == 1 for origin, final in pairs)
     words = {word for text in SENTENCES for word in text.split()}
     assert {final.strings[int(final.changed(origin)[0])] for origin, final in pairs} <= words
-    assert [str(final) for _, final in pairs] == [str(final) for _, final in edited(examples, 3)]
-    assert [str(final) for _, final in pairs] != [str(final) for _, final in edited(examples, 4)]
+    assert [str(final) for _, final in pairs] == [str(final) for _, final in edit_one_word(examples, 3)]
+    assert [str(final) for _, final in pairs] != [str(final) for _, final in edit_one_word(examples, 4)]
     pair = Example("p", {"premise": "a dog runs", "hypothesis": "an animal moves"}, 0, ("hypothesis",))
-    assert all(edited([pair], seed)[0][1].fields["premise"] == "a dog runs" for seed in range(8))
+    assert all(edit_one_word([pair], seed)[0][1].fields["premise"] == "a dog runs" for seed in range(8))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,111 @@
+"""A command made of a settings class: its options, its help, and the study conducted and shown."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from malaprop.cli.options import finish, say
+from malaprop.core.errors import SettingError
+from malaprop.studies.settings import Option, build, core_of, is_list, is_table, options
+from malaprop.studies.study import Study, conduct
+from malaprop.studies.table import who_has
+
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
+
+
+def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
+    """A function that typer can take: the options of the class, and its docstring as help."""
+
+    def call(**given: Any) -> None:
+        run(build(cls, {name: value for name, value in given.items() if value is not None}))
+
+    call.__signature__ = inspect.Signature([_parameter(option) for option in options(cls)])  # type: ignore[attr-defined]
+    call.__doc__, call.__name__ = cls.__doc__, cls.__name__.lower()
+    return call
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """As typer reads it: lists are separated by commas, tables are repeated name=value."""
+    kind, default = core_of(option.kind), option.default
+    if is_list(option.kind):
+        kind, default = str, None if not default else default if default is MISSING else ",".join(map(_word, default))
+    elif is_table(option.kind):
+        kind, default = list[str], None
+    elif kind is Any:
+        kind = str
+    limits: dict[str, Any] = {} if option.min is None or kind not in (int, float) else {"min": option.min}
+    if default is None:
+        kind = kind | None
+    info = (
+        typer.Argument(help=option.help, metavar=option.flag)
+        if option.argument
+        else typer.Option(_flag(option), help=option.help, **limits)
+    )
+    return inspect.Parameter(
+        option.field,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[kind, info],
+    )
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _flag(option: Option) -> str:
+    """A switch that is on by default can be turned off."""
+    return f"{option.flag}/--no-{option.flag[2:]}" if option.default is True else option.flag
+
+
+class SettingsCommand(TyperCommand):
+    """Says of an option that another command of its group has which one that is."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except _USAGE as error:
+            option = getattr(error, "option_name", None)
+            words = ctx.command_path.split()[1:]
+            owners = who_has(option, words[0]) if option and len(words) > 1 else []
+            if not owners:
+                raise
+            raise SettingError(
+                f"{' '.join(words)} has no option {option}; it belongs to malaprop {' and '.join(owners)}"
+            ) from None
+
+
+def perform(study: Study) -> None:
+    """Conducts a study as the command line does: progress, the figures, and where they are."""
+    from malaprop.cli.watch import watch
+
+    saving = study.saving
+    if saving.out is None:
+        study = replace(study, saving=replace(saving, out=new_folder(study)))  # type: ignore[type-var]
+    with watch(saving.quiet) as listen:
+        result = conduct(study, listen=[listen])
+    if not saving.quiet:
+        result.show()
+    report = result.folder / "report.html"
+    say(f"figures in {result.folder}; report: {report}", saving.quiet)
+    said: Mapping[str, Any] = result.view.summary or {"rows": result.rows}
+    finish({"command": study.command.split()[0], "out": str(result.folder), "report": str(report), **said}, saving.json)
+
+
+def new_folder(study: Study) -> Path:
+    """A folder under runs/ that says what and when."""
+    from malaprop.studies.common import slug
+    from malaprop.studies.settings import flat
+
+    data = flat(study).get("data")
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    names = [*study.command.split(), *([slug(data)] if isinstance(data, str) else []), stamp]
+    return Path("runs") / "-".join(names)

@@ -1,0 +1,108 @@
+"""What several studies share: names of models, tasks that train and examine them, and the run of one attack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.victim import Victim
+    from malaprop.data.base import Dataset
+    from malaprop.models.training import Epoch
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Share
+
+BLOCK = 512  # texts that a model is asked about at a time
+
+
+def name_models(specs: Sequence[str]) -> dict[str, str]:
+    """A name for each model, fit for a folder and distinct, and what was asked for by it."""
+    out: dict[str, str] = {}
+    for spec in specs:
+        name = slug(Path(spec).name if Path(spec).is_dir() else spec)
+        if name in out:
+            raise SettingError(f"--models names {name} twice; each model is attacked once")
+        out[name] = spec
+    if not out:
+        raise SettingError("--models names no model; as BiLSTM-Attention,BERT,Transformer-3")
+    return out
+
+
+def slug(name: str) -> str:
+    """A name that can be a folder's."""
+    kept = "".join(c if c.isalnum() or c in "-_.#" else "-" for c in name).strip("-.")
+    return kept[-60:] or "unnamed"
+
+
+def is_trained_here(spec: str) -> bool:
+    """Whether a model is a name of the zoo, which a study trains, and no folder."""
+    from malaprop.models.zoo import is_name
+
+    return is_name(spec) and not Path(spec).is_dir()
+
+
+def settings_of(spec: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the settings of training those that this model has."""
+    from malaprop.models.train import check_settings
+    from malaprop.models.zoo import parse
+
+    def has(setting: str) -> bool:
+        try:
+            check_settings({setting: settings[setting]}, [parse(spec)[0]])
+        except SettingError:
+            return False
+        return True
+
+    return {setting: value for setting, value in settings.items() if has(setting)}
+
+
+def epoch_line(epoch: Epoch) -> str:
+    """One epoch of training, in a line."""
+    return f"epoch {epoch.number}: loss {epoch.loss:.3f}, right on {epoch.accuracy:.1%}, {epoch.seconds:.0f} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """Which texts a model answers correctly, what it calls its labels, and what it offers to attacks."""
+
+    name: str
+    labels: int | None
+    label_names: tuple[str, ...]
+    offers: tuple[str, ...]
+    right: tuple[bool, ...]
+
+
+def examine(victim: Victim, data: Dataset) -> Examined:
+    """Puts all texts of a dataset to a model."""
+    from malaprop.core.score import winners
+    from malaprop.data.matching import agree
+
+    turned = agree(data, victim)
+    flags: list[bool] = []
+    for at in range(0, len(turned), BLOCK):
+        part = turned.examples[at : at + BLOCK]
+        given = winners(victim.predict([tuple(e.fields.values()) for e in part]))
+        flags += [e.label == label for e, label in zip(part, given.tolist(), strict=True)]
+    return Examined(
+        name=victim.name,
+        labels=victim.labels,
+        label_names=victim.label_names,
+        offers=tuple(sorted(victim.offers)),
+        right=tuple(flags),
+    )
+
+
+def attack_share(desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int) -> Iterator[Any]:
+    """The pieces of a run folder: what is run, then the outcome of each example of the share."""
+    from malaprop.core.victim import About
+    from malaprop.runs.folder import describe
+    from malaprop.runs.local import run
+
+    attack = attack.for_labels(share.whole.labels)
+    yield describe(attack, About.of(victim), share.whole, seed=seed, width=width)
+    yield from run(attack, victim, share.items, seed=seed, width=width, services=desk.services(victim))

@@ -1,0 +1,160 @@
+"""malaprop study hotflip: a model that reads characters, attacked and hardened in the ways of the HotFlip paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError
+from malaprop.studies.common import attack_share, epoch_line
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
+from malaprop.studies.study import View
+from malaprop.studies.where import Saving, Where, width_option
+
+if TYPE_CHECKING:
+    from malaprop.analysis.hotflip import Cell, Plan
+    from malaprop.data.base import Examples
+    from malaprop.records.hotflip import Study as Record
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Share, Task
+
+PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlip:
+    """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
+
+    The same --out goes on with what was killed; models and runs that are there are left alone.
+
+    Examples:
+
+      malaprop study hotflip --data reviews.csv --n 200 --out runs/study
+
+      malaprop study hotflip --methods hotflip,miyato-virtual --set epochs=4 --jobs 4
+    """
+
+    command: ClassVar[str] = "study hotflip"
+
+    model: str = opt("CharCNN-LSTM", "A model of the zoo that reads characters: see malaprop list models.")
+    methods: tuple[str, ...] = opt(
+        ("hotflip", "miyato", "blackbox"),
+        "How models are hardened: hotflip, miyato, miyato-virtual, blackbox.",
+        free=True,
+    )
+    confidences: tuple[float, ...] = opt(
+        (0.0, 0.5, 0.9), "Confidences that attacks ask for; 0 asks for a wrong label alone.", free=True
+    )
+    beam: int = opt(10, "Width of the beam search.", min=1)
+    exact: int = opt(0, "Texts on which derivatives are compared with exact losses; that is slow.", min=0)
+    training: Mapping[str, Any] = opt(
+        {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
+    )
+    texts: Selection = Selection(n=760)
+    width: int = width_option()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    @property
+    def design(self) -> Plan:
+        from malaprop.analysis.hotflip import Plan
+
+        floors = tuple(sorted(set(self.confidences)))
+        return Plan(methods=self.methods, confidences=floors, width=self.beam, exact=self.exact)
+
+    def check(self) -> None:
+        from malaprop.models import zoo
+
+        if not self.confidences or not all(0 <= floor < 1 for floor in self.confidences):
+            given = ",".join(f"{floor:g}" for floor in self.confidences)
+            raise SettingError(f"--confidences takes numbers from 0 to below 1, as 0,0.5,0.9, got {given!r}")
+        for method in self.methods:
+            defence(method)
+        spec, _ = zoo.parse(self.model)
+        if spec.units != "character":
+            raise SettingError(
+                f"the study attacks a model that reads characters, and {spec.name} does not; name one that reads "
+                "characters (CharCNN-LSTM, LSTM-C-Random-1 ...)"
+            )
+        self.texts.examples(trains=True)  # what is wrong with a file should not wait for a model
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.tasks.outputs import OwnFolder, RunFolder
+        from malaprop.tasks.task import Task
+
+        for model in self.design.models:
+            yield Task(name=f"models/{model}", work=partial(self.train, model), output=OwnFolder())
+        for cell in self.design.cells():
+            yield Task(
+                name=f"runs/{cell.model}/{cell.name}", work=partial(self.attack, cell), output=RunFolder(),
+                after=(f"models/{cell.model}",), holds=(cell.model,), items=partial(self.examples, cell),
+                alone=cell.few,
+            )  # fmt: skip
+
+    def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """One model, plainly or hardened."""
+        from malaprop.defences.harden import harden
+        from malaprop.models.train import Given
+        from malaprop.tasks.outputs import Note
+
+        del inputs
+        card = harden(
+            None if model == PLAIN else defence(model), model, self.model, self.texts.data, desk.folder,
+            seed=self.texts.seed, device=desk.device, given=Given(settings=self.training), quiet=desk.quiet,
+            **self.texts.columns, heard=lambda epoch: desk.note(epoch_line(epoch)),
+        )  # fmt: skip
+        yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
+
+    def examples(self, cell: Cell, inputs: Inputs) -> Examples:
+        """The texts of one attack, with the labels as the model numbers them."""
+        from malaprop.core.victim import About
+        from malaprop.data.matching import agree
+        from malaprop.models.checkpoint import read_card
+
+        card = read_card(inputs[f"models/{cell.model}"])
+        texts = replace(self.texts, n=self.exact) if cell.few else self.texts
+        about = About(name=card.name, labels=len(card.labels), label_names=card.labels)
+        return agree(texts.examples(trains=True), about)
+
+    def attack(self, cell: Cell, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """One attack. Times of a few texts are compared: what is done once, at the first batch, is no part of them."""
+        from malaprop.runs.api import recipe
+        from malaprop.runs.local import run
+
+        made = recipe(cell.recipe, **cell.settings)
+        target = desk.victim(inputs[f"models/{cell.model}"])
+        if cell.few:
+            few = list(share.items)
+            share = replace(share, items=few)
+            list(run(made, target, few[:1], seed=self.texts.seed))
+        yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
+
+    def gather(self, root: Path) -> Record:
+        from malaprop.analysis.hotflip import gather
+        from malaprop.records.run import Run
+        from malaprop.runs.victims import device_of
+
+        data = Run.read(root / "runs" / PLAIN / "flips").data
+        return gather(root, self.design, data=data, device=device_of(self.where.device))
+
+    def view(self, record: Record) -> View:
+        rates = {h.name: {"error": h.error.to_dict(), "success": h.success.to_dict()} for h in record.hardened}
+        rows = [
+            {"model": h.name, "error": h.error.value, "success": h.success.value, "epochs": h.epochs}
+            for h in record.hardened
+        ]
+        return View(rows=rows, summary={"kind": "hotflip", "models": rates})
+
+
+def defence(method: str) -> Any:
+    """What is in the loop of training, by name."""
+    from malaprop.defences import DEFENCES
+
+    name, _, kind = method.partition("-")
+    if kind and method != "miyato-virtual":
+        raise SettingError(f"--methods takes hotflip, miyato, miyato-virtual and blackbox, got {method!r}")
+    return DEFENCES[name](**({"virtual": True} if kind else {}))

@@ -1,0 +1,186 @@
+"""Study: settings that say which tasks there are and what their outputs add up to; `conduct` does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.settings import read_toml, to_toml
+from malaprop.studies.settings import flat, lasting, show
+from malaprop.studies.where import Saving, Where
+
+if TYPE_CHECKING:
+    from malaprop.records.outcome import Outcome
+    from malaprop.tasks.happenings import Listen
+    from malaprop.tasks.task import Task
+
+FILE = "study.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A record as people and programs want it.
+
+    `rows` are plain values for data frames, `summary` is what `--json` says beside the command and its folders, `files`
+    are written beside the record. What is printed is the `terminal` of the section that shows the record in a report.
+    """
+
+    rows: Sequence[Mapping[str, Any]] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+class Study(Protocol):
+    """A frozen dataclass of settings. Nothing in it knows of processes, of files that are written, or of options.
+
+    `plan`, `gather` and `view` import what they need inside, so that the options are known without a model library.
+    """
+
+    command: ClassVar[str]  # as it is typed: "study oneword"
+
+    @property
+    def where(self) -> Where: ...
+
+    @property
+    def saving(self) -> Saving: ...
+
+    def check(self) -> None:
+        """Raises what can be known before anything is loaded."""
+
+    def plan(self) -> Iterable[Task]:
+        """The tasks, each behind those it comes after."""
+
+    def gather(self, root: Path) -> Any:
+        """The record, from what lies in the folder alone."""
+
+    def view(self, record: Any) -> View: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a study found. All of it is on disk, in `folder`; a temporary folder goes with the result."""
+
+    study: Study
+    folder: Path
+    record: Any
+    temporary: TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    @cached_property
+    def view(self) -> View:
+        return self.study.view(self.record)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The figures, a row of plain values each."""
+        return [dict(row) for row in self.view.rows]
+
+    @property
+    def records(self) -> list[Any]:
+        """Every record at or below the folder."""
+        from malaprop.records.kinds import find
+
+        return [found.record for found in find([self.folder])]
+
+    @cached_property
+    def runs(self) -> dict[str, Sequence[Outcome]]:
+        """The outcomes of each run, by its folder's name below the study's."""
+        from malaprop.records.store import find_runs, outcomes_of
+
+        return {folder.relative_to(self.folder).as_posix(): outcomes_of(folder) for folder in find_runs([self.folder])}
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """All outcomes, run by run."""
+        return [outcome for run in self.runs.values() for outcome in run]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas data frame."""
+        try:
+            import pandas
+        except ImportError:
+            raise SettingError("to_frame needs pandas; install it, or use .rows") from None
+        return pandas.DataFrame(self.rows)
+
+    def report(self) -> Path:
+        """Writes the HTML report and gives its path."""
+        from malaprop.reports.page import write_report
+
+        return write_report([self.folder], self.folder / "report.html")
+
+    @property
+    def text(self) -> str:
+        """The figures, as a terminal shows them."""
+        from malaprop.records.kinds import kind_of, load
+
+        text: str = load(kind_of(type(self.record)).section).terminal(self.record)
+        return text
+
+    def show(self) -> None:
+        """Prints the figures."""
+        print(self.text)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the report, in a frame of its own."""
+        page = self.folder / "report.html"
+        path = page if page.is_file() else self.report()
+        inside = escape(path.read_text(encoding="utf-8"), quote=True)
+        return f'<iframe srcdoc="{inside}" style="width:100%;height:640px;border:0" sandbox="allow-scripts"></iframe>'
+
+
+def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
+    """Does all that is not there yet, and writes the record over it and its report.
+
+    Without `out` a temporary folder is used, which goes with the result. The same folder goes on with what was killed;
+    one that holds a study of other settings is refused.
+    """
+    from malaprop.tasks.executor import Execution
+    from malaprop.tasks.happenings import Log
+    from malaprop.tasks.lock import lock
+    from malaprop.tasks.task import plan_of
+
+    study.where.check()
+    study.check()
+    temporary = None if study.saving.out is not None else TemporaryDirectory(prefix="malaprop-")
+    root = Path(temporary.name) if temporary is not None else study.saving.out
+    assert root is not None
+    if root.exists() and not root.is_dir():
+        raise SettingError(f"--out {root} is a file; give a folder")
+    with lock(root):
+        _agree(study, root)
+        with study.where.open_workers(root, quiet=study.saving.quiet) as workers:
+            failed = Execution(plan_of(study.plan()), root, workers, (Log(root), *listen)).run()
+        if failed:
+            raise next(iter(failed.values()))
+        record = study.gather(root)
+        record.write(root)
+        result = Result(study, root, record, temporary)
+        for name, text in result.view.files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        result.report()
+    return result
+
+
+def _agree(study: Study, root: Path) -> None:
+    """Writes study.toml, unless the folder holds a study of other settings."""
+    from malaprop.records.documents import write_whole
+
+    path, ours = root / FILE, lasting(study)
+    if path.is_file():
+        theirs = read_toml(path)
+        for name in ("command", *ours):
+            here, there = ({"command": study.command} | ours).get(name), theirs.get(name)
+            if here != there:
+                raise RecordError(
+                    f"{root} holds a study with {name} = {there!r}, and here it is {here!r}; use the same settings, or "
+                    "choose another --out"
+                )
+    said = {name: show(value) for name, value in flat(study).items() if value is not None and name != "out"}
+    write_whole(path, to_toml({"command": study.command, **said}))

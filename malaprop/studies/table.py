@@ -1,0 +1,126 @@
+"""The table of commands: their names, one line of help each, and where they are. Nothing is loaded before it is used.
+
+A command is a settings class of a study, a function that typer takes, or a typer application. Another package adds one
+with an entry point in the group `malaprop.command`, whose name is the command's: `"study mine" = "my_package:Mine"`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import read_toml
+from malaprop.studies.settings import build, is_table, options
+from malaprop.studies.study import FILE, Study
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A line of the table."""
+
+    place: str  # module:attribute
+    help: str
+
+    def load(self) -> Any:
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(module), name)
+
+
+_CLI = "malaprop.cli"
+COMMANDS: dict[str, Command] = {
+    "audit": Command(f"{_CLI}.audit:audit", "Attack a victim in several ways and write a report card."),
+    "attack": Command(f"{_CLI}.attack:attack", "Run one recipe over a dataset and write its outcomes."),
+    "explain": Command(f"{_CLI}.explain:explain", "Show which words a victim's answer rests on."),
+    "train": Command(f"{_CLI}.train:train", "Train a model of the zoo to a folder that --victim takes."),
+    "augment": Command(f"{_CLI}.augment:augment", "Write perturbed copies of a dataset."),
+    "harden": Command(f"{_CLI}.harden:harden", "Train a model against attacks, or wrap one in a defence."),
+    "tune": Command(f"{_CLI}.tune:tune", "Search for the settings of a defence."),
+    "certify": Command(f"{_CLI}.certify:certify", "Prove how many words of a text may change."),
+    "study hotflip": Command(
+        "malaprop.studies.hotflip:HotFlip", "Attacks on a model that reads characters, and its hardening."
+    ),
+    "study oneword": Command("malaprop.studies.oneword:OneWord", "Attacks that change one word, model by model."),
+    "study attention": Command(
+        "malaprop.studies.attention:Attention", "What one changed word does to attention and states; Theorem 1."
+    ),
+    "transfer": Command(f"{_CLI}.transfer:transfer", "Try the texts that break one model on all others."),
+    "ensemble": Command(f"{_CLI}.ensemble:ensemble", "Search for an ensemble whose texts break other models."),
+    "pretrain": Command(f"{_CLI}.pretrain:pretrain", "Pre-train a small encoder."),
+    "run": Command(f"{_CLI}.run:run", "Conduct the study that a TOML file describes."),
+    "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from records alone."),
+    "reproduce": Command(f"{_CLI}.reproduce:reproduce", "Run the papers' claims and set ours beside theirs."),
+    "serve": Command(f"{_CLI}.serve:serve", "Attack a victim in the browser."),
+    "list": Command(f"{_CLI}.list_:list_", "List recipes, models, defences, datasets or assets."),
+    "fetch": Command(f"{_CLI}.fetch:fetch", "Fetch a resource from outside."),
+    "bench": Command(f"{_CLI}.bench:bench", "Measure speed, beside other toolkits."),
+    "humans": Command(f"{_CLI}.humans:app", "Ask people about texts."),
+    "rules": Command(f"{_CLI}.rules:app", "Mine word replacement rules and put them to texts."),
+    "translate": Command(f"{_CLI}.translate:app", "Attack translation models."),
+    "natural": Command(f"{_CLI}.natural:app", "Search for natural adversaries in latent space."),
+}
+GROUPS = {"study": "Do a paper's experiment as a whole, from training to figures."}
+
+
+def plugins() -> dict[str, Command]:
+    """The commands of other packages."""
+    found = entry_points(group="malaprop.command")
+    return {one.name: Command(one.value, f"From {one.dist.name if one.dist else one.value}.") for one in found}
+
+
+def find(name: str) -> Any:
+    """The class, function or application of a command."""
+    command = COMMANDS.get(name) or plugins().get(name)
+    if command is None:
+        raise unknown("command", name, COMMANDS)
+    return command.load()
+
+
+def find_study(name: str) -> type[Study]:
+    """The settings class of a study, by the name of its command; `oneword` is short for `study oneword`."""
+    known = {**COMMANDS, **plugins()}
+    found = find(name if name in known else f"study {name}" if f"study {name}" in known else name)
+    if not is_dataclass(found):
+        raise SettingError(f"malaprop {name} is no study that can be run from settings yet; use the command line")
+    return found  # type: ignore[return-value]
+
+
+def who_has(option: str, group: str) -> list[str]:
+    """The commands of a group that have an option, for a user who gave it to another."""
+    name = option.lstrip("-").replace("-", "_")
+    mates = [command for command in COMMANDS if command.startswith(f"{group} ")]
+    classes = {command: COMMANDS[command].load() for command in mates}
+    return [
+        command
+        for command, cls in classes.items()
+        if is_dataclass(cls) and name in {one.name.replace("-", "_") for one in options(cls)}  # type: ignore[arg-type]
+    ]
+
+
+def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
+    """The study of a TOML file: `command = "study oneword"`, and its settings by their names; `more` has the last word.
+
+    A study.toml in the folder that a study wrote goes on with that study. Tables group settings for the eye alone.
+    """
+    from malaprop.tasks.happenings import LOG
+
+    raw = read_toml(path)
+    name = raw.pop("command", None)
+    if not isinstance(name, str):
+        raise SettingError(f'{path} does not say which study it is; begin it with command = "study oneword"')
+    cls = find_study(name)
+    tables = {word for one in options(cls) if is_table(one.kind) for word in (one.name, one.field)}
+    values: dict[str, Any] = {}
+    for key, value in raw.items():
+        values |= value if isinstance(value, Mapping) and key not in tables else {key: value}
+    for key, value in values.items():
+        if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
+            raise SettingError(f"{path}: {key} was an object of Python ({value}), which no file can hold; run it there")
+    if "out" not in values and path.name == FILE and (path.parent / LOG).is_file():
+        values["out"] = path.parent
+    return build(cls, {**values, **(more or {})})

@@ -1,0 +1,130 @@
+"""Current: a task that has begun. Where its pieces go, what is left to hand out, and what became of it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from malaprop.core.errors import VictimError, plain
+from malaprop.tasks.outputs import Add, Skipped
+from malaprop.tasks.shares import Portion, Shares
+from malaprop.tasks.task import Inputs, Outline, Share, Task
+from malaprop.tasks.workers.job import Job
+
+DEATHS = 3  # workers that a task may lose in a row, before it has said anything, until it is given up
+
+
+@dataclass(slots=True, eq=False)
+class Current:
+    """A task under way."""
+
+    task: Task
+    folder: Path
+    inputs: Inputs
+    before: Any
+    add: Add
+    closing: ExitStack
+    whole: Outline | None = None
+    shares: Shares | None = None
+    notes: tuple[str, ...] = ()  # what the reader of the items had to decide
+    handed_out: bool = False  # all of it
+    running: int = 0  # jobs
+    pieces: int = 0
+    deaths: int = 0  # workers lost in a row, without a piece
+    skipped: Skipped | None = None
+    error: Exception | None = None
+    began: float = 0.0  # when its first job was handed out
+
+    @classmethod
+    def begin(cls, task: Task, folder: Path, inputs: Inputs) -> Current:
+        """Opens the output and reads the items that are left."""
+        before = task.output.before(folder)
+        with ExitStack() as closing:
+            one = cls(task, folder, inputs, before, closing.enter_context(task.output.open(folder)), ExitStack())
+            if task.items is not None:
+                items = task.items(inputs)
+                one.notes = tuple(getattr(items, "notes", ()))
+                one.whole = Outline.of(items)
+                one.shares = Shares((item for item in items if item.id not in before), len(items) - len(before))
+            one.closing = closing.pop_all()
+        return one
+
+    @property
+    def over(self) -> bool:
+        return self.handed_out and not self.running
+
+    def next(self, number: int, *, whole: bool, helpers: int) -> Job | None:
+        """The next job: all of the task, or a share of its items for one of the helpers; None: nothing is left."""
+        self.began = self.began or perf_counter()
+        if self.shares is None or self.whole is None:
+            self.handed_out = True
+            return Job(number, self.task)
+        if whole:
+            self.handed_out = True
+            return Job(number, self.task, Share(self.shares.rest(), self.whole))
+        portion = self.shares.next(helpers)
+        if portion is None:
+            self.handed_out = True
+            if self.pieces or self.running or len(self.before):
+                return None
+            portion = Portion(())  # of no items there is still a run to describe
+        return Job(number, self.task, Share(list(portion.left.values()), self.whole), portion)
+
+    def take(self, piece: Any, portion: Portion | None) -> None:
+        """Writes a piece."""
+        self.add(piece)
+        self.pieces += 1
+        self.deaths = 0
+        if isinstance(piece, Skipped):
+            self.skipped, self.handed_out = piece, True
+        if portion is not None:
+            portion.left.pop(getattr(piece, "id", ""), None)
+
+    def lose(self, portion: Portion | None, why: str) -> Any:
+        """A worker was lost over this task: what it left undone is handed out again.
+
+        Gives the piece that says so of an item that has ended each worker that took it up.
+        """
+        self.deaths += 1
+        if self.shares is not None and portion is not None and self.pieces:
+            self.handed_out = False
+            guilty = self.shares.back(portion)
+            said = f"its worker died {portion.deaths} times while attacking it: {why}"
+            return None if guilty is None else self.task.output.blame(self.folder, guilty, said)
+        if self.deaths >= DEATHS:
+            raise VictimError(
+                f"{self.task.name}: its worker was lost {self.deaths} times ({why}); what is finished is kept; use "
+                "fewer --jobs if memory was short"
+            )
+        if self.shares is not None and portion is not None:
+            self.shares.put(portion)
+        self.handed_out = False
+        return None
+
+    def fail(self, error: Exception) -> None:
+        """Hands out nothing more; what runs is still heard."""
+        self.error, self.handed_out = self.error or error, True
+
+    def close(self) -> None:
+        """Ends the output; the failure of an optional task is its result, until the study is gone on with."""
+        if self.error is not None and self.task.optional:
+            self.skipped = Skipped(plain(self.error), failed=True)
+            self.add(self.skipped)
+        self.closing.close()
+
+    @property
+    def how(self) -> str:
+        return "failed" if self.error is not None else "skipped" if self.skipped is not None else "done"
+
+    @property
+    def why(self) -> str:
+        if self.error is not None:
+            return plain(self.error)
+        return "" if self.skipped is None else self.skipped.reason
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.began if self.began else 0.0

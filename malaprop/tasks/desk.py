@@ -1,0 +1,143 @@
+"""Desk: where a task runs. It knows the place, and holds the victims that were loaded there."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import MalapropError, VictimError, plain
+
+if TYPE_CHECKING:
+    from malaprop.core.victim import Victim
+    from malaprop.engine.service import Service
+
+_HELD = 48  # victims; the one not used for longest goes first
+_CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where and how models are loaded; travels to every worker."""
+
+    root: Path  # the study's folder
+    device: str = "cpu"
+    precision: str = "auto"
+    threads: int | None = None  # of one process; None leaves torch alone
+    sharing: int = 1  # processes on one GPU
+    quiet: bool = True
+    home: str = field(default_factory=os.getcwd)  # the driver's working folder
+    surroundings: Mapping[str, str] = field(
+        default_factory=lambda: {name: os.environ[name] for name in _CARRIED if name in os.environ}
+    )
+
+    def settle(self) -> None:
+        """In a process of its own: takes on the driver's surroundings as far as its machine has them."""
+        for name, value in self.surroundings.items():
+            if Path(value).exists():
+                os.environ[name] = value
+        if Path(self.home).is_dir():
+            os.chdir(self.home)
+        if self.threads is not None:
+            os.environ["OMP_NUM_THREADS"] = str(self.threads)
+        if self.sharing > 1 and self.device.startswith("cuda"):
+            from malaprop.models.batches import share_gpu
+
+            share_gpu(self.sharing)
+        self.keep_threads()
+
+    def keep_threads(self) -> None:
+        """Torch as soon as it is loaded: several processes on one machine keep to their cores."""
+        if self.threads is not None and (torch := sys.modules.get("torch")) is not None:
+            torch.set_num_threads(self.threads)
+
+
+class Desk:
+    """What a task finds where it runs. `folder` is the task's own; `before` what an earlier attempt left of it."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.folder = place.root
+        self.before: Any = frozenset()
+        self._held: OrderedDict[str, Victim] = OrderedDict()
+        self._services: tuple[str, int, dict[str, Service]] | None = None
+        self._notes: list[str] = []
+        self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
+
+    @property
+    def device(self) -> str:
+        return self.place.device
+
+    @property
+    def quiet(self) -> bool:
+        return self.place.quiet
+
+    def note(self, text: str) -> None:
+        """Says something to whoever watches, from the middle of long work; a task that yields may yield a `Note`."""
+        self.tell(text)
+
+    def take_notes(self) -> list[str]:
+        """What was said and not heard yet."""
+        found, self._notes[:] = list(self._notes), []
+        return found
+
+    def sit(self, task: str, before: Any, folder: Path | None = None) -> None:
+        """Makes ready for a task."""
+        self.folder = self.place.root / task if folder is None else folder
+        self.before = before
+        if self._services is not None and self._services[0] != str(self.folder):
+            self._services = None
+
+    def victim(self, thing: Any) -> Victim:
+        """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow."""
+        key = str(thing) if isinstance(thing, (str, os.PathLike)) else f"object {id(thing)}"
+        if key not in self._held:
+            self._held[key] = self._load(thing)
+            while len(self._held) > _HELD or (len(self._held) > 1 and self._crowded()):
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+    def services(self, victim: Victim) -> dict[str, Service]:
+        """The services of attacks on a victim; what they remember serves all shares of a task."""
+        from malaprop.runs.services import services
+
+        key = (str(self.folder), id(victim))
+        if self._services is None or self._services[:2] != key:
+            self._services = (*key, services(victim))
+        return self._services[2]
+
+    def _load(self, thing: Any) -> Victim:
+        from malaprop.runs.victims import victim
+
+        place = self.place
+        named = isinstance(thing, (str, os.PathLike))
+        options: dict[str, Any] = {"precision": place.precision, "quiet": place.quiet} if named else {}
+        thing = str(thing) if isinstance(thing, Path) else thing
+        try:
+            made = victim(thing, device=place.device, **options)
+        except MalapropError:
+            raise
+        except Exception as error:
+            raise VictimError(f"{thing} cannot be loaded: {plain(error)[:300]}") from error
+        place.keep_threads()
+        return made
+
+    def _crowded(self) -> bool:
+        """Whether the GPU's memory should be given back before more is loaded."""
+        if not self.place.device.startswith("cuda"):
+            return False
+        import torch
+
+        from malaprop.models.batches import crowded
+
+        device = torch.device(self.place.device)
+        if crowded(device):
+            gc.collect()
+            torch.cuda.empty_cache()
+        return crowded(device)

@@ -1,0 +1,213 @@
+"""Executor: does the tasks of a plan that are not done yet, writes what they yield, and outlives lost workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import MalapropError, VictimError, plain
+from malaprop.tasks.current import Current
+from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Noted, Planned, Wrote
+from malaprop.tasks.outputs import Note
+from malaprop.tasks.task import Inputs, Plan, Task
+from malaprop.tasks.workers.here import Here
+from malaprop.tasks.workers.job import Event, Job, Workers
+
+
+def wanted(plan: Plan, root: Path) -> dict[str, Task]:
+    """What has to be done: the ends that are not there, and of what stands before them what is not there either."""
+    needed: set[str] = set()
+
+    def want(name: str) -> None:
+        task = plan[name]
+        if name not in needed and not task.output.done(root / name):
+            needed.add(name)
+            for before in task.after:
+                want(before)
+
+    inner = {before for task in plan.values() for before in task.after}
+    for name in plan.keys() - inner:
+        want(name)
+    return {name: plan[name] for name in plan if name in needed}  # in the order of the plan
+
+
+@dataclass(slots=True)
+class Execution:
+    """One plan on its way. A failed task takes with it what stands behind it; the rest is done all the same."""
+
+    plan: Plan
+    root: Path
+    workers: Workers
+    listen: Sequence[Listen] = ()
+    failed: dict[str, Exception] = field(default_factory=dict)
+    _waiting: dict[str, Task] = field(default_factory=dict)
+    _open: dict[str, Current] = field(default_factory=dict)
+    _running: dict[int, Job] = field(default_factory=dict)
+    _said: set[str] = field(default_factory=set)  # notes on data, which many tasks may read
+    _losses: int = 0  # workers lost in a row, without a piece from anybody
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def run(self) -> Mapping[str, Exception]:
+        """Does what is wanted; gives the tasks that failed, with their errors."""
+        self._waiting = wanted(self.plan, self.root)
+        self._tell(Planned(len(self.plan), len(self._waiting)))
+        if not self._waiting:
+            return self.failed
+        if isinstance(self.workers, Here):
+            self.workers.hear_notes(lambda task, text: self._tell(Noted(task, text)))
+        with ExitStack() as closing, self.workers:
+            closing.callback(self._leave)
+            while self._waiting or self._open:
+                self._begin()
+                self._start()
+                if self._running or self._ready():
+                    self._listen()
+        return self.failed
+
+    def _leave(self) -> None:
+        """Closes what was left early."""
+        for one in self._open.values():
+            one.closing.close()
+
+    def _tell(self, happening: Happening) -> None:
+        for listen in self.listen:
+            listen(happening)
+
+    # --- tasks
+
+    def _begin(self) -> None:
+        """Opens the tasks whose turn it is."""
+        for name, task in list(self._waiting.items()):
+            if (self._waiting.keys() | self._open.keys()) & set(task.after):
+                continue
+            del self._waiting[name]
+            if bad := next((before for before in task.after if before in self.failed), None):
+                self.failed[name] = self.failed[bad]
+                self._tell(Ended(name, "not begun", 0.0, f"{bad} failed"))
+                continue
+            try:
+                one = Current.begin(task, self.root / name, self._inputs(task))
+            except Exception as error:  # noqa: BLE001 - what this task cannot read need not stop the others
+                self._fail(name, error)
+                continue
+            self._open[name] = one
+            for note in one.notes:
+                if note not in self._said:
+                    self._said.add(note)
+                    self._tell(Noted(name, note))
+            self._tell(Began(name, 0 if one.whole is None else one.whole.n, len(one.before)))
+
+    def _inputs(self, task: Task) -> Inputs:
+        """The values of the tasks before it, its victims, and what is read for it."""
+        found = {name: self.plan[name].output.value(self.root / name) for name in task.after} | dict(task.victims)
+        return found if task.reads is None else {**found, **task.reads(found)}
+
+    def _fail(self, name: str, error: Exception) -> None:
+        self.failed[name] = error
+        self._tell(Ended(name, "failed", 0.0, plain(error)))
+
+    def _end(self, one: Current) -> None:
+        """Closes a task of which nothing is left."""
+        if not one.over:
+            return
+        one.close()
+        name = one.task.name
+        del self._open[name]
+        if one.error is not None and not one.task.optional:
+            self.failed[name] = one.error
+        self._tell(Ended(name, one.how, one.seconds, one.why))
+
+    # --- jobs
+
+    def _start(self) -> None:
+        """Gives work to whoever is free."""
+        while ready := self._ready():
+            task = self.workers.pick(ready)
+            if task is None:
+                return
+            one = self._open[task.name]
+            try:
+                job = one.next(next(self._numbers), whole=self.workers.whole, helpers=self._helpers(one))
+                if job is not None:
+                    self.workers.start(job, one.inputs, one.before)
+            except MalapropError as error:  # data that cannot be read, or work that cannot be sent
+                one.fail(error)
+                job = None
+            if job is None:
+                self._end(one)
+                continue
+            self._running[job.number] = job
+            one.running += 1
+
+    def _ready(self) -> list[Task]:
+        """Tasks of which something can be handed out; what is timed comes when nothing else runs."""
+        if any(job.task.alone for job in self._running.values()):
+            return []
+        found = [one.task for one in self._open.values() if not one.handed_out]
+        together = [task for task in found if not task.alone]
+        return together or ([] if self._running else found[:1])
+
+    def _helpers(self, one: Current) -> int:
+        """How many workers have nothing else to do than this task."""
+        if one.task.alone:
+            return 1
+        others = sum(1 for other in self._open.values() if other is not one and not other.handed_out)
+        return max(1, self.workers.many - others)
+
+    # --- what workers say
+
+    def _listen(self) -> None:
+        """Hears what is said until a job is over, or nobody speaks for a while."""
+        over = False
+        while not over:
+            spoke = False
+            for event in self.workers.events():
+                spoke = True
+                over |= self._hear(event)
+            over |= not spoke
+
+    def _hear(self, event: Event) -> bool:
+        """Takes in what was said; whether the job is over."""
+        job = self._running[event.job]
+        one = self._open[job.task.name]
+        if event.kind == "pieces":
+            for piece in event.value:
+                self._take(one, job, piece)
+            return False
+        del self._running[event.job]
+        one.running -= 1
+        if event.kind == "lost":
+            self._lose(one, job, str(event.value))
+        elif event.kind == "failed":
+            one.fail(event.value)
+        self._end(one)
+        return True
+
+    def _take(self, one: Current, job: Job, piece: Any) -> None:
+        if isinstance(piece, Note):
+            self._tell(Noted(one.task.name, piece.text))
+            return
+        one.take(piece, job.portion)  # a full disk, or a folder that holds other work, ends the study
+        self._losses = 0
+        self._tell(Wrote(one.task.name, piece))
+
+    def _lose(self, one: Current, job: Job, why: str) -> None:
+        self._losses += 1
+        if self._losses > 10 + 2 * self.workers.many:
+            raise VictimError(
+                f"workers were lost {self._losses} times in a row without a result ({why}); what is finished is kept"
+            )
+        self._tell(Lost(one.task.name, why))
+        if one.error is not None:
+            return
+        try:
+            blamed = one.lose(job.portion, why)
+        except MalapropError as error:
+            one.fail(error)
+            return
+        if blamed is not None:
+            self._take(one, job, blamed)

@@ -1,0 +1,86 @@
+"""Happenings: what those who watch a study hear of: the progress bar, the lines on the terminal, tasks.jsonl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import Any
+
+LOG = "tasks.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The study begins: `left` of its `tasks` are to be done, the others are there or not needed."""
+
+    tasks: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A task is taken up. `items`: how many it has in all, and how many an earlier attempt finished; 0 of no items."""
+
+    task: str
+    items: int = 0
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A piece of a task is on disk."""
+
+    task: str
+    piece: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A task says something."""
+
+    task: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker was lost over a task; what it had left undone is done again."""
+
+    task: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A task is over. `how` is done, skipped or failed; `why` says why it was not done."""
+
+    task: str
+    how: str
+    seconds: float
+    why: str = ""
+
+
+Happening = Planned | Began | Wrote | Noted | Lost | Ended
+Listen = Callable[[Happening], None]
+
+
+class Log:
+    """Writes tasks.jsonl: a line with the time for each task that ended and each worker that was lost."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOG
+
+    def __call__(self, happening: Happening) -> None:
+        if isinstance(happening, Ended):
+            said = {"task": happening.task, "ended": happening.how, "seconds": round(happening.seconds, 2)}
+            self._write(said | ({"why": happening.why} if happening.why else {}))
+        elif isinstance(happening, Lost):
+            self._write({"task": happening.task, "lost": happening.why})
+
+    def _write(self, said: dict[str, Any]) -> None:
+        line = json.dumps({"time": round(time(), 2), **said}, ensure_ascii=False)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")

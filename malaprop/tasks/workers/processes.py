@@ -1,0 +1,183 @@
+"""Processes: several on this machine do the tasks, each with a desk of its own and its share of a GPU."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import SettingError, plain
+from malaprop.tasks.desk import Desk, Place
+from malaprop.tasks.outputs import Note
+from malaprop.tasks.task import Inputs, Share, Task
+from malaprop.tasks.workers.job import Event, Job, batches, choose, perform
+from malaprop.tasks.workers.trouble import Trouble
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+PRELOAD = (  # what every process would import for seconds
+    "torch._dynamo",
+    "malaprop.runs.local",
+    "malaprop.models.victims.zoo",
+    "malaprop.models.victims.hf",
+    "transformers.models.bert.modeling_bert",
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Hand:
+    """One process, what it holds, and what it is doing."""
+
+    process: BaseProcess
+    line: Connection
+    held: set[str] = field(default_factory=set)
+    task: str = ""  # whose inputs it has
+    job: int | None = None
+
+
+class Processes:
+    """A task goes to a process that holds its models, if one is free."""
+
+    whole = False
+
+    def __init__(self, jobs: int, place: Place, *, preload: Sequence[str] = PRELOAD) -> None:
+        self.many = jobs
+        self.place = replace(place, threads=max(1, (os.cpu_count() or 1) // jobs), sharing=jobs)
+        self._hands: list[_Hand] = []
+        self._next: _Hand | None = None
+        # a process forked behind an import that has touched the GPU could not use it
+        quick = place.device == "cpu" and "forkserver" in multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("forkserver" if quick else "spawn")
+        if quick:
+            self._context.set_forkserver_preload(list(preload))
+
+    def __enter__(self) -> Processes:
+        self._hands = [self._begin() for _ in range(self.many)]
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        for hand in self._hands:
+            hand.line.close()
+            if what[0] is not None:
+                hand.process.terminate()
+        for hand in self._hands:
+            hand.process.join()
+
+    def _begin(self) -> _Hand:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs, self.place), daemon=True)
+        process.start()
+        theirs.close()
+        return _Hand(process, ours)
+
+    def pick(self, ready: Sequence[Task]) -> Task | None:
+        free = [hand for hand in self._hands if hand.job is None]
+        if not free:
+            return None
+        for hand in free:  # whoever has what one of the tasks needs
+            task = choose(ready, hand.held, self._elsewhere(hand))
+            if task.holds and hand.held.issuperset(task.holds):
+                self._next = hand
+                return task
+        self._next = free[0]
+        return choose(ready, free[0].held, self._elsewhere(free[0]))
+
+    def _elsewhere(self, hand: _Hand) -> set[str]:
+        return set().union(*(other.held for other in self._hands if other is not hand))
+
+    def start(self, job: Job, inputs: Inputs, before: Any) -> None:
+        hand = self._next
+        assert hand is not None, "pick comes first"
+        try:
+            if hand.task != job.task.name:
+                hand.line.send(("task", (job.task, inputs, before)))
+                hand.task = job.task.name
+            hand.line.send(("job", job.share))
+        except (BrokenPipeError, ConnectionError):
+            pass  # it died while idle: heard below
+        except Exception as error:  # noqa: BLE001 - an object's own way of being sent may raise anything
+            raise SettingError(
+                f"{job.task.name} cannot be sent to another process: {plain(error)[:200]}; give folders or names, or "
+                "use one job"
+            ) from None
+        hand.job = job.number
+        hand.held.update(job.task.holds)
+
+    def events(self) -> Iterator[Event]:
+        busy = {hand.line: hand for hand in self._hands if hand.job is not None}
+        for line in wait(list(busy)):
+            hand = busy[line]  # type: ignore[index]
+            assert hand.job is not None
+            try:
+                kind, value = hand.line.recv()
+            except (EOFError, OSError):
+                yield Event(hand.job, "lost", self._replace(hand))
+                continue
+            job = hand.job
+            if kind != "pieces":
+                hand.job = None
+            yield Event(job, kind, value.error() if kind == "failed" else value)
+
+    def _replace(self, hand: _Hand) -> str:
+        """Puts a new process in the place of one that died; gives the reason."""
+        hand.process.join()
+        hand.line.close()
+        code = hand.process.exitcode
+        self._hands[self._hands.index(hand)] = self._begin()
+        return f"exit code {code}" if code is None or code >= 0 else f"killed by signal {-code}"
+
+
+def _serve(line: Connection, place: Place) -> None:
+    """The life of one process: jobs come, pieces go. Ctrl-C is for the driver, which ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+    place.settle()
+    desk = Desk(place)
+    desk.tell = lambda text: _send(line, "pieces", [Note(text)])
+    given: tuple[Task, Inputs, Any] | None = None
+    try:
+        while True:
+            kind, value = line.recv()
+            if kind == "task":
+                given = value
+            else:
+                assert given is not None, "a job comes behind its task"
+                _work(line, desk, *given, value)
+    except (EOFError, OSError, _DriverGoneError):
+        return
+
+
+class _DriverGoneError(Exception):
+    """Nobody hears this process any more."""
+
+
+def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any, share: Share | None) -> None:
+    try:
+        desk.sit(task.name, before)
+        for pieces in batches(perform(task, desk, inputs, share)):
+            _send(line, "pieces", pieces)
+        _send(line, "end")
+    except _DriverGoneError:
+        raise
+    except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
+        _send(line, "failed", Trouble.of(error, task.name))
+
+
+def _send(line: Connection, kind: str, value: Any = None) -> None:
+    try:
+        line.send((kind, value))
+    except OSError:
+        raise _DriverGoneError from None
+
+
+def _end_with_the_driver() -> None:
+    """A driver that is killed leaves no worker behind, which would write on in a folder that another takes up."""
+    if (driver := multiprocessing.parent_process()) is not None:
+        driver.join()
+        os._exit(1)

@@ -1,0 +1,72 @@
+"""The same tasks on a Ray cluster: the same files, with workers that die, and without a disk in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import toy_tasks
+from test_tasks import content
+from toy_tasks import MANY, Number, execute
+
+from malaprop.core.errors import DataError, SettingError
+from malaprop.records.store import read_outcomes
+from malaprop.runs.cluster.session import Session, join
+from malaprop.tasks.desk import Place
+from malaprop.tasks.happenings import Lost
+from malaprop.tasks.outputs import JsonFile
+from malaprop.tasks.task import Task
+from malaprop.tasks.workers.onray import OnRay
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def session():
+    pytest.importorskip("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{HERE}:{HERE.parents[1]}")
+        with join(workers=2) as found:
+            yield found
+
+
+def workers(session: Session, root: Path, **more) -> OnRay:
+    made = OnRay(session, Place(root=root), workers=2)
+    made.shared = more.get("shared", True)
+    return made
+
+
+def test_lost_workers_lose_nothing_and_the_guilty_item_is_found(session, tmp_path):
+    assert execute(tmp_path / "calm") == {}
+    root = tmp_path / "storm"
+    root.mkdir()
+    (root / "kill-id7").write_text("once")
+    heard: list[object] = []
+    assert execute(root, workers(session, root), listen=[heard.append]) == {}
+    assert content(root) == content(tmp_path / "calm")
+    assert sum(isinstance(one, Lost) for one in heard) == 1
+
+
+def test_an_item_that_kills_every_worker_ends_as_an_error(session, tmp_path):
+    (tmp_path / "kill-id33").write_text("always")
+    assert execute(tmp_path, workers(session, tmp_path)) == {}
+    found = {one.id: one.status for one in read_outcomes(tmp_path / "lines")}
+    assert len(found) == MANY
+    assert [id for id, status in found.items() if status == "error"] == ["id33"]
+
+
+def test_without_a_common_disk_folders_travel(session, tmp_path):
+    seen = Task(name="seen", work=toy_tasks.look, output=JsonFile(Number), after=("model",))
+    assert execute(tmp_path, workers(session, tmp_path, shared=False), seen) == {}
+    assert (tmp_path / "model" / "half").read_text() == "half"
+    assert (tmp_path / "seen.json").read_text() == '{\n "value": 1\n}\n'
+
+
+def test_errors_come_back_in_words(session, tmp_path):
+    bad = Task(name="bad", work=toy_tasks.broken, output=JsonFile(Number))
+    lost = Task(name="lost", work=toy_tasks.unsendable, output=JsonFile(Number), victims={"v": toy_tasks.Stubborn()})
+    failed = execute(tmp_path, workers(session, tmp_path), bad, lost)
+    assert isinstance(failed["bad"], DataError)
+    assert "a column is missing (on " in str(failed["bad"])
+    assert isinstance(failed["lost"], SettingError)
+    assert "lost cannot be sent to the workers" in str(failed["lost"])
