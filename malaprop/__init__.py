@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "attack": "malaprop.runs.api:attack",
+    "harden": "malaprop.defences.frommodel:harden",
     "recipe": "malaprop.runs.api:recipe",
     "run": "malaprop.runs.local:run",
     "victim": "malaprop.runs.victims:victim",

@@ -23,7 +23,10 @@ def harden(
             "fact:words=5 or ranmask:keep=0.2."
         ),
     ],
-    model: Annotated[str, typer.Option(help="A model of the zoo by name: see malaprop list models.")] = "CharCNN-LSTM",
+    model: Annotated[
+        str,
+        typer.Option(help="A model of the zoo (malaprop list models), or the folder of a transformers classifier."),
+    ] = "CharCNN-LSTM",
     data: o.Data = "mr",
     r: Annotated[
         float | None, typer.Option("--r", help="hotflip, blackbox: share of a text's characters that change; 0.1, 0.2.")
@@ -65,6 +68,8 @@ def harden(
       malaprop harden miyato --model LSTM-W-GloVe-1 --virtual
 
       malaprop harden blackbox --r 0.1 --set epochs=4
+
+      malaprop harden blackbox --model ./my-distilbert --data reviews.csv --out models/harder
 
       malaprop harden fact:words=9:ranker=models/plain --model BERT --data reviews.csv --out models/fact
     """

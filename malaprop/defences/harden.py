@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import DataError, SettingError
+from malaprop.core.example import Example
 from malaprop.core.settings import call, parse_value
 from malaprop.data.base import load as read
+from malaprop.data.matching import turn
 from malaprop.defences import DEFENCES
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from malaprop.models.splits import Splits
     from malaprop.models.train import Given, Job
     from malaprop.models.training import Epoch, Hooks
+    from malaprop.models.zoo import ZooSpec
 
 
 class Defence(Protocol):
@@ -58,18 +62,27 @@ def harden(
 ) -> Card:
     """Trains as `malaprop train` does, with the defence in the loop; its name and settings go into the card.
 
+    `name` is a model of the zoo, or the folder of a transformers classifier that is trained further.
+
     Without a defence it is plain training, for comparison. `heard` is told of every epoch.
     """
     from malaprop.models import zoo
+    from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.models.splits import splits
     from malaprop.models.train import Given as Nothing
     from malaprop.models.train import check_settings, train
     from malaprop.models.training import Hooks
 
-    spec, seed = zoo.parse(name, seed)
     given = given or Nothing()
+    own = is_classifier_folder(name)
+    if own:
+        spec, given = own_spec(name), replace(given, start=name)
+    else:
+        spec, seed = zoo.parse(name, seed)
     check_settings(given.settings or {}, [spec])
     parts = splits(partial(read, text=text, label=label), data)
+    if own:
+        parts = in_terms_of(parts, Path(name).expanduser())
     return train(
         spec,
         parts,
@@ -82,3 +95,43 @@ def harden(
         about=f"Hardened: {defence}." if defence else "",
         quiet=quiet,
     )
+
+
+def own_spec(folder: str) -> ZooSpec:
+    """A user's own classifier as a model of the zoo: called after its folder."""
+    from malaprop.models.zoo import OWN, ZooSpec
+
+    name = Path(folder).expanduser().resolve().name
+    return ZooSpec(encoder=OWN, units="piece", embedding=name, depth=0)
+
+
+def in_terms_of(parts: Splits, folder: Path) -> Splits:
+    """The data with its labels numbered and named as the classifier in the folder has them."""
+    names, count = _labels_of(folder)
+    places = turn(parts.name, parts.labels, names)
+    if places is None:
+        if len(parts.labels) != count:
+            raise DataError(
+                f"{parts.name} has {len(parts.labels)} labels ({', '.join(parts.labels[:8])}), the model in {folder} "
+                f"has {count}; rename them in the data to the model's names"
+            )
+        return parts._replace(labels=names or parts.labels)
+
+    def renumber(examples: Sequence[Example]) -> list[Example]:
+        return [replace(example, label=places[example.label]) for example in examples]
+
+    return parts._replace(
+        train=renumber(parts.train), held_out=renumber(parts.held_out), test=renumber(parts.test), labels=names
+    )
+
+
+def _labels_of(folder: Path) -> tuple[tuple[str, ...], int]:
+    """Names of a classifier's labels, none where the library made them up, and how many there are."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        table = config.get("id2label") or {}
+        names = tuple(str(table[key]) for key in sorted(table, key=int))
+    except (OSError, ValueError, AttributeError):
+        raise SettingError(f"{folder / 'config.json'} cannot be read as a model's configuration") from None
+    count = len(names) or int(config.get("num_labels", 2))
+    return (() if any(name.startswith("LABEL_") for name in names) else names), count

@@ -22,7 +22,7 @@ from malaprop.models.quiet import quietly
 from malaprop.models.splits import Splits
 from malaprop.models.training import Rows, seeded
 from malaprop.models.wordpieces import WordPieces
-from malaprop.models.zoo import FINE_TUNED, ZooSpec
+from malaprop.models.zoo import FINE_TUNED, OWN, ZooSpec
 
 _TOKENIZER = (
     "tokenizer.json",
@@ -31,6 +31,10 @@ _TOKENIZER = (
     "vocab.json",
     "merges.txt",
     "special_tokens_map.json",
+    "added_tokens.json",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "spm.model",
 )
 
 
@@ -48,6 +52,8 @@ def source_of(spec: ZooSpec, start: str | None) -> str | Path:
         return folder if folder.is_dir() else start.removeprefix("hub:")
     if (packaged := start or spec.start) in PACKAGED:
         return store.locate(packaged)
+    if spec.encoder == OWN:
+        raise VictimError(f"{spec.name} is a model of your own; say where its folder is with --start")
     kind = FINE_TUNED[spec.encoder]
     if found := pretrained.found(kind):
         return found
@@ -68,7 +74,9 @@ class FineTuning:
         from malaprop.models.victims.hf import has_segments, places
 
         self.pieces = WordPieces.of(self.tokenizer.backend_tokenizer)
-        self.most = min(zoo.limit(spec), places(self.network, self.tokenizer))
+        self.most = places(self.network, self.tokenizer)
+        if spec.encoder != OWN:
+            self.most = min(self.most, zoo.limit(spec))
         separator = (
             self.pieces.between[0] if self.pieces.between and has_segments(self.network, self.tokenizer) else None
         )
@@ -81,7 +89,7 @@ class FineTuning:
             stands_in = "" if spec.start == packaged == "mpnet" else f"A stand-in for {spec.name}: "
             return f"{stands_in}fine-tuned from the packaged {PACKAGED[packaged][1]}."
         if start is not None:
-            return f"Fine-tuned from {start}."
+            return f"{'Trained further' if spec.encoder == OWN else 'Fine-tuned'} from {start}."
         assert isinstance(self.source, Path), "what is pre-trained here lies in a folder"
         return f"Fine-tuned from this: {pretrained.read_card(self.source).about}"
 
@@ -95,7 +103,7 @@ class FineTuning:
     def save(self, folder: Path, card: Card) -> None:
         with checkpoint.appearing(folder) as made, quietly():
             self.network.save_pretrained(made)
-            if isinstance(self.source, Path):
+            if isinstance(self.source, Path) and (self.source / "tokenizer.json").is_file():
                 for name in _TOKENIZER:
                     if (self.source / name).is_file():
                         (made / name).write_bytes((self.source / name).read_bytes())
@@ -109,6 +117,8 @@ def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int,
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
         raise VictimError(f"{spec.name} needs the transformers library; install malaprop[hf]") from None
+    if spec.encoder == OWN:
+        return _own(source)
     names = dict(enumerate(labels))
     own = {"trust_remote_code": False, "local_files_only": isinstance(source, Path) or offline()}
     try:
@@ -131,4 +141,16 @@ def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int,
         raise VictimError(f"{source} is a {kind}, and {spec.name} starts from a {FINE_TUNED[spec.encoder]}")
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise VictimError(f"{source} has no fast tokenizer; start from a folder with tokenizer.json")
+    return model, tokenizer
+
+
+def _own(source: str | Path) -> tuple[Any, Any]:
+    """A classifier that is trained already, head and all."""
+    from malaprop.models.classifierfolder import read_classifier
+
+    model, tokenizer = read_classifier(source)
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise VictimError(f"{source} has no fast tokenizer (tokenizer.json); save it with use_fast=True first")
+    if getattr(model.config, "problem_type", None) == "multi_label_classification" or model.config.num_labels < 2:
+        raise VictimError(f"{source} gives no single label of two or more; such heads cannot be hardened here yet")
     return model, tokenizer

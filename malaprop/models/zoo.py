@@ -34,6 +34,7 @@ FINE_TUNED = {
     "ALBERT": "albert",
     "MPNet": "mpnet",
 }  # ours to the kind of a transformers model
+OWN = "transformers"  # the encoder of a user's own classifier, which is trained further; `embedding` is its name
 RANDOM_DIM = 100
 _CHARS = {"char_dim": 32, "widths": [2, 3, 4, 5], "filters": 64, "highways": 1, "symbols": 128, "most": 20}
 _SEEDED = re.compile(r"(.+)#([1-9]\d{0,8})")
@@ -56,13 +57,15 @@ class ZooSpec:
     def name(self) -> str:
         if self.encoder in FINE_TUNED or self.encoder in SPECIAL_MODELS:
             return self.encoder
+        if self.encoder == OWN:
+            return self.embedding
         if self.encoder not in DEPTHS:
             raise KeyError(self.encoder)
         return f"{self.encoder}-{UNITS[self.units]}-{self.embedding}-{self.depth}"
 
     @property
     def fine_tuned(self) -> bool:
-        return self.encoder in FINE_TUNED
+        return self.encoder in FINE_TUNED or self.encoder == OWN
 
     @property
     def pairs(self) -> bool:
@@ -208,6 +211,7 @@ _COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
     # its word vectors stay: a tenth of the time for no accuracy
     "BERT": {"epochs": 1, "rate": 2e-4, "rates": (("model.bert.embeddings", 0.0),)},
     "MPNet": {"epochs": 3, "rate": 3e-5, "rates": (("model.mpnet.embeddings", 0.0),)},
+    OWN: {"epochs": 2, "rate": 2e-5},
     "RoBERTa": {"epochs": 3, "rate": 2e-4},
     "ALBERT": {"epochs": 3, "rate": 5e-5},  # every layer moves with each step, as they share their weights
     "CNN": {"epochs": 5, "rate": 2e-3},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -212,6 +213,22 @@ def test_pickled_weights_are_refused_with_the_command_that_converts_them(folders
     code = str(error.value).split('python -c "')[1].removesuffix('"')
     exec(compile(code, "converted", "exec"))
     assert np.abs(predict(load(folder), TEXTS[:5]) - predict(load(folders("bert")), TEXTS[:5])).max() < 1e-6
+
+
+def test_code_of_its_own_and_missing_shards_are_refused(folders: Any, tmp_path: Path) -> None:
+    own = shutil.copytree(folders("bert"), tmp_path / "own")
+    config = json.loads((own / "config.json").read_text())
+    config["auto_map"] = {"AutoModelForSequenceClassification": "modeling_own.OwnModel"}
+    (own / "config.json").write_text(json.dumps(config))
+    (own / "modeling_own.py").write_text("raise SystemExit('it was run')")
+    with pytest.raises(VictimError, match=r"brings code of its own .*modeling_own.OwnModel.* never run"):
+        load(own)
+    sharded = tiny.folder(tmp_path / "sharded", "bert", shard="8KB")
+    lost = sorted(sharded.glob("model-*.safetensors"))[1]
+    lost.unlink()
+    with pytest.raises(VictimError, match=rf"{lost.name} is missing: copy the folder again") as told:
+        load(sharded)
+    assert "\n" not in str(told.value)
 
 
 def test_texts_that_are_cut_off_are_counted(folders: Any) -> None:

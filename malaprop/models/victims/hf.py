@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from malaprop.assets.folders import offline
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
 from malaprop.models.attention import WordAttention, from_transformers
 from malaprop.models.batches import Bounds
+from malaprop.models.classifierfolder import read_classifier
 from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.firstlayer import of_transformers
 from malaprop.models.gradients.layout import ByOffsets
@@ -23,7 +23,6 @@ from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import at_breaks
 from malaprop.models.precision import ROUNDING, dtype_for
-from malaprop.models.quiet import quietly
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.buckets import Buckets
@@ -37,7 +36,6 @@ from malaprop.models.states import from_transformers as states_of
 from malaprop.models.victims.probes import (
     TEXTS,
     Company,
-    check_vocabulary,
     embedding_of,
     padding_is_masked,
     same_tokens,
@@ -54,28 +52,7 @@ def load_transformers(
 ) -> TokenVictim | StringVictim:
     """A sequence classifier from a local folder or a hub name; no code that comes with it is run."""
     local = isinstance(source, Path)
-    try:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    except ImportError:
-        raise VictimError(f"{source} needs the transformers library; install malaprop[hf]") from None
-    if local:
-        _refuse_pickled_weights(Path(source))
-    options = {"trust_remote_code": False, "local_files_only": local or offline()}
-    try:
-        with quietly():
-            model, report = AutoModelForSequenceClassification.from_pretrained(
-                source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
-            )
-            tokenizer = AutoTokenizer.from_pretrained(source, **options)
-    except Exception as error:  # noqa: BLE001 - the library and the hub's client raise errors of many kinds
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise VictimError(f"{source} cannot be loaded as a transformers classifier: {reason}") from None
-    if missing := sorted(report["missing_keys"]):
-        raise VictimError(
-            f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
-            "fine-tune it first, or name a model for sequence classification"
-        )
-    check_vocabulary(tokenizer, model, str(source))
+    model, tokenizer = read_classifier(source)
     folder = Path(source)
     return wrap_transformers(
         model,
@@ -85,19 +62,6 @@ def load_transformers(
         name=name or folder.name,
         limit=checkpoint.read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
         fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
-    )
-
-
-def _refuse_pickled_weights(folder: Path) -> None:
-    if any(folder.glob("*.safetensors")) or not (found := sorted(folder.glob("pytorch_model*.bin"))):
-        return
-    convert = (
-        f"from transformers import AutoModelForSequenceClassification as M; "
-        f"M.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
-    )
-    raise VictimError(
-        f"{folder} holds its weights as {found[0].name}, a pickle, which can run code and is never opened here; "
-        f'if you trust it, convert it once: python -c "{convert}"'
     )
 
 

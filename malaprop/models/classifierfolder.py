@@ -1,0 +1,95 @@
+"""Sequence classifiers of the transformers library read from a folder or a hub; what cannot be used is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from malaprop.assets.folders import offline
+from malaprop.core.errors import VictimError
+from malaprop.models.quiet import quietly
+from malaprop.models.victims.probes import check_vocabulary
+
+
+def is_classifier_folder(name: str) -> bool:
+    """Whether a name is a local folder that transformers could read."""
+    return (Path(name).expanduser() / "config.json").is_file()
+
+
+def read_classifier(source: str | Path) -> tuple[Any, Any]:
+    """Model and tokenizer, in float32; no code that comes with them is run."""
+    local = isinstance(source, Path)
+    try:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        raise VictimError(f"{source} needs the transformers library; install malaprop[hf]") from None
+    if isinstance(source, Path):
+        _refuse_own_code(source)
+        _refuse_pickled_weights(source)
+        _refuse_missing_shards(source)
+    options = {"trust_remote_code": False, "local_files_only": local or offline()}
+    try:
+        with quietly():
+            model, report = AutoModelForSequenceClassification.from_pretrained(
+                source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
+            )
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+    except Exception as error:  # noqa: BLE001 - the library and the hub's client raise errors of many kinds
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise VictimError(f"{source} cannot be loaded as a transformers classifier: {reason}") from None
+    if missing := sorted(report["missing_keys"]):
+        raise VictimError(
+            f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
+            "fine-tune it first, or name a model for sequence classification"
+        )
+    check_vocabulary(tokenizer, model, str(source))
+    return model, tokenizer
+
+
+def _refuse_own_code(folder: Path) -> None:
+    """A folder that brings Python of its own would have to run it."""
+    for name in ("config.json", "tokenizer_config.json"):
+        try:
+            settings = json.loads((folder / name).read_text(encoding="utf-8"))
+        except OSError:
+            continue
+        except ValueError as error:
+            raise VictimError(f"{folder / name} is no JSON: {error}; copy the folder again") from None
+        if isinstance(settings, dict) and (own := settings.get("auto_map")):
+            shown = next(iter(own.values())) if isinstance(own, dict) and own else own
+            raise VictimError(
+                f"{folder} brings code of its own ({name} has auto_map: {str(shown)[:80]}), which is never run here; "
+                "if you trust it, load it yourself and give it as a function, module:attribute"
+            )
+
+
+def _refuse_missing_shards(folder: Path) -> None:
+    """Weights in several files are fine if all of them are there."""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return
+    try:
+        wanted = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise VictimError(f"{index} is damaged; copy the folder again") from None
+    if missing := sorted(name for name in wanted if not (folder / str(name)).is_file()):
+        raise VictimError(
+            f"{folder} holds {len(wanted) - len(missing)} of the {len(wanted)} files its weights are in; "
+            f"{missing[0]} is missing: copy the folder again"
+        )
+
+
+def _refuse_pickled_weights(folder: Path) -> None:
+    if any(folder.glob("*.safetensors")) or not (found := sorted(folder.glob("pytorch_model*.bin"))):
+        return
+    convert = (
+        f"from transformers import AutoModelForSequenceClassification as M; "
+        f"M.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
+    )
+    raise VictimError(
+        f"{folder} holds its weights as {found[0].name}, a pickle, which can run code and is never opened here; "
+        f'if you trust it, convert it once: python -c "{convert}"'
+    )
