@@ -76,7 +76,7 @@ def test_a_step_that_fails_is_in_the_table_and_in_the_exit_code(type_in, monkeyp
     said = json.loads(out.splitlines()[-1])
     assert said["failed"] == {"zoo": "list ended with 2: why"}
     assert said["rows"]["U1"] == {"ours": "list ended with 2: why", "verdict": "not done"}
-    assert "steps that failed: zoo" in err
+    assert "1 steps failed: zoo" in err
 
 
 def test_a_command_that_fails_is_quoted(tmp_path):
