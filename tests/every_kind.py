@@ -5,93 +5,93 @@ from __future__ import annotations
 from sample_attention import study as attention
 from sample_study import STUDY as HOTFLIP
 
-from malaprop.records.certified import Certificate, Certified
-from malaprop.records.claims import Claims, Row
-from malaprop.records.defences import Attacked, Defended, Gain, Trial
-from malaprop.records.diagnosis import Diagnosis, Line, OfLabel, Sighting
-from malaprop.records.ensembles import Chosen, Ensembles
-from malaprop.records.humans import Accuracy, HumanScores
-from malaprop.records.natural import Natural, Tried
-from malaprop.records.naturaltext import NaturalText, TextTried, Turn
-from malaprop.records.oneword import Attacked as OneWordModel
-from malaprop.records.oneword import Cell, Mean
-from malaprop.records.oneword import Study as OneWord
+from malaprop.records.certified import Certificate, CertifiedRecord
+from malaprop.records.claims import ClaimRow, ClaimsRecord
+from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecord, Gain
+from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
+from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
+from malaprop.records.humans import Accuracy, HumansRecord
+from malaprop.records.natural import NaturalRecord, Tried
+from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
+from malaprop.records.oneword import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.records.summary import Rate, Spread
-from malaprop.records.transfer import Estimate, Model, Transfer
-from malaprop.records.translation import Attacked as Translated
-from malaprop.records.translation import Bleu, TranslationStudy
-from malaprop.records.tuning import Judged, Try, Tuning
+from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
+from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
+from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
 
 HALF, NONE = Rate(1, 2), Spread(None, None)
 _COUNTS = {"success": 1, "failed": 1, "skipped": 0, "error": 0}
-_MODEL = Model(
+_MODEL = TransferModel(
     name="one", spec="m:one", number=None, traits=None, second=None, second_spec=None, counts=_COUNTS, drawn=1,
     asked=9, forwarded=8,
 )  # fmt: skip
-_ATTACKED = Attacked(accuracy=HALF, success=HALF, asked=Spread(3.0, 3.0), changed=Spread(0.5, 0.5))
+_ATTACKED = DefenceAttacked(accuracy=HALF, success=HALF, asked=Spread(3.0, 3.0), changed=Spread(0.5, 0.5))
 _GAIN = Gain(value=0.5, low=0.0, high=1.0)
 _LINES = [
     Certificate(id="1", label=1, prediction=1, hits=9, lower=0.8, words=4, changeable=4, radius=1),
     Certificate(id="2", label=0, prediction=1, hits=5, lower=0.4, words=4, changeable=4, radius=None),
 ]
-_BOTH = Judged(clean=HALF, adversarial=Rate(0, 2))
+_BOTH = TunedAccuracy(clean=HALF, adversarial=Rate(0, 2))
 
 RECORDS = {
-    "claims": Claims(size="small", rows=(Row(id="U1", paper="P", claim="c", theirs="1", ours="2", verdict="holds"),)),
-    "transfer": Transfer(
+    "claims": ClaimsRecord(
+        size="small", rows=(ClaimRow(id="U1", paper="P", claim="c", theirs="1", ours="2", verdict="holds"),)
+    ),
+    "transfer": TransferRecord(
         recipe="homoglyph", data="toy", data_spec="toy.csv", trained_on="", texts=2, wanted=5, seed=0, split="test",
         columns={"text": None}, settings={"r": 0.5}, labels=("a", "b"), models=(_MODEL,), hits=((None,),),
         totals=((None,),), before=((None,),), carried=((None,),), pairs=Estimate(0.5, float("nan"), 1.0),
     ),
-    "ensembles": Ensembles(
+    "ensembles": EnsemblesRecord(
         recipe="homoglyph", data="toy", texts=2, wanted=5, seed=0, models=("one",), unseen=(), upper=None, lower=None,
-        chosen=(Chosen(size=1, how="exact", members=("one",), fitness=0.5, counts=_COUNTS, drawn=1, hits=(1,),
+        chosen=(ChosenEnsemble(size=1, how="exact", members=("one",), fitness=0.5, counts=_COUNTS, drawn=1, hits=(1,),
                        totals=(2,), outside=None, common=None, unseen=None),),
     ),
-    "humans": HumanScores(
+    "humans": HumansRecord(
         study="s", created="", seed=0, ask=("label",), systems=("one",), pass_mark=0.7, invited=1, answered=1,
         left_out=(), counted=1, expected=1, readability=None, similarity=None, naturalness=None, meaning=None,
         agreement=(), validity=(),
         accuracy=(Accuracy(name="one", answers=HALF, majority=HALF, median=0.5, drop=None, median_drop=None),),
     ),
-    "defences": Trial(
+    "defences": DefencesRecord(
         victim="v", data="toy", attack="a", texts=2, labels=("a", "b"), premade="made",
-        rows=(Defended(name="none", about="", clean=HALF, premade=HALF, active=_ATTACKED, adaptive=None, worst=HALF,
+        rows=(DefenceRow(name="none", about="", clean=HALF, premade=HALF, active=_ATTACKED, adaptive=None, worst=HALF,
                        gain=_GAIN, kept=_GAIN, cost=None, passes=1.0, verdict="the victim as it is"),),
     ),
-    "certified": Certified.of(
+    "certified": CertifiedRecord.of(
         _LINES, victim="v", data="toy", defence="ranmask", about="any words", samples=10, alpha=0.05, plain=HALF
     ),
-    "tuning": Tuning(
+    "tuning": TuningRecord(
         defence="fuse", victim="v", data="toy", recipe="a", sampler="plain", seed=0, plain=_BOTH,
-        trials=(Try(number=0, settings={"samples": 3}, judged=_BOTH, seconds=1.0),),
+        trials=(TuningTrial(number=0, settings={"samples": 3}, judged=_BOTH, seconds=1.0),),
     ),
-    "translation": TranslationStudy(
-        runs=(Translated(attack="typos", kind="typos", victim="nmt", data="toy", success=HALF, skipped=0, errors=0,
+    "translation": TranslationRecord(
+        runs=(TranslationRun(attack="typos", kind="typos", victim="nmt", data="toy", success=HALF, skipped=0, errors=0,
                          before=Bleu(30.0, 20.0, 40.0)),)
     ),
     "hotflip": HOTFLIP,
-    "oneword": OneWord(
+    "oneword": OneWordRecord(
         data="toy", task="sentiment", examined=2, common=2, texts=2, vocabulary=5, words=1, trials=3, seed=0,
         models=(OneWordModel(name="m", accuracy=HALF),),
-        cells=(Cell(model="m", recipe="gs-gr", success=HALF, measures={"x": Mean(0.5, 0.4, 0.6, 2)}),),
+        cells=(OneWordCell(model="m", recipe="gs-gr", success=HALF, measures={"x": OneWordMean(0.5, 0.4, 0.6, 2)}),),
     ),
     "attention": attention(),
-    "diagnosis": Diagnosis(
+    "diagnosis": DiagnosisRecord(
         rules="r.csv", data="toy", texts=2, labels=("a", "b"),
-        found=(OfLabel(label="a", rules=1, falls=HALF, rises=HALF,
-                       lines=(Line(word="good", to="fine", salience=0.5, count=2, pmi=((1.0, 0.0), (0.0, 1.0)),
+        found=(LabelRules(label="a", rules=1, falls=HALF, rises=HALF,
+                       lines=(RuleLine(word="good", to="fine", salience=0.5, count=2, pmi=((1.0, 0.0), (0.0, 1.0)),
                                    seen=((2, 0), (0, 1)), sightings=(Sighting(text="good fun", start=0, end=4),)),)),),
     ),
-    "natural": Natural(
+    "natural": NaturalRecord(
         data="digits", generator="vae",
         tried=(Tried.of([], victim="mlp", search="hybrid", settings="", accuracy=HALF),),
         quality={"lost": float("nan")},
     ),
-    "naturaltext": NaturalText(
+    "naturaltext": NaturalTextRecord(
         data="toy", generator="arae", goal="another label", items=1,
         tried=(TextTried.of([], victim="v", search="hybrid", settings="", accuracy=HALF,
                             perplexity_original=float("nan"), perplexity_adversary=2.0),),
-        shown={"v": (Turn(id="1", status="failed", label="a", answer="a", fields={"text": "t"}, field="text"),)},
+        shown={"v": (SentenceTurn(id="1", status="failed", label="a", answer="a", fields={"text": "t"},
+                                  field="text"),)},
     ),
 }  # fmt: skip

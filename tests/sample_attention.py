@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from malaprop.records.attention import AttentionStudy, Bound, Layer, Mean, Model, Sight, Tail
+from malaprop.records.attention import (
+    AttentionLayer,
+    AttentionMean,
+    AttentionModel,
+    AttentionRecord,
+    AttentionSight,
+    Bound,
+    Tail,
+)
 
-MEAN = Mean(0.5, 0.4, 0.6, 9)
+MEAN = AttentionMean(0.5, 0.4, 0.6, 9)
 
 
-def study(**more) -> AttentionStudy:
-    layer = Layer(number=1, relative=MEAN, elsewhere=MEAN, reach=MEAN, shift=None)
-    sight = Sight(
+def study(**more) -> AttentionRecord:
+    layer = AttentionLayer(number=1, relative=MEAN, elsewhere=MEAN, reach=MEAN, shift=None)
+    sight = AttentionSight(
         model="m",
         before=("a", "<b>"),
         after=("a", "c"),
@@ -34,7 +42,7 @@ def study(**more) -> AttentionStudy:
         tails=(Tail(epsilon=1.0, share=0.0, markov=1.0),),
     )
     models = (
-        Model(name="m", edits="gs-ec", texts=9, pooled=MEAN, layered=MEAN, layers=(layer,)),
-        Model(name="m", edits="a random word", texts=9, pooled=None, layered=None, layers=()),
+        AttentionModel(name="m", edits="gs-ec", texts=9, pooled=MEAN, layered=MEAN, layers=(layer,)),
+        AttentionModel(name="m", edits="a random word", texts=9, pooled=None, layered=None, layers=()),
     )
-    return AttentionStudy(data="d", recipe="gs-ec", texts=9, models=models, sights=(sight,), bounds=(bound,), **more)
+    return AttentionRecord(data="d", recipe="gs-ec", texts=9, models=models, sights=(sight,), bounds=(bound,), **more)

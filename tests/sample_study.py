@@ -1,10 +1,10 @@
 """A made-up record of a HotFlip study, some of its words hostile."""
 
 from malaprop.records import Rate
-from malaprop.records.hotflip import Change, Curve, Economy, Hardened, Neighbours, Study
+from malaprop.records.hotflip import Change, Curve, Economy, Hardened, HotFlipRecord, NearestWords
 from malaprop.records.summary import Spread
 
-STUDY = Study(
+STUDY = HotFlipRecord(
     model="CharCNN-LSTM",
     data="toy",
     texts=12,
@@ -25,7 +25,7 @@ STUDY = Study(
             name="hotflip", about="Hardened: <b>.", error=Rate(7, 100), success=Rate(6, 10), epochs=3, epoch_seconds=3.0
         ),
     ),
-    neighbours=(Neighbours(word="past", edited="pas!t", before=("last",), after=("<i>pasture", "pastor")),),
+    neighbours=(NearestWords(word="past", edited="pas!t", before=("last",), after=("<i>pasture", "pastor")),),
     moved=Rate(3, 4),
     economy=Economy(success=Rate(4, 5), exact_success=Rate(4, 5), seconds=0.5, exact_seconds=20.0),
 )

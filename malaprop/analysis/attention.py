@@ -19,7 +19,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
 from malaprop.models.attention import Maps, WordAttention
-from malaprop.records.attention import AttentionStudy, Layer, Model, Row, Sight
+from malaprop.records.attention import AttentionLayer, AttentionModel, AttentionRecord, AttentionSight, Row
 from malaprop.records.codec import finite
 from malaprop.records.outcome import Outcome
 
@@ -69,7 +69,7 @@ def look(victim: Victim, origin: Text, final: Text) -> Look:
     )
 
 
-def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> Model:
+def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionModel:
     """Means over all pairs; a layer's attention is that with which it is made, so layer 0 has none.
 
     An LSTM under attention attends once, over its last layer: that is where its shift stands.
@@ -82,7 +82,7 @@ def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> Model:
     for number in range(many):
         at = number - (many - attending)
         layers.append(
-            Layer(
+            AttentionLayer(
                 number=number,
                 relative=column(rows, number, "relative"),
                 elsewhere=column(rows, number, "elsewhere"),
@@ -91,7 +91,7 @@ def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> Model:
             )
         )
     pooled = [one.pooled for one in looks if one.pooled is not None]
-    return Model(
+    return AttentionModel(
         name=victim.name,
         edits=edits,
         texts=len(pairs),
@@ -101,7 +101,9 @@ def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> Model:
     )
 
 
-def sight(victim: Victim, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)) -> Sight:
+def sight(
+    victim: Victim, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)
+) -> AttentionSight:
     """One pair as figures show it, with the attention of the layers asked for."""
     states = variation(victim.parts[Capability.STATES], origin, final) if Capability.STATES in victim.parts else []
     maps = []
@@ -109,7 +111,7 @@ def sight(victim: Victim, origin: Text, final: Text, said: tuple[str, str], laye
         before, after = (attention.words(text).mean(1) for text in (origin, final))
         chosen = sorted({layer % len(before) for layer in layers})
         maps = [(layer + 1, _table(before[layer]), _table(after[layer])) for layer in chosen]
-    return Sight(
+    return AttentionSight(
         model=victim.name,
         before=tuple(origin.strings),
         after=tuple(final.strings),
@@ -167,7 +169,7 @@ def _answers(outcome: Outcome, labels: Sequence[str]) -> tuple[str, str]:
     return before, after
 
 
-def summary_of(record: AttentionStudy) -> dict[str, Any]:
+def summary_of(record: AttentionRecord) -> dict[str, Any]:
     """The study in few values, for machines."""
     summary = {
         "data": record.data,

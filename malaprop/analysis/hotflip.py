@@ -12,7 +12,7 @@ from malaprop.analysis.confidence import curve, success_at
 from malaprop.analysis.nearest import edited_words, neighbours
 from malaprop.analysis.operations import OPERATIONS, changed_characters, of_outcome
 from malaprop.models.checkpoint import read_card
-from malaprop.records.hotflip import Change, Economy, Hardened, Study
+from malaprop.records.hotflip import Change, Economy, Hardened, HotFlipRecord
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import read_outcomes
 from malaprop.records.summary import Rate, Spread, Summary
@@ -71,7 +71,7 @@ class Plan:
         return Cell(model=PLAIN, name=f"{search}-{floor:g}", recipe=SEARCHES[search], settings=settings)
 
 
-def gather(root: Path, plan: Plan, *, data: str, device: str = "cpu") -> Study:
+def gather(root: Path, plan: Plan, *, data: str, device: str = "cpu") -> HotFlipRecord:
     """The study from its runs and models on disk."""
     runs = {
         search: {floor: read_outcomes(plan.search(search, floor).folder(root)) for floor in plan.confidences}
@@ -80,7 +80,7 @@ def gather(root: Path, plan: Plan, *, data: str, device: str = "cpu") -> Study:
     beam = runs["beam"]
     pairs = edited_words(o for outcomes in beam.values() for o in outcomes)
     table, moved = neighbours(root / "models" / PLAIN, pairs, device=device)
-    return Study(
+    return HotFlipRecord(
         model=read_card(root / "models" / PLAIN).zoo.name,
         data=data,
         texts=max(map(len, beam.values())),

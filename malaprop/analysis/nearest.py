@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from malaprop.models.vocab import SPECIAL
-from malaprop.records.hotflip import Neighbours
+from malaprop.records.hotflip import NearestWords
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate
 
@@ -26,7 +26,9 @@ def edited_words(outcomes: Iterable[Outcome]) -> list[tuple[str, str]]:
     return [pair for pair, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if all(pair)]
 
 
-def neighbours(folder: Path, pairs: Sequence[tuple[str, str]], *, device: str = "cpu") -> tuple[list[Neighbours], Rate]:
+def neighbours(
+    folder: Path, pairs: Sequence[tuple[str, str]], *, device: str = "cpu"
+) -> tuple[list[NearestWords], Rate]:
     """The words of the vocabulary nearest to each word and to what became of it, by cosine at the output of the
     highways; and how many of the originals are none of the five nearest any more.
 
@@ -58,7 +60,7 @@ def neighbours(folder: Path, pairs: Sequence[tuple[str, str]], *, device: str = 
             continue
         moved += 1
         found.append(
-            Neighbours(word=word, edited=edited, before=tuple(named[i] for i in a), after=tuple(named[i] for i in b))
+            NearestWords(word=word, edited=edited, before=tuple(named[i] for i in a), after=tuple(named[i] for i in b))
         )
     return found, Rate(moved, len(pairs))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.records.oneword import Against, Attacked, Cell, Mean, Study
+from malaprop.records.oneword import Against, OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import read_outcomes
@@ -101,7 +101,7 @@ def gather(
     kin: Mapping[str, str],
     lacking: Mapping[tuple[str, str], str] | None = None,
     quality: Quality | None = None,
-) -> Study:
+) -> OneWordRecord:
     """The study from its runs on disk; `lacking` says why a recipe cannot run on a model."""
     why = lacking or {}
     runs = {
@@ -110,7 +110,7 @@ def gather(
         if (folder := run_folder(root, model, recipe)).is_dir()
     }
     measured = {key: _measured(outcomes, quality) for key, outcomes in runs.items()}
-    return Study(
+    return OneWordRecord(
         data=texts.data,
         task="entailment" if len(texts.fields) > 1 else "sentiment",
         examined=texts.examined,
@@ -121,7 +121,7 @@ def gather(
         trials=plan.trials,
         seed=texts.seed,
         models=tuple(
-            Attacked(name=name, accuracy=Rate(texts.right[name], texts.examined), kin=kin.get(name, ""))
+            OneWordModel(name=name, accuracy=Rate(texts.right[name], texts.examined), kin=kin.get(name, ""))
             for name in plan.models
         ),
         cells=tuple(
@@ -150,15 +150,15 @@ def _measured(outcomes: Sequence[Outcome], quality: Quality | None) -> Measured:
 
 def _cell(
     model: str, recipe: str, outcomes: Sequence[Outcome], measured: Measured, why: Mapping[tuple[str, str], str]
-) -> Cell:
+) -> OneWordCell:
     summary = Summary.of(outcomes)
     shares = [o.measures["hit_share"] for o in outcomes if "hit_share" in o.measures]
-    means = {name: Mean.of(values.values()) for name, values in measured.items() if name != "hit_share"}
-    return Cell(
+    means = {name: OneWordMean.of(values.values()) for name, values in measured.items() if name != "hit_share"}
+    return OneWordCell(
         model=model,
         recipe=recipe,
         success=summary.success,
-        share=Mean.of(shares),
+        share=OneWordMean.of(shares),
         asked=summary.asked,
         distance=means.pop("distance", None),
         measures={name: mean for name, mean in means.items() if mean is not None},
@@ -174,7 +174,7 @@ def _against(
     first, second = (measured.get((model, recipe), {}) for recipe in pair)
     for name in sorted(first.keys() & second.keys()):
         both = sorted(first[name].keys() & second[name].keys())
-        gap = Mean.of(second[name][id] - first[name][id] for id in both)
+        gap = OneWordMean.of(second[name][id] - first[name][id] for id in both)
         if gap is None:
             continue
         yield Against(

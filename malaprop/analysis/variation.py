@@ -15,7 +15,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.models.embeddings import L1
 from malaprop.models.states import WordStates
-from malaprop.records.attention import Mean
+from malaprop.records.attention import AttentionMean
 
 Z95 = 1.959964  # the normal's 97.5% point
 
@@ -70,16 +70,16 @@ def pooled_variation(embeddings: L1, origin: Text, final: Text) -> float:
     return float(np.linalg.norm(after - before) / np.linalg.norm(before))
 
 
-def mean(values: Iterable[float]) -> Mean:
+def mean(values: Iterable[float]) -> AttentionMean:
     """With a 95% interval by the normal; what is nan is left out."""
     kept: NDArray[np.float64] = np.asarray([v for v in values if not math.isnan(v)], np.float64)
     if not len(kept):
-        return Mean(math.nan, math.nan, math.nan, 0)
+        return AttentionMean(math.nan, math.nan, math.nan, 0)
     value = float(kept.mean())
     half = Z95 * float(kept.std(ddof=1)) / math.sqrt(len(kept)) if len(kept) > 1 else math.inf
-    return Mean(value, value - half, value + half, len(kept))
+    return AttentionMean(value, value - half, value + half, len(kept))
 
 
-def column(rows: Sequence[Sequence[Moved]], layer: int, name: str) -> Mean:
+def column(rows: Sequence[Sequence[Moved]], layer: int, name: str) -> AttentionMean:
     """One measure of one layer over all texts."""
     return mean(getattr(row[layer], name) for row in rows)

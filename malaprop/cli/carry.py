@@ -15,7 +15,7 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.data.base import Dataset
 from malaprop.records.store import check_writable
-from malaprop.records.transfer import Transfer
+from malaprop.records.transfer import TransferRecord
 from malaprop.runs.folder import ENGINES
 from malaprop.runs.victims import device_of
 from malaprop.runs.zoo import ensure
@@ -143,15 +143,15 @@ def run_transfer(settings: Settings, specs: Sequence[str], folder: Path, *, want
     return {"out": str(folder), "record": str(path), "report": str(report), **summary_of(record)}
 
 
-def _before(folder: Path) -> Transfer | None:
+def _before(folder: Path) -> TransferRecord | None:
     """The record that is about to be replaced, where it can be read."""
     try:
-        return Transfer.read(folder)
+        return TransferRecord.read(folder)
     except RecordError:
         return None
 
 
-def summary_of(record: Transfer) -> dict[str, Any]:
+def summary_of(record: TransferRecord) -> dict[str, Any]:
     """The study in few values, for machines."""
     speed = record.speed
     return {
@@ -188,7 +188,7 @@ def run_ensembles(
     from malaprop.reports.ensembles import terminal
     from malaprop.reports.page import write_report
 
-    record = Transfer.read(folder)
+    record = TransferRecord.read(folder)
     if record is None:
         raise RecordError(f"{folder} holds no transfer study; run malaprop transfer --out {folder} first")
     columns = {name: record.columns.get(name) for name in ("text", "label", "fields", "labels")}
@@ -229,7 +229,7 @@ def run_ensembles(
     }
 
 
-def _refs(record: Transfer, settings: Settings) -> dict[str, Ref]:
+def _refs(record: TransferRecord, settings: Settings) -> dict[str, Ref]:
     """The study's models, loaded again by what was typed."""
     found, _ = settings.entrants([model.spec for model in record.models], base=False)
     refs = {entrant.name: entrant.ref for entrant in found}

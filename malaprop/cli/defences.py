@@ -16,8 +16,7 @@ from malaprop.cli.options import say, slug
 from malaprop.cli.progress import Seen, outcomes_bar
 from malaprop.cli.work import Work
 from malaprop.core.errors import MalapropError, SettingError
-from malaprop.records.defences import Defended as Row
-from malaprop.records.defences import Trial
+from malaprop.records.defences import DefenceRow, DefencesRecord
 from malaprop.records.store import check_writable, read_outcomes
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Test:
     layout: str
     jobs: int
 
-    def run(self) -> Trial:
+    def run(self) -> DefencesRecord:
         """Everything that is not there yet, and the record over all."""
         names = (NONE, *(name for name in dict.fromkeys(self.defences) if name != NONE))
         stock, rules = self._stock(), self._rules()
@@ -60,7 +59,7 @@ class Test:
         check_writable(self.root)
         first = self.row(NONE)
         say(_line(first), self.work.quiet)
-        record = Trial(
+        record = DefencesRecord(
             victim=first.about,
             data=self._data.name,
             attack=rules.attack.name,
@@ -79,7 +78,7 @@ class Test:
         record.write(self.root)
         return record
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> DefenceRow:
         """One defence, tested."""
         from malaprop.defences.trial import Bench
 
@@ -89,7 +88,7 @@ class Test:
             bench.start(self._plain_outcomes())
         return bench.test(name, stock.defended(name), slug(name))
 
-    def _others(self, names: tuple[str, ...]) -> Iterator[Row]:
+    def _others(self, names: tuple[str, ...]) -> Iterator[DefenceRow]:
         if self.jobs == 1 or len(names) < 2:
             for name in names:
                 if (row := self._tried(name)) is not None:
@@ -104,7 +103,7 @@ class Test:
                     say(_line(row), self.work.quiet)
                     yield row
 
-    def _tried(self, name: str) -> Row | None:
+    def _tried(self, name: str) -> DefenceRow | None:
         """None where this defence and this victim do not go together; the others are tested all the same."""
         try:
             return self.row(name)
@@ -166,7 +165,7 @@ class Test:
     def _plain_outcomes(self) -> list[Any]:
         return read_outcomes(self._plain_folder())
 
-    def _timed(self, rows: Sequence[Row], stock: Stock) -> Iterator[Row]:
+    def _timed(self, rows: Sequence[DefenceRow], stock: Stock) -> Iterator[DefenceRow]:
         """The rows with what they cost in time, one after another, so that they compare."""
         from malaprop.defences.trial import best_time
 
@@ -183,7 +182,7 @@ class Test:
         plain = [name for name in names if not parse(name).layers and name not in (NONE, "twin")]
         return {name: stock.model(name) for name in (NONE, *plain)} if plain else {}
 
-    def _pictured(self, record: Trial, models: dict[str, Victim]) -> Trial:
+    def _pictured(self, record: DefencesRecord, models: dict[str, Victim]) -> DefencesRecord:
         from malaprop.defences.neighbourhood import around, pictures
 
         outcomes = self._plain_outcomes()
@@ -206,7 +205,7 @@ def _watch(quiet: bool) -> Callable[[str, int], Any]:
     return watched
 
 
-def _line(row: Row) -> str:
+def _line(row: DefenceRow) -> str:
     """One line on a defence."""
     knowing = f", knowing it {row.adaptive.accuracy}" if row.adaptive else ""
     return (

@@ -11,7 +11,7 @@ from malaprop.cli import options as o
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
-    from malaprop.records.attention import Sight
+    from malaprop.records.attention import AttentionSight
     from malaprop.reports.heat import Heat
 
 
@@ -80,7 +80,7 @@ def explain(
     made = None if attack is None else _recipe(attack, overrides(set_ or []))
     others = _substitutes(wordnet_substitutes, quiet) if substitutes else None
     heats: list[Heat] = []
-    sights: list[Sight] = []
+    sights: list[AttentionSight] = []
     for spec in specs:
         opened = open_victim(spec, device=device, precision=precision, quiet=quiet)
         wanted = _label(opened, label)
@@ -148,7 +148,7 @@ def _heat(victim: Victim, source: str | dict[str, str], label: int | None, other
     return cast("Heat", found.to_dict())
 
 
-def _sights(victim: Victim, source: Any, after: tuple[str | None, Any], **how: Any) -> list[Sight]:
+def _sights(victim: Victim, source: Any, after: tuple[str | None, Any], **how: Any) -> list[AttentionSight]:
     """The text beside the one that --against gives or --attack finds; none where the attack fails."""
     from malaprop.cli.sights import beside
 
@@ -158,21 +158,21 @@ def _sights(victim: Victim, source: Any, after: tuple[str | None, Any], **how: A
     return [] if found is None else [found]
 
 
-def _print_sights(sights: list[Sight]) -> None:
+def _print_sights(sights: list[AttentionSight]) -> None:
     from malaprop.reports.attention import print_sight
 
     for sight in sights:
         print_sight(sight)
 
 
-def _write_sights(sights: list[Sight], out: Path, quiet: bool) -> None:
+def _write_sights(sights: list[AttentionSight], out: Path, quiet: bool) -> None:
     from malaprop.reports.attention import write_sights
 
     if sights:
         o.say(f"attention and states: {write_sights(sights, out)}", quiet)
 
 
-def _summary(sights: list[Sight]) -> dict[str, Any]:
+def _summary(sights: list[AttentionSight]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {"sights": [asdict(sight) for sight in sights]} if sights else {}

@@ -290,15 +290,15 @@ def synthetic(
     """
     from malaprop.core.errors import RecordError
     from malaprop.natural.synthetic import show
-    from malaprop.records.natural import Natural
+    from malaprop.records.natural import NaturalRecord
     from malaprop.reports.page import write_report
 
     folder = o.out_folder(out, False, "natural", "synthetic")
-    before = Natural.read(folder)
+    before = NaturalRecord.read(folder)
     if before is not None and before.synthetic is None:
         raise RecordError(f"{folder} holds the results of another study; choose another --out")
     found = show(n, seed=seed)
-    Natural(data="a curve in the plane", generator="a WGAN with 2 dimensions", synthetic=found).write(folder)
+    NaturalRecord(data="a curve in the plane", generator="a WGAN with 2 dimensions", synthetic=found).write(folder)
     report = write_report([folder], folder / "report.html")
     apart = {"latent": found.latent_apart.to_dict(), "plane": found.plane_apart.to_dict()}
     if not quiet:

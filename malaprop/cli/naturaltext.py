@@ -13,7 +13,7 @@ from malaprop.cli.progress import found_bar
 
 if TYPE_CHECKING:
     from malaprop.natural.textwork import TextJob
-    from malaprop.records.naturaltext import NaturalText
+    from malaprop.records.naturaltext import NaturalTextRecord
 
 NAMES = ("arae", "text-vae")
 VICTIM = "LSTM-W-GloVe-1"  # where none is named
@@ -107,7 +107,7 @@ def several(victims: Sequence[str], searches: Sequence[str], *, resume: bool, js
     _finish("natural compare", job, record, json)
 
 
-def _finish(command: str, job: TextJob, record: NaturalText, json: bool) -> None:
+def _finish(command: str, job: TextJob, record: NaturalTextRecord, json: bool) -> None:
     from malaprop.reports.naturaltext import terminal
     from malaprop.reports.page import write_report
 
@@ -121,7 +121,7 @@ def _finish(command: str, job: TextJob, record: NaturalText, json: bool) -> None
     o.finish({"command": command, "out": str(job.folder), "report": str(report), **_summary(record)}, json)
 
 
-def _summary(record: NaturalText) -> dict[str, Any]:
+def _summary(record: NaturalTextRecord) -> dict[str, Any]:
     return {
         "data": record.data,
         "generator": record.generator,

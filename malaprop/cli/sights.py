@@ -12,7 +12,7 @@ from malaprop.core.example import Example
 from malaprop.core.score import winner
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
-from malaprop.records.attention import Sight
+from malaprop.records.attention import AttentionSight
 from malaprop.runs.local import run
 
 
@@ -25,7 +25,7 @@ def beside(
     seed: int = 0,
     label: int | None = None,
     attention: bool = False,
-) -> Sight | None:
+) -> AttentionSight | None:
     """What the victim shows of both texts; with neither a second text nor an attack, of the one alone.
 
     None where the attack finds nothing.

@@ -19,7 +19,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.data.base import Dataset
 from malaprop.models.translation.translator import Translator
 from malaprop.models.victims.seq2seq import load as load_translator
-from malaprop.records.translation import Attacked, Sight, TranslationStudy
+from malaprop.records.translation import TranslationRecord, TranslationRun, TranslationSight
 from malaprop.runs.victims import device_of
 from malaprop.studies.selection import Selection
 from malaprop.translation.campaign import Attack, check_pairs, write
@@ -56,7 +56,7 @@ class Work:
     maps: int  # successes whose attention is shown
     resume: bool
     quiet: bool
-    seen: list[Sight] = field(default_factory=list)
+    seen: list[TranslationSight] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -145,7 +145,7 @@ class Work:
             raise VictimError(f"all {len(errors)} sentences ended in an error: {errors[0].reason}; see {folder}")
         self.seen.extend(sights(name, self.translator, found, self.maps))
 
-    def _study(self) -> TranslationStudy:
+    def _study(self) -> TranslationRecord:
         return replace(gather([self.folder]), sights=tuple(self.seen))
 
     def finish(self, command: str, json: bool) -> None:
@@ -163,7 +163,7 @@ class Work:
         o.finish({"command": command, "out": str(self.folder), "report": str(report), "runs": rows}, json)
 
 
-def _summary(run: Attacked) -> dict[str, Any]:
+def _summary(run: TranslationRun) -> dict[str, Any]:
     scores = {
         name: None if found is None else {"value": found.value, "low": found.low, "high": found.high}
         for name, found in (("before", run.before), ("after", run.after), ("drop", run.drop))

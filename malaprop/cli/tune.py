@@ -14,7 +14,7 @@ from malaprop.cli import options as o
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim as AVictim
     from malaprop.defences.tune import Make
-    from malaprop.records.tuning import Tuning
+    from malaprop.records.tuning import TuningRecord
 
 
 def tune(
@@ -155,7 +155,7 @@ def _trained(
     return make
 
 
-def _summary(record: Tuning) -> dict[str, Any]:
+def _summary(record: TuningRecord) -> dict[str, Any]:
     best, test = record.best, record.test
     out: dict[str, Any] = {"defence": record.defence, "victim": record.victim, "trials": len(record.trials)}
     if best is not None and best.judged is not None:

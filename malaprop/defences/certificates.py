@@ -13,7 +13,7 @@ from malaprop.data.base import Examples
 from malaprop.defences.certify import Certifier
 from malaprop.defences.defended import Defended
 from malaprop.defences.smooth import Noise
-from malaprop.records.certified import CERTIFICATES, Certificate, Certified
+from malaprop.records.certified import CERTIFICATES, Certificate, CertifiedRecord
 from malaprop.records.run import Run
 from malaprop.records.store import write_entries
 from malaprop.records.summary import Rate
@@ -31,7 +31,7 @@ def write_certificates(
     *,
     resume: bool,
     seen: Callable[[Certificate], None] = lambda line: None,  # noqa: ARG005
-) -> tuple[Certified, list[Certificate]]:
+) -> tuple[CertifiedRecord, list[Certificate]]:
     """Certificates of all texts in a folder, those of an earlier attempt first taken up, and what they add up to."""
     began, examples = perf_counter(), list(data)
     told: dict[str, Any] = {
@@ -48,9 +48,9 @@ def write_certificates(
     so_far: list[Certificate] = []
     last = monotonic()
 
-    def add_up(lines: list[Certificate]) -> Certified:
+    def add_up(lines: list[Certificate]) -> CertifiedRecord:
         ordered = sorted(lines, key=lambda line: place[line.id])
-        record = Certified.of(ordered, **told, seconds=round(perf_counter() - began, 2))
+        record = CertifiedRecord.of(ordered, **told, seconds=round(perf_counter() - began, 2))
         record.write(folder)
         return record
 

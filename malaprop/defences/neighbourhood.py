@@ -19,7 +19,7 @@ from malaprop.core.victim import Victim
 from malaprop.defences.five import shifted_in
 from malaprop.models.gradients.sizes import token_gradients
 from malaprop.models.gradients.tokens import TokenGradients, padded
-from malaprop.records.defences import Around, Field, Neighbourhood, Strip
+from malaprop.records.defences import Neighbourhood, NeighboursKept, NeighbourStrip, NoiseField
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate
 
@@ -63,14 +63,14 @@ def _near(word: str, count: int) -> tuple[str, ...]:
     return (word, *(recase(other, word) for other in found[:count]))
 
 
-def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot]) -> tuple[Strip, ...]:
+def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot]) -> tuple[NeighbourStrip, ...]:
     """What each model says of each neighbour, around the original word and around the adversarial one."""
     out = []
     for name, victim in models.items():
         for spot, adversarial in zip(both, (False, True), strict=True):
             answers = victim.predict([text.values() for text in spot.texts()])
             out.append(
-                Strip(
+                NeighbourStrip(
                     model=name,
                     around=spot.words[0],
                     adversarial=adversarial,
@@ -82,7 +82,9 @@ def strips(models: dict[str, Victim], outcome: Outcome, both: tuple[Spot, Spot])
     return tuple(out)
 
 
-def around(models: dict[str, Victim], outcomes: Iterable[Outcome], *, near: int = 10, most: int = 200) -> list[Around]:
+def around(
+    models: dict[str, Victim], outcomes: Iterable[Outcome], *, near: int = 10, most: int = 200
+) -> list[NeighboursKept]:
     """Over successes of an attack: the neighbours of both words that have the true label, by model."""
     found = [(o, both) for o in outcomes if (both := spots(o, near))][:most]
     out = []
@@ -93,7 +95,7 @@ def around(models: dict[str, Victim], outcomes: Iterable[Outcome], *, near: int 
             truth = [o.label for o, both in found for _ in both[side].words[1:]]
             given = winners(victim.predict(texts)).tolist() if texts else []
             shares.append(Rate(sum(a == b for a, b in zip(given, truth, strict=True)), len(truth), units=len(found)))
-        out.append(Around(model=name, original=shares[0], adversarial=shares[1], texts=len(found)))
+        out.append(NeighboursKept(model=name, original=shares[0], adversarial=shares[1], texts=len(found)))
     return out
 
 
@@ -131,7 +133,7 @@ def pictures(
 
 def _fields(
     models: dict[str, Victim], both: tuple[Spot, Spot], noise: float, points: int, layout: Layout, seed: int
-) -> tuple[Field, ...]:
+) -> tuple[NoiseField, ...]:
     out = []
     for name, victim in models.items():
         gradients = token_gradients(victim)
@@ -145,7 +147,7 @@ def _fields(
         place = laid_out(vectors, layout, seed)
         made = zip(place.tolist(), labels, [False] * points + [True] * points, strict=True)
         dots = tuple((round(x, 4), round(y, 4), label, ours) for (x, y), label, ours in made)
-        out.append(Field(model=name, noise=noise, how=layout, points=dots))
+        out.append(NoiseField(model=name, noise=noise, how=layout, points=dots))
     return tuple(out)
 
 

@@ -27,9 +27,8 @@ from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.premade import Premade, from_outcomes
 from malaprop.defences.smooth import Noise, answered, cut
 from malaprop.defences.within import within
-from malaprop.records.certified import Certificate, Certified
-from malaprop.records.defences import Attacked, Checked, Gain
-from malaprop.records.defences import Defended as Row
+from malaprop.records.certified import Certificate, CertifiedRecord
+from malaprop.records.defences import Checked, DefenceAttacked, DefenceRow, Gain
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Summary
 from malaprop.runs.folder import Seen, run_to_folder
@@ -66,7 +65,7 @@ class Bench:
         self.plain = sorted(plain, key=lambda outcome: outcome.id)
         self.premade = self.premade or from_outcomes(plain, self.rules.attack.name)
 
-    def test(self, name: str, victim: Victim, place: str) -> Row:
+    def test(self, name: str, victim: Victim, place: str) -> DefenceRow:
         """One row; the first must be the victim without a defence."""
         folder = self.root / place
         active = self._attacked(victim, folder / self.rules.attack.name)
@@ -101,16 +100,16 @@ class Bench:
         victim: Victim,
         active: list[Outcome],
         adaptive: list[Outcome] | None,
-        certified: Certified | None,
+        certified: CertifiedRecord | None,
         checked: Checked | None,
-    ) -> Row:
+    ) -> DefenceRow:
         assert self.premade is not None
         left = [robust(outcomes) for outcomes in (self.plain, active, adaptive or active)]
         common = sorted(set.intersection(*(set(one) for one in left)))
         before, under, worst = ([one[i] for i in common] for one in left)
         worst = [a and b for a, b in zip(under, worst, strict=True)]
         gain, kept = Gain.of(before, under), Gain.of(before, worst)
-        return Row(
+        return DefenceRow(
             name=name,
             about=victim.name,
             clean=Summary.of(active).clean,
@@ -129,7 +128,7 @@ class Bench:
 
     def _certified(
         self, victim: Victim, outcomes: Sequence[Outcome], folder: Path
-    ) -> tuple[Certified | None, Checked | None]:
+    ) -> tuple[CertifiedRecord | None, Checked | None]:
         certifier = self.rules.certifier
         noise = noise_of(victim)
         if certifier is None or noise is None or not isinstance(victim, Defended):
@@ -168,10 +167,10 @@ def check(
     return Checked(inside=len(inside), flipped=flipped, contradicted=contradicted)
 
 
-def attacked(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) -> Attacked:
+def attacked(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) -> DefenceAttacked:
     """What one run adds up to."""
     summary = Summary.of(outcomes)
-    return Attacked(
+    return DefenceAttacked(
         accuracy=summary.under_attack,
         success=summary.success,
         asked=summary.asked,

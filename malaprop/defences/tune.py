@@ -28,7 +28,7 @@ from malaprop.defences.premade import Premade, from_outcomes
 from malaprop.defences.space import SPACES, Asker, Plain, Space, drawn, narrowed
 from malaprop.records.lines import Lines
 from malaprop.records.summary import Rate
-from malaprop.records.tuning import Judged, Test, Try, Tuning
+from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTest, TuningTrial
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -68,7 +68,7 @@ class Search:
         if self.sampler != "plain":
             _optuna()
 
-    def run(self, *, seconds: float, trials: int) -> Tuning:
+    def run(self, *, seconds: float, trials: int) -> TuningRecord:
         """Goes on until the time is spent or there are so many trials in all; a trial that began is finished."""
         self.folder.mkdir(parents=True, exist_ok=True)
         before = self.check()
@@ -94,27 +94,29 @@ class Search:
                     self.say(_line(done[-1], trials))
         return record
 
-    def _note(self, record: Tuning, done: Sequence[Try]) -> Tuning:
+    def _note(self, record: TuningRecord, done: Sequence[TuningTrial]) -> TuningRecord:
         """The record with these trials, on disk: a search that is killed can be reported."""
         record = replace(record, trials=tuple(done))
         record.write(self.folder)
         return record
 
-    def look(self, record: Tuning) -> Tuning:
+    def look(self, record: TuningRecord) -> TuningRecord:
         """Judges the best trial and the plain victim on the test part: once, and that ends the search."""
         best = record.best
         if best is None:
             raise RecordError(f"no trial in {self.folder} has succeeded, so there is nothing to put to the test part")
         texts, premade = self._judges("test")
         made = self.make(best.settings, best.number)
-        test = Test(plain=judged(self.victim, texts, premade), best=judged(made, texts, premade), number=best.number)
+        test = TuningTest(
+            plain=judged(self.victim, texts, premade), best=judged(made, texts, premade), number=best.number
+        )
         record = replace(record, test=test)
         record.write(self.folder)
         return record
 
-    def check(self) -> Tuning | None:
+    def check(self) -> TuningRecord | None:
         """What the folder holds of this very search; of another one it is refused."""
-        before = Tuning.read(self.folder)
+        before = TuningRecord.read(self.folder)
         told = {**self._told(), "seed": self.seed}
         if before is not None and not before.model:
             del told["model"]  # of a record that does not tell
@@ -125,9 +127,9 @@ class Search:
             )
         return before
 
-    def _begun(self, plain: Judged) -> Tuning:
+    def _begun(self, plain: TunedAccuracy) -> TuningRecord:
         told = self._told()
-        return Tuning(
+        return TuningRecord(
             defence=told["defence"],
             victim=told["victim"],
             data=told["data"],
@@ -180,17 +182,17 @@ class Search:
             )
         return data.examples, premade
 
-    def _trial(self, space: Space, done: list[Try], texts: Sequence[Example], premade: Premade) -> Try:
+    def _trial(self, space: Space, done: list[TuningTrial], texts: Sequence[Example], premade: Premade) -> TuningTrial:
         number, began = len(done), time.monotonic()
         settings = drawn(space, self.fixed, self._asker(space, done))
         try:
             found = judged(self.make(settings, number), texts, premade)
         except MalapropError as error:
             spent = time.monotonic() - began
-            return Try(number=number, settings=settings, judged=None, seconds=spent, reason=plain(error))
-        return Try(number=number, settings=settings, judged=found, seconds=round(time.monotonic() - began, 3))
+            return TuningTrial(number=number, settings=settings, judged=None, seconds=spent, reason=plain(error))
+        return TuningTrial(number=number, settings=settings, judged=found, seconds=round(time.monotonic() - began, 3))
 
-    def _asker(self, space: Space, done: list[Try]) -> Asker:
+    def _asker(self, space: Space, done: list[TuningTrial]) -> Asker:
         """What draws trial n: the same whether or not the search was stopped on the way."""
         if self.sampler == "plain":
             return Plain(self.seed, len(done))
@@ -230,7 +232,7 @@ def _optuna() -> Any:
     return optuna
 
 
-def _told(optuna: Any, space: Space, one: Try) -> Any:
+def _told(optuna: Any, space: Space, one: TuningTrial) -> Any:
     """A finished trial as optuna keeps it, for a sampler that learns from them."""
     from malaprop.defences.space import Real, Whole
 
@@ -250,24 +252,24 @@ def _told(optuna: Any, space: Space, one: Try) -> Any:
     return optuna.trial.create_trial(params=given, distributions=known, value=one.judged.value)
 
 
-def judged(victim: Victim, texts: Sequence[Example], premade: Premade) -> Judged:
+def judged(victim: Victim, texts: Sequence[Example], premade: Premade) -> TunedAccuracy:
     """Both accuracies of a victim, by its plain road."""
     answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
     right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))
-    return Judged(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))
+    return TunedAccuracy(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))
 
 
-def _try(raw: Any) -> Try:
+def _try(raw: Any) -> TuningTrial:
     got = None if raw["judged"] is None else _judged(raw["judged"])
-    return Try(**{**raw, "judged": got})
+    return TuningTrial(**{**raw, "judged": got})
 
 
-def _judged(raw: Mapping[str, Any]) -> Judged:
+def _judged(raw: Mapping[str, Any]) -> TunedAccuracy:
     clean, adversarial = (Rate(int(raw[n]["hits"]), int(raw[n]["total"])) for n in ("clean", "adversarial"))
-    return Judged(clean=clean, adversarial=adversarial)
+    return TunedAccuracy(clean=clean, adversarial=adversarial)
 
 
-def _line(one: Try, trials: int) -> str:
+def _line(one: TuningTrial, trials: int) -> str:
     settings = " ".join(f"{name}={value}" for name, value in one.settings.items())
     if one.judged is None:
         return f"trial {one.number + 1} of {trials}: {settings}: {one.reason}"

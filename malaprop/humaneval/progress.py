@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from malaprop.humaneval.score import PASS_MARK, agreement, attention, failed, judged
 from malaprop.humaneval.study import Study
-from malaprop.records.humans import Agreement
+from malaprop.records.humans import RaterAgreement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Progress:
     """Answers so far, by rater and by question, and how far raters agree; never which system leads."""
 
     raters: tuple[RaterProgress, ...]
-    agreement: tuple[Agreement, ...]
+    agreement: tuple[RaterAgreement, ...]
     answered: int
     total: int
 

@@ -17,15 +17,15 @@ from malaprop.humaneval.study import Answer, Study
 from malaprop.records import Rate
 from malaprop.records.humans import (
     Accuracy,
-    Agreement,
-    Chosen,
+    ChosenSystem,
     Contest,
-    Duel,
-    Estimate,
-    HumanScores,
+    HumanEstimate,
+    HumansRecord,
     LeftOut,
     Rated,
+    RaterAgreement,
     Ratings,
+    SystemDuel,
     Validity,
 )
 
@@ -84,7 +84,7 @@ def judged(study: Study, answers: Iterable[Answer], out: frozenset[int] = frozen
     return [Judged(study.items[i], found[i]) for i in sorted(found)]
 
 
-def score(study: Study, *, pass_mark: float = PASS_MARK) -> HumanScores:
+def score(study: Study, *, pass_mark: float = PASS_MARK) -> HumansRecord:
     """All figures of a study."""
     if not 0 <= pass_mark <= 1:
         raise SettingError(f"--pass-mark is a share from 0 to 1, got {pass_mark}")
@@ -97,7 +97,7 @@ def score(study: Study, *, pass_mark: float = PASS_MARK) -> HumanScores:
     by = {q.name: [j for j in found if j.item.question == q.name] for q in facts.questions}
     names = [system.name for system in facts.systems]
     accuracy = _accuracies(by.get("label", []), names)
-    return HumanScores(
+    return HumansRecord(
         study=facts.id,
         created=facts.created,
         seed=facts.seed,
@@ -119,7 +119,7 @@ def score(study: Study, *, pass_mark: float = PASS_MARK) -> HumanScores:
     )
 
 
-def agreement(question: Question, found: Sequence[Judged], seed: int) -> tuple[Agreement, ...]:
+def agreement(question: Question, found: Sequence[Judged], seed: int) -> tuple[RaterAgreement, ...]:
     """Alpha at the question's level, of a scale also as if its steps were even; nothing of no answers."""
     number: Callable[[str], float] = (lambda v: float(v == "b")) if question.shape == "pair" else float
     units = [[number(value) for value in j.answers.values()] for j in found]
@@ -130,7 +130,7 @@ def agreement(question: Question, found: Sequence[Judged], seed: int) -> tuple[A
     for level in (question.level, "interval") if question.shape == "scale" else (question.level,):
         ends = alpha_interval(units, level, seed)
         out.append(
-            Agreement(
+            RaterAgreement(
                 question=question.name,
                 level=level,
                 alpha=alpha(units, level),
@@ -173,8 +173,8 @@ def _median(found: Sequence[Judged]) -> float | None:
     return median(fmean(right) for right in own.values()) if own else None
 
 
-def _estimate(found: tuple[float, float, float] | None) -> Estimate | None:
-    return None if found is None else Estimate(value=found[0], low=found[1], high=found[2])
+def _estimate(found: tuple[float, float, float] | None) -> HumanEstimate | None:
+    return None if found is None else HumanEstimate(value=found[0], low=found[1], high=found[2])
 
 
 def _accuracies(found: Sequence[Judged], names: Sequence[str]) -> tuple[Accuracy, ...]:
@@ -210,7 +210,9 @@ def _contest(found: Sequence[Judged], names: Sequence[str]) -> Contest | None:
         own = [j for j in found if system in j.item.systems]
         votes[system] = _rate(own, lambda j, s=system: _votes(j, s))  # type: ignore[misc]
     most = max(rate.value for rate in votes.values())
-    systems = tuple(Chosen(name=names[s], votes=r, relative=r.value / most if most else 0.0) for s, r in votes.items())
+    systems = tuple(
+        ChosenSystem(name=names[s], votes=r, relative=r.value / most if most else 0.0) for s, r in votes.items()
+    )
     duels = (_duel(names[a], names[b], [j.majority for j in own]) for (a, b), own in sorted(groups.items()))
     return Contest(systems=systems, duels=tuple(duels))
 
@@ -220,10 +222,10 @@ def _votes(found: Judged, system: int) -> int:
     return sum(value == side for value in found.answers.values())
 
 
-def _duel(a: str, b: str, ahead: Sequence[str | None]) -> Duel:
+def _duel(a: str, b: str, ahead: Sequence[str | None]) -> SystemDuel:
     counts = Counter(ahead)
     p = sign_test(counts["a"], counts["b"])
-    return Duel(a=a, b=b, ahead_a=counts["a"], ahead_b=counts["b"], ties=counts[None], p=p)
+    return SystemDuel(a=a, b=b, ahead_a=counts["a"], ahead_b=counts["b"], ties=counts[None], p=p)
 
 
 def _ratings(found: Sequence[Judged], names: Sequence[str]) -> Ratings | None:

@@ -12,7 +12,7 @@ from malaprop.core.seeds import generator
 from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.models.vocab import tokens
-from malaprop.records.naturaltext import Around
+from malaprop.records.naturaltext import SentenceAround
 
 _SHELLS = 12
 
@@ -25,7 +25,7 @@ def around(
     reach: float,
     samples: int = 64,
     seed: int = 0,
-) -> tuple[Around, ...]:
+) -> tuple[SentenceAround, ...]:
     """For each sentence, the most frequent new one of each shell on the way from its point to distance `reach`."""
     found = []
     for sentence, start in zip(sentences, starts, strict=True):
@@ -40,5 +40,5 @@ def around(
                 best = min(fresh, key=lambda item: (-fresh[item], item))
                 seen.add(tuple(tokens(best)))
                 near.append((round(high, 4), dressed(best, sentence)))
-        found.append(Around(original=sentence, returned=dressed(returned, sentence), near=tuple(near)))
+        found.append(SentenceAround(original=sentence, returned=dressed(returned, sentence), near=tuple(near)))
     return tuple(found)

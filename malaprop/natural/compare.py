@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.records.natural import Correlation, Dot, Find, Pair
+from malaprop.records.natural import Correlation, Find, SweepDot, VictimPair
 from malaprop.records.summary import Rate
 
 
@@ -32,7 +32,7 @@ def largest(found: Mapping[str, Sequence[Find]]) -> dict[str, Rate]:
     return {victim: Rate(count, decided) for victim, count in wins.items()}
 
 
-def pairs(found: Mapping[str, Sequence[Find]]) -> tuple[Pair, ...]:
+def pairs(found: Mapping[str, Sequence[Find]]) -> tuple[VictimPair, ...]:
     """Every two victims by the sign test, in the order given."""
     out = []
     for one, two in combinations(found, 2):
@@ -40,7 +40,7 @@ def pairs(found: Mapping[str, Sequence[Find]]) -> tuple[Pair, ...]:
         shared = [item for item in a if item in b]
         more = sum(b[item] > a[item] for item in shared)
         ties = sum(b[item] == a[item] for item in shared)
-        out.append(Pair(one=one, two=two, larger=Rate(more, len(shared) - ties), ties=ties))
+        out.append(VictimPair(one=one, two=two, larger=Rate(more, len(shared) - ties), ties=ties))
     return tuple(out)
 
 
@@ -59,7 +59,9 @@ def spearman(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
     return float(a @ b) / length if length else float("nan")
 
 
-def correlation(dots: Sequence[Dot], group: str = "all", *, rounds: int = 2000, seed: int = 0) -> Correlation | None:
+def correlation(
+    dots: Sequence[SweepDot], group: str = "all", *, rounds: int = 2000, seed: int = 0
+) -> Correlation | None:
     """Of accuracy with mean distance over a group of classifiers; None of fewer than four, or where all are alike."""
     kept = [d for d in dots if d.distance.mean is not None and group in ("all", d.group)]
     if len(kept) < 4:

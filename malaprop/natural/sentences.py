@@ -22,7 +22,7 @@ from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
 from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, Relative, TextLooks
 from malaprop.records.ids import Ids
-from malaprop.records.naturaltext import TURNS, Turn
+from malaprop.records.naturaltext import TURNS, SentenceTurn
 from malaprop.records.run import Run
 from malaprop.records.store import write_entries
 
@@ -145,7 +145,7 @@ class TextQuest:
     def looks(self) -> TextLooks:
         return TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch)
 
-    def turns(self, done: Ids | frozenset[str] = frozenset()) -> Iterator[Turn]:
+    def turns(self, done: Ids | frozenset[str] = frozenset()) -> Iterator[SentenceTurn]:
         """Finished sentences, in the order they end; `done` are left out."""
         fresh = TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch, fresh=True)
         services: dict[str, Service] = {
@@ -157,7 +157,7 @@ class TextQuest:
         for _, turn in drive(jobs, services, width=self.width):
             yield turn
 
-    def _steps(self, i: int) -> Steps[Turn]:
+    def _steps(self, i: int) -> Steps[SentenceTurn]:
         """One example, from what the victim says of it to what was found."""
         case = self.ground.cases[i]
         turn = self._blank(i)
@@ -174,9 +174,9 @@ class TextQuest:
         except ServiceFailed as error:
             return replace(turn, status="error", reason=str(error))
 
-    def _blank(self, i: int) -> Turn:
+    def _blank(self, i: int) -> SentenceTurn:
         example, case = self.ground.examples[i], self.ground.cases[i]
-        return Turn(
+        return SentenceTurn(
             id=example.id,
             status="failed",
             label=self.asked.label(example),
@@ -188,7 +188,7 @@ class TextQuest:
             unknown=self.ground.model.codec.unknown(self.ground.sentences[i]),
         )
 
-    def _told(self, goal: Any, turn: Turn, catch: Catch) -> Steps[Turn]:
+    def _told(self, goal: Any, turn: SentenceTurn, catch: Catch) -> Steps[SentenceTurn]:
         """A catch in words; the adversary is written and its answer asked anew, and both must still reach the goal."""
         turn = replace(turn, asked=catch.asked, reason=catch.reason or None)
         if catch.point is None or catch.distance is None:
@@ -209,7 +209,9 @@ class TextQuest:
         )
 
 
-def write_turns(quest: TextQuest, folder: Path, run: Run, *, resume: bool, seen: Callable[[Turn], None]) -> list[Turn]:
+def write_turns(
+    quest: TextQuest, folder: Path, run: Run, *, resume: bool, seen: Callable[[SentenceTurn], None]
+) -> list[SentenceTurn]:
     """Runs a quest into a folder, line by line; gives all its turns in the order of the data."""
     ids = {example.id: number for number, example in enumerate(quest.ground.examples)}
     found = write_entries(folder, run, TURNS, quest.turns, resume=resume, seen=seen)

@@ -12,7 +12,7 @@ from malaprop.data.images import ImageSet
 from malaprop.models.imagetraining import Schooling, accurate, fit
 from malaprop.models.victims.image import of_network
 from malaprop.natural.images import Ground, Quest
-from malaprop.records.natural import Dot, Tried
+from malaprop.records.natural import SweepDot, Tried
 from malaprop.records.summary import Rate
 
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
@@ -97,12 +97,12 @@ class Sweep:
             f"generator {ground.manifold.fingerprint}"
         )
 
-    def dots(self, plans: Mapping[str, tuple[str, Schooling]], done: Mapping[str, Dot]) -> Iterator[Dot]:
+    def dots(self, plans: Mapping[str, tuple[str, Schooling]], done: Mapping[str, SweepDot]) -> Iterator[SweepDot]:
         """Every classifier in turn; those `done` are given as they are."""
         for name, (group, plan) in plans.items():
             yield done[name] if name in done else self.dot(name, group, plan)
 
-    def dot(self, name: str, group: str, plan: Schooling) -> Dot:
+    def dot(self, name: str, group: str, plan: Schooling) -> SweepDot:
         """One classifier; its labels play no part in its searches, as in the paper."""
         net, _ = fit(plan, self.learn, seed=self.seed, device=self.device)
         victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
@@ -120,7 +120,7 @@ class Sweep:
         )
         accuracy = Rate(int(right.sum()), len(right))
         tried = Tried.of(quest.finds(), victim=name, search="", settings="", accuracy=accuracy)
-        return Dot(
+        return SweepDot(
             name=name,
             group=group,
             accuracy=accuracy,

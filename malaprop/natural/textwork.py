@@ -25,13 +25,15 @@ from malaprop.natural.compare import largest, pairs
 from malaprop.natural.probes import VERB, make, parse
 from malaprop.natural.sentences import Classified, TextGround, TextQuest, Translated, place, write_turns
 from malaprop.records.natural import Find
-from malaprop.records.naturaltext import FILE, LINES, NaturalText, TextTried, Turn
+from malaprop.records.naturaltext import FILE, LINES, NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.records.run import Run
 from malaprop.records.store import refuse_results
 from malaprop.records.summary import Rate
 
 Say = Callable[[str], None]
-Bar = Callable[[str, int], AbstractContextManager[Callable[[Turn], None]]]  # a title and a count: shows what is done
+Bar = Callable[
+    [str, int], AbstractContextManager[Callable[[SentenceTurn], None]]
+]  # a title and a count: shows what is done
 TASK = "natural adversaries of text"
 _SHOWN = 30  # turns of each victim that the record keeps
 _ORIGINALS = 6  # sentences whose surroundings are shown
@@ -143,7 +145,7 @@ class TextJob:
         wrong: bool = False,
         resume: bool,
         bar: Bar,
-    ) -> tuple[TextTried, list[Turn]]:
+    ) -> tuple[TextTried, list[SentenceTurn]]:
         """One victim under one search, in a folder of its own; `wrong`: also on what the victim has wrong."""
         began, name = perf_counter(), search or self.search
         method = searching(name, self.settings, _DEFAULTS.get(name))
@@ -231,11 +233,13 @@ class TextJob:
         some = list(self.model.sentences[:_JUDGED])
         return list(zip(some, translate(some), strict=True))
 
-    def record(self, tried: Sequence[TextTried], found: Mapping[str, Sequence[Turn]], **more: Any) -> NaturalText:
+    def record(
+        self, tried: Sequence[TextTried], found: Mapping[str, Sequence[SentenceTurn]], **more: Any
+    ) -> NaturalTextRecord:
         """What was found, some of it in full, figures of the sentence model, and what lies around some sentences."""
         card, ground = self.model.card, self.ground(self.chosen.examples[:_ORIGINALS])
         reach = max([t.distance.mean for t in tried if t.distance.mean], default=2.0)
-        return NaturalText(
+        return NaturalTextRecord(
             data=self.whole.name,
             generator=f"{card.kind.upper()} with {self.model.dim} dimensions, trained on {card.data}",
             goal=self.probe or "another label",
@@ -250,7 +254,7 @@ class TextJob:
             **more,
         )
 
-    def compared(self, found: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
+    def compared(self, found: Mapping[str, Sequence[SentenceTurn]]) -> dict[str, Any]:
         """Which victim needs the larger change, on sentences where every one was changed."""
         finds = {name: [_find(turn) for turn in turns] for name, turns in found.items()}
         return {"largest": largest(finds), "pairs": pairs(finds)}
@@ -278,18 +282,18 @@ def _sentence(example: Example) -> str:
     return list(example.fields.values())[place(example)]
 
 
-def _find(turn: Turn) -> Find:
+def _find(turn: SentenceTurn) -> Find:
     """What a comparison wants to know of a turn."""
     return Find(id=turn.id, status=turn.status, label=0, prediction=0, distance=turn.distance)
 
 
-def _few(turns: Sequence[Turn]) -> list[Turn]:
+def _few(turns: Sequence[SentenceTurn]) -> list[SentenceTurn]:
     """Successes to look at, those first whose start had not reached the goal."""
     hits = [turn for turn in turns if turn.status == "success"]
     return sorted(hits, key=lambda turn: not turn.kept)[:_SHOWN]
 
 
-def _some_answered(turns: Sequence[Turn]) -> None:
+def _some_answered(turns: Sequence[SentenceTurn]) -> None:
     errors = [turn for turn in turns if turn.status == "error"]
     if errors and len(errors) == len([turn for turn in turns if turn.status != "skipped"]):
         raise VictimError(f"all {len(errors)} examples ended in an error: {errors[0].reason}")
@@ -311,7 +315,7 @@ def run(
     resume: bool = False,
     bar: Bar,
     **settings: Any,
-) -> tuple[TextJob, NaturalText]:
+) -> tuple[TextJob, NaturalTextRecord]:
     """`malaprop natural` on texts."""
     job = TextJob(**settings)
     refuse_results(job.folder, FILE, LINES, resume=resume)
@@ -327,7 +331,7 @@ def compare(
     place_of: Callable[[str], str] = str,
     bar: Bar,
     **settings: Any,
-) -> tuple[TextJob, NaturalText]:
+) -> tuple[TextJob, NaturalTextRecord]:
     """`malaprop natural compare` on texts: no label is looked at; the first search compares the victims."""
     job = TextJob(search=searches[0], **settings)
     refuse_results(job.folder, FILE, LINES, resume=resume)

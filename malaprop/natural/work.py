@@ -29,7 +29,7 @@ from malaprop.natural.generators import judge as train_judge
 from malaprop.natural.generators import train_generator
 from malaprop.natural.images import Ground, Quest, write_finds
 from malaprop.natural.sweep import Sweep, line_up
-from malaprop.records.natural import Dot, Find, Natural, Tried
+from malaprop.records.natural import Find, NaturalRecord, SweepDot, Tried
 from malaprop.records.run import Run
 from malaprop.records.store import check_resume
 from malaprop.records.summary import Rate
@@ -184,9 +184,9 @@ class ImageJob:
         accuracy = Rate(int(right.sum()), len(right))
         return Tried.of(finds, victim=called or spec, search="fgsm", settings="", accuracy=accuracy), finds
 
-    def record(self, tried: Sequence[Tried], found: Mapping[str, Sequence[Find]], **more: Any) -> Natural:
+    def record(self, tried: Sequence[Tried], found: Mapping[str, Sequence[Find]], **more: Any) -> NaturalRecord:
         """What was found, with pictures of some of it and figures of the generative model."""
-        return Natural(
+        return NaturalRecord(
             data=self.some.name,
             generator=self.about,
             items=len(self.some),
@@ -210,8 +210,8 @@ class ImageJob:
         return {"largest": largest(found), "pairs": pairs(found)}
 
     def sweep(
-        self, many: int, *, epochs: int, batch: int, resume: bool = False, seen: Callable[[Dot], None]
-    ) -> Natural:
+        self, many: int, *, epochs: int, batch: int, resume: bool = False, seen: Callable[[SweepDot], None]
+    ) -> NaturalRecord:
         """Classifiers from poor to good, and whether distance follows accuracy; each is written when it is finished."""
         work = Sweep(
             learn=self.learn,
@@ -228,7 +228,7 @@ class ImageJob:
         parts = {"search": work.search, "epochs": epochs, "batch": batch}
         marks = {"train": self.learn.fingerprint, "test": self.whole.fingerprint}
         about = self._describe(f"sweep, {self.search}", "classifiers of a sweep", parts, marks)
-        before = Natural.read(self.folder)
+        before = NaturalRecord.read(self.folder)
         done = {dot.name: dot for dot in before.dots} if before else {}
         if before is not None:
             check_resume(self.folder, about, f"{len(done)} classifiers", resume=resume)
@@ -242,7 +242,7 @@ class ImageJob:
             seen(dot)
         return self._swept(list(kept.values()))
 
-    def _swept(self, dots: Sequence[Dot]) -> Natural:
+    def _swept(self, dots: Sequence[SweepDot]) -> NaturalRecord:
         groups = ["all", *dict.fromkeys(dot.group for dot in dots)]
         found = [one for group in groups if (one := correlation(dots, group))]
         return self.record((), {}, dots=tuple(dots), correlations=tuple(found))

@@ -12,7 +12,7 @@ Row = tuple[Real, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class AttentionMean:
     """A mean over texts with its 95% interval."""
 
     value: Real
@@ -27,7 +27,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class AttentionLayer:
     """One layer under one changed word; number 0 is what the first layer reads.
 
     `relative` is R_e over all its states; `elsewhere` the share of the change on words that stayed; `reach` over how
@@ -36,14 +36,14 @@ class Layer:
     """
 
     number: int
-    relative: Mean
-    elsewhere: Mean
-    reach: Mean
-    shift: Mean | None
+    relative: AttentionMean
+    elsewhere: AttentionMean
+    reach: AttentionMean
+    shift: AttentionMean | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class AttentionModel:
     """One victim under its own adversarial texts, or under edits that all victims share.
 
     `pooled` is R_e of the vector that the classifier reads, `layered` the mean of R_e over the layers, the input aside.
@@ -52,13 +52,13 @@ class Model:
     name: str
     edits: str
     texts: int
-    pooled: Mean | None
-    layered: Mean | None
-    layers: tuple[Layer, ...]
+    pooled: AttentionMean | None
+    layered: AttentionMean | None
+    layers: tuple[AttentionLayer, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class AttentionSight:
     """One text before and after, as figures show it; every table has a row a query or layer and a column a word."""
 
     model: str
@@ -104,10 +104,10 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionStudy(Record):
+class AttentionRecord(Record):
     data: str
     recipe: str
     texts: int
-    models: tuple[Model, ...] = ()
-    sights: tuple[Sight, ...] = ()
+    models: tuple[AttentionModel, ...] = ()
+    sights: tuple[AttentionSight, ...] = ()
     bounds: tuple[Bound, ...] = ()

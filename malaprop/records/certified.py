@@ -45,7 +45,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certified(Record):
+class CertifiedRecord(Record):
     """What the certificates of one smoothed victim add up to."""
 
     victim: str
@@ -63,7 +63,7 @@ class Certified(Record):
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, found: Sequence[Certificate], **about: Any) -> Certified:
+    def of(cls, found: Sequence[Certificate], **about: Any) -> CertifiedRecord:
         many = len(found)
         return cls(
             clean=Rate(sum(c.right for c in found), many),

@@ -18,7 +18,7 @@ VERDICTS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ClaimRow:
     """One claim: what the paper says, what came out here, on what, and by which commands."""
 
     id: str
@@ -36,11 +36,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claims(Record):
+class ClaimsRecord(Record):
     """All rows of one `malaprop reproduce`."""
 
     size: str
-    rows: tuple[Row, ...]
+    rows: tuple[ClaimRow, ...]
     failed: dict[str, str] = field(default_factory=dict)  # steps that failed, and why
 
     @property

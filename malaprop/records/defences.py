@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from malaprop.records.certified import Certified
+from malaprop.records.certified import CertifiedRecord
 from malaprop.records.kinds import Record
 from malaprop.records.summary import Z95, Rate, Spread
 
@@ -39,7 +39,7 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
+class DefenceAttacked:
     """One attack on one defence; `draws` and `fresh` are 0 where it knows nothing of the defence."""
 
     accuracy: Rate
@@ -58,26 +58,26 @@ class Checked:
     inside: int  # changed texts that the certificate speaks of, whether the attack succeeded or not
     flipped: int  # of those, successes against the few copies that were voting
     contradicted: int  # of those, texts whose label is another when as many copies vote as certified it
-    within: Attacked | None = None  # an attack that makes no other changes than the certificate speaks of
+    within: DefenceAttacked | None = None  # an attack that makes no other changes than the certificate speaks of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Defended:
+class DefenceRow:
     """One row of the table."""
 
     name: str
     about: str
     clean: Rate
     premade: Rate
-    active: Attacked
-    adaptive: Attacked | None  # None: it draws nothing, so the active attack sees all of it
+    active: DefenceAttacked
+    adaptive: DefenceAttacked | None  # None: it draws nothing, so the active attack sees all of it
     worst: Rate  # right under both attacks
     gain: Gain  # under the active attack, over no defence
     kept: Gain  # under the worse of both
     cost: float | None  # time for a text, as a multiple of no defence's
     passes: float  # of the model inside, for a text
     verdict: str
-    certified: Certified | None = None
+    certified: CertifiedRecord | None = None
     checked: Checked | None = None
 
     def summary(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Defended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
+class NeighbourStrip:
     """What a model makes of the nearest words of a word, each in its place in the text."""
 
     model: str
@@ -109,7 +109,7 @@ class Strip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class NoiseField:
     """Noisy vectors of the original and of the adversarial word, laid out in a plane, by what the model says there."""
 
     model: str
@@ -128,12 +128,12 @@ class Neighbourhood:
     adversarial: str
     word: str
     swapped: str
-    strips: tuple[Strip, ...]
-    fields: tuple[Field, ...] = ()
+    strips: tuple[NeighbourStrip, ...]
+    fields: tuple[NoiseField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class NeighboursKept:
     """Over all successes of the attack: how many neighbours keep the true label, each in its place in the text."""
 
     model: str
@@ -143,7 +143,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial(Record):
+class DefencesRecord(Record):
     """The whole test."""
 
     victim: str
@@ -152,6 +152,6 @@ class Trial(Record):
     texts: int
     labels: tuple[str, ...]
     premade: str  # where the made texts come from
-    rows: tuple[Defended, ...] = ()
-    around: tuple[Around, ...] = ()
+    rows: tuple[DefenceRow, ...] = ()
+    around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()

@@ -20,7 +20,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RuleLine:
     """A rule: bits of both words with each label, how often each stands under each label, and texts with the word."""
 
     word: str
@@ -33,23 +33,23 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfLabel:
+class LabelRules:
     """One label: of its strongest rules, one a word, how many take bits from the label and how many give to others."""
 
     label: str
     rules: int
     falls: Rate
     rises: Rate
-    lines: tuple[Line, ...]
+    lines: tuple[RuleLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis(Record):
-    """`labels` are those of the data, in the order of `Line.pmi`; `lacking` are labels of rules that it lacks."""
+class DiagnosisRecord(Record):
+    """`labels` are those of the data, in the order of `RuleLine.pmi`; `lacking` are labels of rules that it lacks."""
 
     rules: str
     data: str
     texts: int
     labels: tuple[str, ...]
-    found: tuple[OfLabel, ...]
+    found: tuple[LabelRules, ...]
     lacking: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ FILE = "ensembles.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenEnsemble:
     """One ensemble. `fitness` is what the choice went by; the rest was measured by attacking the ensemble itself.
 
     `hits` of `totals` texts are wrong for each model of the study, None for members. `outside` is the mean over models
@@ -50,7 +50,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ensembles(Record):
+class EnsemblesRecord(Record):
     """`upper` is the mean of the base rates, `lower` the mean over all pairs of models: the lines of Figure 1."""
 
     recipe: str
@@ -62,6 +62,6 @@ class Ensembles(Record):
     unseen: tuple[str, ...]
     upper: Estimate | None
     lower: Estimate | None
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenEnsemble, ...]
     contrasts: tuple[Contrast, ...] = ()
     notes: tuple[str, ...] = ()

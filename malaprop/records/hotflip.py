@@ -42,7 +42,7 @@ class Hardened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbours:
+class NearestWords:
     """The words nearest to a word's vector before and after an edit."""
 
     word: str
@@ -69,7 +69,7 @@ class Economy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Study(Record):
+class HotFlipRecord(Record):
     """`moved` counts the edited words of successes whose original is not among the five nearest words any more."""
 
     model: str
@@ -78,6 +78,6 @@ class Study(Record):
     curves: tuple[Curve, ...] = ()
     changes: tuple[Change, ...] = ()
     hardened: tuple[Hardened, ...] = ()
-    neighbours: tuple[Neighbours, ...] = ()
+    neighbours: tuple[NearestWords, ...] = ()
     moved: Rate = field(default_factory=lambda: Rate(0, 0))
     economy: Economy | None = None

@@ -13,7 +13,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class HumanEstimate:
     """A figure with its 95% interval."""
 
     value: float
@@ -25,7 +25,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class RaterAgreement:
     """Krippendorff's alpha of one question, over items with two answers or more; null where nothing varies."""
 
     question: str
@@ -49,12 +49,12 @@ class Accuracy:
     answers: Rate
     majority: Rate
     median: float | None
-    drop: Estimate | None
+    drop: HumanEstimate | None
     median_drop: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duel:
+class SystemDuel:
     """Two systems on the same texts: in how many each is ahead, and the sign test of that, ties left out."""
 
     a: str
@@ -66,7 +66,7 @@ class Duel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ChosenSystem:
     """How often a system's text was chosen of two, and that relative to the system chosen most."""
 
     name: str
@@ -76,8 +76,8 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contest:
-    systems: tuple[Chosen, ...]
-    duels: tuple[Duel, ...]
+    systems: tuple[ChosenSystem, ...]
+    duels: tuple[SystemDuel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Rated:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
     systems: tuple[Rated, ...]
-    duels: tuple[Duel, ...]
+    duels: tuple[SystemDuel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Validity:
     name: str
     success: Rate
     kept: Rate
-    adjusted: Estimate | None
+    adjusted: HumanEstimate | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HumanScores(Record):
+class HumansRecord(Record):
     """All figures of a study. What was not asked, or not answered, is null or empty."""
 
     study: str
@@ -134,7 +134,7 @@ class HumanScores(Record):
     similarity: Contest | None
     naturalness: Ratings | None
     meaning: Ratings | None
-    agreement: tuple[Agreement, ...]
+    agreement: tuple[RaterAgreement, ...]
     validity: tuple[Validity, ...]
 
     def to_dict(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class VictimPair:
     """Two victims on the same items: how often the second needs the larger change, ties left out."""
 
     one: str
@@ -120,7 +120,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dot:
+class SweepDot:
     """One classifier of a sweep."""
 
     name: str
@@ -164,7 +164,7 @@ class Synthetic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Natural(Record):
+class NaturalRecord(Record):
     """All that one command found; parts that it did not look at are empty."""
 
     data: str
@@ -173,8 +173,8 @@ class Natural(Record):
     quality: dict[str, Real] = field(default_factory=dict)
     tried: tuple[Tried, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)  # how often a victim needs the largest change of all
-    pairs: tuple[Pair, ...] = ()
-    dots: tuple[Dot, ...] = ()
+    pairs: tuple[VictimPair, ...] = ()
+    dots: tuple[SweepDot, ...] = ()
     correlations: tuple[Correlation, ...] = ()
     gallery: dict[str, tuple[Find, ...]] = field(default_factory=dict)
     sheet: str = ""  # random samples of the generator

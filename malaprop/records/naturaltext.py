@@ -12,7 +12,7 @@ from typing import Any
 from malaprop.records.codec import Real, decode, encode
 from malaprop.records.documents import read_lines
 from malaprop.records.kinds import Record
-from malaprop.records.natural import Pair
+from malaprop.records.natural import VictimPair
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
@@ -20,7 +20,7 @@ FILE, LINES = "naturaltext.json", "naturaltext.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class SentenceTurn:
     """One attacked sentence. `returned` is what the start of the search writes, `distance` that of latent points.
 
     For a classifier the answers are label names, for a translator its translations. Where the start was not `kept`,
@@ -89,7 +89,7 @@ class TextTried:
         return self.perplexity_adversary / self.perplexity_original
 
     @classmethod
-    def of(cls, turns: Iterable[Turn], **known: Any) -> TextTried:
+    def of(cls, turns: Iterable[SentenceTurn], **known: Any) -> TextTried:
         tried = [turn for turn in turns if turn.status in ("success", "failed")]
         hits = [turn for turn in tried if turn.status == "success"]
         reasons: dict[str, int] = {}
@@ -111,7 +111,7 @@ class TextTried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class SentenceAround:
     """What lies around a sentence: other sentences, each with the distance at which it was first met."""
 
     original: str
@@ -120,7 +120,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NaturalText(Record):
+class NaturalTextRecord(Record):
     """All that one command found; parts that it did not look at are empty."""
 
     data: str
@@ -133,14 +133,14 @@ class NaturalText(Record):
     samples: tuple[str, ...] = ()
     tried: tuple[TextTried, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)
-    pairs: tuple[Pair, ...] = ()
-    shown: dict[str, tuple[Turn, ...]] = field(default_factory=dict)
-    around: tuple[Around, ...] = ()
+    pairs: tuple[VictimPair, ...] = ()
+    shown: dict[str, tuple[SentenceTurn, ...]] = field(default_factory=dict)
+    around: tuple[SentenceAround, ...] = ()
 
 
-def read_turns(folder: Path) -> list[Turn]:
+def read_turns(folder: Path) -> list[SentenceTurn]:
     """The finished sentences of a run; a torn last line is left out."""
     return read_lines(folder / LINES, TURNS.read)
 
 
-TURNS = LineKind(file=LINES, what="sentences", read=partial(decode, Turn), write=Turn.to_json)
+TURNS = LineKind(file=LINES, what="sentences", read=partial(decode, SentenceTurn), write=SentenceTurn.to_json)

@@ -14,7 +14,7 @@ FILE = "oneword.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class OneWordMean:
     """A mean over `count` texts with its 95% interval, by the normal's points; of one text the interval is the mean."""
 
     value: float
@@ -23,7 +23,7 @@ class Mean:
     count: int
 
     @classmethod
-    def of(cls, numbers: Iterable[float]) -> Mean | None:
+    def of(cls, numbers: Iterable[float]) -> OneWordMean | None:
         """None of nothing."""
         found = list(numbers)
         if not found:
@@ -34,7 +34,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
+class OneWordModel:
     """One model: its accuracy on the test texts looked at; `kin` is what the paper calls a model of its kind."""
 
     name: str
@@ -43,17 +43,17 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class OneWordCell:
     """One recipe on one model. `share` is the mean share of trials that worked, for `random`; `reason` says why there
     is nothing else."""
 
     model: str
     recipe: str
     success: Rate
-    share: Mean | None = None
+    share: OneWordMean | None = None
     asked: Spread = field(default_factory=lambda: Spread(None, None))
-    distance: Mean | None = None
-    measures: Mapping[str, Mean] | None = None
+    distance: OneWordMean | None = None
+    measures: Mapping[str, OneWordMean] | None = None
     reason: str = ""
 
 
@@ -67,12 +67,12 @@ class Against:
     measure: str
     before: float
     after: float
-    gap: Mean
+    gap: OneWordMean
     lower: Rate  # texts where the second is lower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Study(Record):
+class OneWordRecord(Record):
     """`examined` test texts were put to all models; `common` of them all answered correctly; `texts` were attacked."""
 
     data: str
@@ -84,13 +84,13 @@ class Study(Record):
     words: int
     trials: int
     seed: int
-    models: tuple[Attacked, ...]
-    cells: tuple[Cell, ...]
+    models: tuple[OneWordModel, ...]
+    cells: tuple[OneWordCell, ...]
     against: tuple[Against, ...] = ()
 
     @property
     def recipes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(cell.recipe for cell in self.cells))
 
-    def cell(self, model: str, recipe: str) -> Cell | None:
+    def cell(self, model: str, recipe: str) -> OneWordCell | None:
         return next((c for c in self.cells if (c.model, c.recipe) == (model, recipe)), None)

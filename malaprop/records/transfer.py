@@ -36,7 +36,7 @@ class Traits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class TransferModel:
     """A model that is source and target. `spec` is what `--victims` takes; `second` names one of another seed.
 
     `counts` are its outcomes as a source, by status; `drawn` of its successes were tried on the others.
@@ -79,7 +79,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ClassTable:
     """Mean rates between classes of models, sources down and targets across; None where there is no pair."""
 
     name: str
@@ -107,7 +107,7 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer(Record):
+class TransferRecord(Record):
     """Row s, column t: of `totals` adversarial texts of source s, target t gets `hits` wrong.
 
     Of them t had `before` right in the original, and `carried` of those it now gets wrong. On the diagonal stands the
@@ -125,7 +125,7 @@ class Transfer(Record):
     columns: dict[str, str | None]
     settings: dict[str, Any]
     labels: tuple[str, ...]
-    models: tuple[Model, ...]
+    models: tuple[TransferModel, ...]
     hits: tuple[Row, ...]
     totals: tuple[Row, ...]
     before: tuple[Row, ...]
@@ -133,7 +133,7 @@ class Transfer(Record):
     factors: tuple[Factor, ...] = ()
     order: tuple[str, ...] = ()  # of the factors, the largest first
     order_share: float | None = None  # of the resamples, how many have the paper's order
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ClassTable, ...] = ()
     base: Estimate | None = None  # mean of the base rates
     pairs: Estimate | None = None  # mean over all pairs of two models
     speed: Speed = Speed()

@@ -29,7 +29,7 @@ class Bleu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
+class TranslationRun:
     """One run. `before` and `after` are of the sentences that were attacked, `drop` is their difference, paired."""
 
     attack: str
@@ -48,7 +48,7 @@ class Attacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Map:
+class TranslationMap:
     """Where a translation looks: a row an output word, a column a source word."""
 
     source: tuple[str, ...]
@@ -61,19 +61,19 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class TranslationSight:
     """Attention of one success, before and after; `changed` numbers the source words that differ."""
 
     attack: str
     victim: str
-    before: Map
-    after: Map
+    before: TranslationMap
+    after: TranslationMap
     changed: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranslationStudy(Record):
+class TranslationRecord(Record):
     """All runs below a folder, and what a few of their successes look at."""
 
-    runs: tuple[Attacked, ...]
-    sights: tuple[Sight, ...] = ()
+    runs: tuple[TranslationRun, ...]
+    sights: tuple[TranslationSight, ...] = ()

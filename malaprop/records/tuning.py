@@ -12,7 +12,7 @@ FILE = "tuning.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class TunedAccuracy:
     """How often a model is right: on texts as they are, and on adversarial ones made against the plain victim."""
 
     clean: Rate
@@ -26,40 +26,40 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
+class TuningTrial:
     """One trial; `reason` says why it failed, and then nothing was judged."""
 
     number: int
     settings: dict[str, Any]
-    judged: Judged | None
+    judged: TunedAccuracy | None
     seconds: float
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class TuningTest:
     """Both on the test part, which was not looked at before: the plain victim and the best of the trials."""
 
-    plain: Judged
-    best: Judged
+    plain: TunedAccuracy
+    best: TunedAccuracy
     number: int  # of the trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning(Record):
+class TuningRecord(Record):
     defence: str
     victim: str
     data: str
     recipe: str  # of the adversarial texts
     sampler: str
     seed: int
-    plain: Judged  # on the validation part
+    plain: TunedAccuracy  # on the validation part
     model: str = ""  # fact: what was trained in every trial, and how; other defences train nothing
-    trials: tuple[Try, ...] = ()
-    test: Test | None = None
+    trials: tuple[TuningTrial, ...] = ()
+    test: TuningTest | None = None
 
     @property
-    def best(self) -> Try | None:
+    def best(self) -> TuningTrial | None:
         """The first of the best trials."""
         judged = [one for one in self.trials if one.judged is not None]
         return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)

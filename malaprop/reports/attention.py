@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from malaprop.records.attention import AttentionStudy, Bound, Mean, Model, Row, Sight
+from malaprop.records.attention import AttentionMean, AttentionModel, AttentionRecord, AttentionSight, Bound, Row
 from malaprop.records.documents import write_whole
-from malaprop.reports.maps import Table, loglog, tables
+from malaprop.reports.maps import ShadeTable, loglog, tables
 from malaprop.reports.markup import Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import DASH, card, lines_of, panel, printable, scrolled, shown, table
@@ -34,12 +34,12 @@ _PAGE = (
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
-def attention_studies(found: Sequence[AttentionStudy]) -> Markup:
+def attention_studies(found: Sequence[AttentionRecord]) -> Markup:
     """A card for each study; nothing where there is none."""
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
-def _card(study: AttentionStudy, number: int) -> Markup:
+def _card(study: AttentionRecord, number: int) -> Markup:
     lead = (
         f"One changed word on {study.data}: {study.texts:,} texts that every model answered rightly, by {study.recipe} "
         "(each model's own successes) and by a random word (the same for all)."
@@ -48,7 +48,7 @@ def _card(study: AttentionStudy, number: int) -> Markup:
     return card(f"attention-{number}", TITLE, lead, *parts)
 
 
-def layer_rows(models: Sequence[Model]) -> list[tuple[str, ...]]:
+def layer_rows(models: Sequence[AttentionModel]) -> list[tuple[str, ...]]:
     """Model, edits, layer and its measures, as strings; the vector that the classifier reads is a row of its own."""
     rows = []
     for model in models:
@@ -61,7 +61,7 @@ def layer_rows(models: Sequence[Model]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _models(models: Sequence[Model]) -> Markup:
+def _models(models: Sequence[AttentionModel]) -> Markup:
     names = ("Model", "Edits", "States", "R_e", "Elsewhere", "Spread", "Attention shift")
     return table("What one word moves", names, layer_rows(models), NOTE)
 
@@ -107,7 +107,7 @@ def theorem_figure(bounds: Sequence[Bound]) -> Markup:
     return loglog("Theorem 1 by simulation", "dimensions", lines[:3])
 
 
-def attention_figure(sight: Sight) -> Markup | None:
+def attention_figure(sight: AttentionSight) -> Markup | None:
     """Attention before and after, of each layer that is held; None where there is none."""
     if not sight.maps:
         return None
@@ -115,14 +115,14 @@ def attention_figure(sight: Sight) -> Markup | None:
     return tables("Attention before and after", about, [_maps(sight, *held) for held in sight.maps])
 
 
-def _maps(sight: Sight, layer: int, before: Sequence[Row], after: Sequence[Row]) -> list[Table]:
+def _maps(sight: AttentionSight, layer: int, before: Sequence[Row], after: Sequence[Row]) -> list[ShadeTable]:
     if len(before) == 1:  # one query for the whole text
         rows, both = (("before", "after"), (*before, *after)) if sight.changed else (("",), before)
         title = f"{sight.model}: attention on each word"
-        return [Table(title=title, rows=rows, columns=_columns(sight), values=both, marked=sight.changed)]
+        return [ShadeTable(title=title, rows=rows, columns=_columns(sight), values=both, marked=sight.changed)]
     said = ", a row looks at columns"
     return [
-        Table(
+        ShadeTable(
             title=f"layer {layer}, {when}{said}",
             rows=words,
             columns=words,
@@ -137,15 +137,15 @@ def _maps(sight: Sight, layer: int, before: Sequence[Row], after: Sequence[Row])
     ]
 
 
-def _columns(sight: Sight) -> list[str]:
+def _columns(sight: AttentionSight) -> list[str]:
     return [b if b == a else f"{b}→{a}" for b, a in zip(sight.before, sight.after, strict=True)]
 
 
-def variation_figure(sight: Sight) -> Markup | None:
+def variation_figure(sight: AttentionSight) -> Markup | None:
     """How far each word's state moved, a row a layer, each row by its own largest; None where no word changed."""
     if not sight.variation or not sight.changed:
         return None
-    table = Table(
+    table = ShadeTable(
         title=f"{sight.model}: L2 norm of the change of each word's state",
         rows=[_layer(number) for number in range(len(sight.variation))],
         columns=_columns(sight),
@@ -155,7 +155,7 @@ def variation_figure(sight: Sight) -> Markup | None:
     return tables("Change of states", "Each row is shaded by its own largest.", [[table]])
 
 
-def _sight(sight: Sight) -> Markup:
+def _sight(sight: AttentionSight) -> Markup:
     figures = [figure for figure in (variation_figure(sight), attention_figure(sight)) if figure is not None]
     words = [_edited(b, a) for b, a in zip(sight.before, sight.after, strict=True)]
     text = tag("p", *(part for word in words for part in (word, " ")), class_="text", dir="auto")
@@ -167,7 +167,7 @@ def _edited(before: str, after: str) -> Markup:
     return join(before) if before == after else join(tag("del", before), " ", tag("ins", after))
 
 
-def render(sights: Sequence[Sight]) -> str:
+def render(sights: Sequence[AttentionSight]) -> str:
     """A page of single texts that needs nothing else."""
     head = join(
         Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
@@ -179,7 +179,7 @@ def render(sights: Sequence[Sight]) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def figure_files(sights: Sequence[Sight], bounds: Sequence[Bound] = ()) -> dict[str, str]:
+def figure_files(sights: Sequence[AttentionSight], bounds: Sequence[Bound] = ()) -> dict[str, str]:
     """Every figure as an SVG file, by name."""
     files = {}
     for number, one in enumerate(sights):
@@ -191,7 +191,7 @@ def figure_files(sights: Sequence[Sight], bounds: Sequence[Bound] = ()) -> dict[
     return files
 
 
-def write_sights(sights: Sequence[Sight], folder: Path) -> Path:
+def write_sights(sights: Sequence[AttentionSight], folder: Path) -> Path:
     """attention.html and its figures in the folder; gives the page's path."""
     write_files({"attention.html": render(sights), **figure_files(sights)}, folder)
     return folder / "attention.html"
@@ -203,7 +203,7 @@ def write_files(files: dict[str, str], folder: Path) -> None:
         write_whole(folder / name, content)
 
 
-def terminal(study: AttentionStudy) -> str:
+def terminal(study: AttentionRecord) -> str:
     """A table a model, then Theorem 1."""
     parts = []
     for model in study.models:
@@ -224,7 +224,7 @@ def terminal(study: AttentionStudy) -> str:
     return "\n".join(parts)
 
 
-def _short(mean: Mean | None) -> str:
+def _short(mean: AttentionMean | None) -> str:
     return "" if mean is None or not mean.n else f"{mean.value:.2f} ({mean.low:.2f}-{mean.high:.2f})"
 
 
@@ -232,7 +232,7 @@ def _layer(number: int) -> str:
     return f"layer {number}" if number else "input"
 
 
-def print_sight(sight: Sight) -> None:
+def print_sight(sight: AttentionSight) -> None:
     """Which words' states moved most, layer by layer, and where attention went."""
     if not sight.changed:
         for layer, rows, _ in sight.maps:

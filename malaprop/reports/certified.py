@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.certified import Certified
+from malaprop.records.certified import CertifiedRecord
 from malaprop.records.summary import Point
 from malaprop.reports import tables
 from malaprop.reports.figures import Axis, legend, rate_chart
@@ -14,7 +14,7 @@ from malaprop.reports.section import Section
 TITLE = "Certificates"
 
 
-def certificates(found: Sequence[Certified]) -> Markup:
+def certificates(found: Sequence[CertifiedRecord]) -> Markup:
     """One card for all certificates at hand; nothing where there is none."""
     if not found:
         return Markup("")
@@ -25,7 +25,7 @@ def certificates(found: Sequence[Certified]) -> Markup:
     return tables.card("certificates", TITLE, lead, figure(found), table(found))
 
 
-def figure(found: Sequence[Certified]) -> Markup:
+def figure(found: Sequence[CertifiedRecord]) -> Markup:
     """Certified accuracy against the number of changed words."""
     lines = [
         (_name(one), color, [Point(float(d), rate) for d, rate in enumerate(one.certified) if rate.total])
@@ -39,7 +39,7 @@ def figure(found: Sequence[Certified]) -> Markup:
     return tables.panels(tables.panel(title, chart, key))
 
 
-def table(found: Sequence[Certified]) -> Markup:
+def table(found: Sequence[CertifiedRecord]) -> Markup:
     """Rates with their intervals, and what each certificate speaks of."""
     most = max(len(one.certified) for one in found)
     names = ("Defence", "Model alone", "Vote", *(f"d = {d}" for d in range(1, most)), "Any number", "Unsure", "Changes")
@@ -52,11 +52,11 @@ def table(found: Sequence[Certified]) -> Markup:
     return tables.table("Certified accuracy", names, rows)
 
 
-def _name(one: Certified) -> str:
+def _name(one: CertifiedRecord) -> str:
     return f"{one.defence}({one.victim})"
 
 
-def terminal(one: Certified) -> str:
+def terminal(one: CertifiedRecord) -> str:
     """A few lines for people."""
     lines = [
         f"{_name(one)} on {one.data}: {one.about}",
@@ -70,7 +70,7 @@ def terminal(one: Certified) -> str:
     return "\n".join(lines)
 
 
-def headline(found: Sequence[Certified]) -> Markup | None:
+def headline(found: Sequence[CertifiedRecord]) -> Markup | None:
     """How much is sure under one changed word."""
     best = max(found, key=lambda one: one.certified[1].value if one.certified[1].total else -1.0)
     sure = tag("strong", f"{100 * best.certified[1].value:.0f}%") if best.certified[1].total else "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from malaprop.records.claims import VERDICTS, Claims, Row
+from malaprop.records.claims import VERDICTS, ClaimRow, ClaimsRecord
 from malaprop.records.documents import write_whole
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
@@ -15,17 +15,17 @@ TITLE = "What the papers claim, and what came out here"
 _COLUMNS = ("Row", "Claim", "Paper", "Here", "Says")
 
 
-def claims(found: Sequence[Claims]) -> Markup:
+def claims(found: Sequence[ClaimsRecord]) -> Markup:
     """A card for each paper, then what the verdicts mean; nothing where there is no record."""
     cards = [_paper(record, paper) for record in found for paper in _papers(record)]
     return join(*cards, _legend()) if cards else Markup("")
 
 
-def headline(found: Sequence[Claims]) -> Markup | None:
+def headline(found: Sequence[ClaimsRecord]) -> Markup | None:
     return join(" ".join(map(summary, found)))
 
 
-def write_text(record: Claims, path: Path) -> Path:
+def write_text(record: ClaimsRecord, path: Path) -> Path:
     """The same tables as Markdown."""
     lines = [f"# {TITLE}", "", summary(record), ""]
     for paper in _papers(record):
@@ -34,12 +34,12 @@ def write_text(record: Claims, path: Path) -> Path:
     return write_whole(path, "\n".join(lines))
 
 
-def terminal(record: Claims) -> str:
+def terminal(record: ClaimsRecord) -> str:
     """A row a claim."""
     return f"{lines_of('', _COLUMNS, [_cells(row) for row in record.rows])}\n{summary(record)}"
 
 
-def print_list(record: Claims) -> None:
+def print_list(record: ClaimsRecord) -> None:
     """What would be run: the claims of each paper, and the commands behind them."""
     for paper in _papers(record):
         rows = [row for row in record.rows if row.paper == paper]
@@ -50,21 +50,21 @@ def print_list(record: Claims) -> None:
             print(f"       {command}")
 
 
-def summary(record: Claims) -> str:
+def summary(record: ClaimsRecord) -> str:
     """How many rows say what."""
     told = ", ".join(f"{count} {verdict}" for verdict, count in record.counts.items())
     return f"{len(record.rows)} claims at {record.size} size: {told}."
 
 
-def _papers(record: Claims) -> list[str]:
+def _papers(record: ClaimsRecord) -> list[str]:
     return list(dict.fromkeys(row.paper for row in record.rows))
 
 
-def _cells(row: Row) -> tuple[str, str, str, str, str]:
+def _cells(row: ClaimRow) -> tuple[str, str, str, str, str]:
     return row.id, row.claim, row.theirs, f"{row.ours} [{row.about}]" if row.about else row.ours, row.verdict
 
 
-def _paper(record: Claims, paper: str) -> Markup:
+def _paper(record: ClaimsRecord, paper: str) -> Markup:
     rows = [row for row in record.rows if row.paper == paper]
     box = grid(f"Claims of {paper}", _COLUMNS, [_line(row) for row in rows], "claims")
     commands = list(dict.fromkeys(command for row in rows for command in row.commands))
@@ -74,7 +74,7 @@ def _paper(record: Claims, paper: str) -> Markup:
     return tag("section", tag("h2", paper), box, shown, class_="card")
 
 
-def _line(row: Row) -> tuple[Child, ...]:
+def _line(row: ClaimRow) -> tuple[Child, ...]:
     here = join(row.ours, tag("span", row.about, class_="small") if row.about else None)
     verdict = tag("span", row.verdict, class_=f"verdict is-{row.verdict.split()[0]}")
     return row.id, tag("td", row.claim, class_="wide"), row.theirs, tag("td", here, class_="wide"), verdict

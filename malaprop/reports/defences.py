@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from malaprop.records.defences import Attacked, Defended, Trial
+from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecord
 from malaprop.records.summary import Rate
 from malaprop.reports import certified
-from malaprop.reports.dots import Dot, dots, key
+from malaprop.reports.dots import RateDot, dots, key
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.neighbourhood import closely
 from malaprop.reports.section import Section
@@ -21,12 +21,12 @@ KINDS = (
 )
 
 
-def trials(found: Sequence[Trial]) -> Markup:
+def trials(found: Sequence[DefencesRecord]) -> Markup:
     """A card for each test; nothing where there is none."""
     return join(*(_card(trial, number) for number, trial in enumerate(found)))
 
 
-def _card(trial: Trial, place: int) -> Markup:
+def _card(trial: DefencesRecord, place: int) -> Markup:
     lead = (
         f"{trial.victim} on {trial.data}: {trial.attack} on {trial.texts:,} texts, with and without each defence. "
         f"Made samples: {trial.premade}, {_made(trial):,} of them. Rates are accuracies with 95% intervals."
@@ -38,17 +38,17 @@ def _card(trial: Trial, place: int) -> Markup:
     return card(f"defences-{place}", TITLE, lead, *body, closely(trial))
 
 
-def _made(trial: Trial) -> int:
+def _made(trial: DefencesRecord) -> int:
     return trial.rows[0].premade.total if trial.rows else 0
 
 
-def _verdicts(rows: Sequence[Defended]) -> Markup:
+def _verdicts(rows: Sequence[DefenceRow]) -> Markup:
     return bullets("", (join(tag("strong", row.name), ": ", row.verdict) for row in rows if row.name != "none"))
 
 
-def _figure(rows: Sequence[Defended]) -> Markup:
+def _figure(rows: Sequence[DefenceRow]) -> Markup:
     lines = [
-        (name, [Dot(kind, color, rate) for color, (kind, rate) in enumerate(_rates(row)) if rate])
+        (name, [RateDot(kind, color, rate) for color, (kind, rate) in enumerate(_rates(row)) if rate])
         for name, row in zip(short([row.name for row in rows]), rows, strict=True)
     ]
     title = "Accuracy with each defence"
@@ -61,21 +61,21 @@ def short(names: Sequence[str]) -> list[str]:
     return [less if bare.count(less) == 1 else name for less, name in zip(bare, names, strict=True)]
 
 
-def _rates(row: Defended) -> list[tuple[str, Rate | None]]:
+def _rates(row: DefenceRow) -> list[tuple[str, Rate | None]]:
     knowing = row.adaptive.accuracy if row.adaptive else None
     inside = row.checked.within.accuracy if row.checked and row.checked.within else None
     rates = (row.clean, row.premade, row.active.accuracy, knowing, inside, _sure(row))
     return list(zip(KINDS, rates, strict=True))
 
 
-def _sure(row: Defended) -> Rate | None:
+def _sure(row: DefenceRow) -> Rate | None:
     """Certified accuracy to hold against the attack within: under any number of changes, or under one."""
     if row.certified is None:
         return None
     return row.certified.every if row.certified.defence.startswith("safer") else row.certified.certified[1]
 
 
-def _table(rows: Sequence[Defended]) -> Markup:
+def _table(rows: Sequence[DefenceRow]) -> Markup:
     names = ("Defence", "No attack", "Made samples", "Under attack", "Under an attack that knows it", "Under both")
     shown = [
         (r.name, str(r.clean), str(r.premade), str(r.active.accuracy), _knowing(r.adaptive), str(r.worst)) for r in rows
@@ -90,11 +90,11 @@ def _table(rows: Sequence[Defended]) -> Markup:
     return table("Accuracy", names, shown, note)
 
 
-def _knowing(found: Attacked | None) -> str:
+def _knowing(found: DefenceAttacked | None) -> str:
     return "draws nothing" if found is None else str(found.accuracy)
 
 
-def _effort(rows: Sequence[Defended]) -> Markup:
+def _effort(rows: Sequence[DefenceRow]) -> Markup:
     names = (
         *("Defence", "Queries a text, median", "Words changed", "Queries, knowing it", "Words changed, knowing it"),
         *("Time for a text", "Passes inside"),
@@ -108,7 +108,7 @@ def _effort(rows: Sequence[Defended]) -> Markup:
     return table("What it takes", names, shown, note)
 
 
-def _spent(found: Attacked | None) -> tuple[str, str]:
+def _spent(found: DefenceAttacked | None) -> tuple[str, str]:
     return (DASH, DASH) if found is None else (number(found.asked.median), share(found.changed.mean))
 
 
@@ -116,11 +116,11 @@ def _times(cost: float | None) -> str:
     return DASH if cost is None else f"{cost:.2f}x"
 
 
-def _checked(rows: Sequence[Defended]) -> Markup:
+def _checked(rows: Sequence[DefenceRow]) -> Markup:
     return bullets("", (join(tag("strong", row.name), ": ", checked(row)) for row in rows if row.checked))
 
 
-def checked(row: Defended) -> str:
+def checked(row: DefenceRow) -> str:
     """How certificates and attacks go together, in words."""
     found, sure = row.checked, _sure(row)
     assert found is not None
@@ -135,7 +135,7 @@ def checked(row: Defended) -> str:
     )
 
 
-def terminal(trial: Trial) -> str:
+def terminal(trial: DefencesRecord) -> str:
     """The table as text."""
     rows = [("defence", "clean", "made samples", "under attack", "knowing it", "time")]
     for row in trial.rows:

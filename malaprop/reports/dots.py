@@ -13,13 +13,13 @@ _LEFT, _RIGHT, _ROW, _STEP, _TOP = 150, 16, 18, 9, 8
 SHAPES = ("circle", "square", "diamond", "triangle", "cross", "flag")  # told apart without colours too
 
 
-class Dot(NamedTuple):
+class RateDot(NamedTuple):
     kind: str
     color: int
     rate: Rate
 
 
-def dots(name: str, lines: Sequence[tuple[str, Sequence[Dot]]]) -> Markup:
+def dots(name: str, lines: Sequence[tuple[str, Sequence[RateDot]]]) -> Markup:
     """The figure. Dots of a line lie one under the other, so that intervals stay apart."""
     heights = [_ROW + _STEP * len(found) for _, found in lines]
     bottom = _TOP + sum(heights)
@@ -74,7 +74,7 @@ def _place(share: float) -> float:
     return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
 
 
-def _dot(dot: Dot, y: float) -> Markup:
+def _dot(dot: RateDot, y: float) -> Markup:
     low, high = (_place(edge) for edge in dot.rate.interval)
     line = tag("line", x1=f"{low:.1f}", x2=f"{high:.1f}", y1=f"{y:.1f}", y2=f"{y:.1f}")
     title = tag("title", f"{dot.kind}: {dot.rate}")

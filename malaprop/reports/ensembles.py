@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 
-from malaprop.records.ensembles import Chosen, Ensembles
+from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
 from malaprop.records.transfer import Estimate
 from malaprop.reports.figures import legend, percent, stroke
 from malaprop.reports.markup import Markup, join, tag
@@ -17,12 +17,12 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 320, 46, 20, 12, 44
 _UPPER, _LOWER = 6, 7  # colours of the lines of reference
 
 
-def teams(found: Sequence[Ensembles]) -> Markup:
+def teams(found: Sequence[EnsemblesRecord]) -> Markup:
     """A card for each record; nothing where there is none."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
-def _card(record: Ensembles, number: int) -> Markup:
+def _card(record: EnsemblesRecord, number: int) -> Markup:
     lead = (
         f"{record.recipe} on {record.data}: ensembles of models (the mean of their logits) were attacked, and their "
         "adversarial texts tried on the models outside. Fitness is what the choice went by: the mean over models of "
@@ -32,7 +32,7 @@ def _card(record: Ensembles, number: int) -> Markup:
     return card(f"ensembles-{number}", TITLE, lead, *parts)
 
 
-def curves(record: Ensembles) -> dict[str, list[tuple[int, Estimate]]]:
+def curves(record: EnsemblesRecord) -> dict[str, list[tuple[int, Estimate]]]:
     """By who chose: size and mean rate on models outside."""
     out: dict[str, list[tuple[int, Estimate]]] = {}
     for chosen in record.chosen:
@@ -41,7 +41,7 @@ def curves(record: Ensembles) -> dict[str, list[tuple[int, Estimate]]]:
     return {how: sorted(points, key=lambda point: point[0]) for how, points in out.items()}
 
 
-def _figure(record: Ensembles) -> Markup:
+def _figure(record: EnsemblesRecord) -> Markup:
     lines = curves(record)
     if not lines:
         return Markup("")
@@ -55,7 +55,7 @@ def _figure(record: Ensembles) -> Markup:
     return panel(title, _chart(record, lines), legend(key))
 
 
-def _chart(record: Ensembles, lines: dict[str, list[tuple[int, Estimate]]]) -> Markup:
+def _chart(record: EnsemblesRecord, lines: dict[str, list[tuple[int, Estimate]]]) -> Markup:
     sizes = sorted({size for points in lines.values() for size, _ in points})
     said = (f"{how} from {points[0][1]} at size {points[0][0]} to {points[-1][1]} at size {points[-1][0]}"
             for how, points in lines.items())  # fmt: skip
@@ -126,12 +126,12 @@ def _shown(value: Estimate | None) -> str:
     return "n/a" if value is None else str(value)
 
 
-def rows(record: Ensembles) -> list[tuple[str, ...]]:
+def rows(record: EnsemblesRecord) -> list[tuple[str, ...]]:
     """One line an ensemble: size, choice, members, fitness, success, what was tried, and its rates."""
     return [_row(chosen, bool(record.unseen)) for chosen in record.chosen]
 
 
-def _row(chosen: Chosen, unseen: bool) -> tuple[str, ...]:
+def _row(chosen: ChosenEnsemble, unseen: bool) -> tuple[str, ...]:
     figures = (_shown(chosen.outside), _shown(chosen.common), *((_shown(chosen.unseen),) if unseen else ()))
     members = ", ".join(chosen.members)
     return (
@@ -144,12 +144,12 @@ def _row(chosen: Chosen, unseen: bool) -> tuple[str, ...]:
     )
 
 
-def names(record: Ensembles) -> tuple[str, ...]:
+def names(record: EnsemblesRecord) -> tuple[str, ...]:
     held = (f"{len(record.unseen)} models no choice saw",) if record.unseen else ()
     return ("Size, chosen by", "Members", "Fitness", "Broken", "Tried", "Outside", "Outside all of that size", *held)
 
 
-def _table(record: Ensembles) -> Markup:
+def _table(record: EnsemblesRecord) -> Markup:
     lines = []
     if record.upper is not None:
         lines.append(f"Mean base rate: {record.upper}.")
@@ -158,7 +158,7 @@ def _table(record: Ensembles) -> Markup:
     return table("How far each carries", names(record), rows(record), " ".join(lines))
 
 
-def _contrasts(record: Ensembles) -> Markup:
+def _contrasts(record: EnsemblesRecord) -> Markup:
     if not record.contrasts:
         return Markup("")
     lines = [
@@ -169,7 +169,7 @@ def _contrasts(record: Ensembles) -> Markup:
     return table("One choice against another", ("Size", "Difference", "95% interval", "Models outside both"), lines)
 
 
-def terminal(record: Ensembles) -> str:
+def terminal(record: EnsemblesRecord) -> str:
     """A line an ensemble, its members, and the two lines of reference."""
     held = ("on what no choice saw",) if record.unseen else ()
     names = ("size, chosen by", "fitness", "broken", "tried", "rate outside (95%)", *held)

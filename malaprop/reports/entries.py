@@ -12,7 +12,7 @@ COLORS = 8  # lines beyond that repeat the colours with other dashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Entry:
+class RunEntry:
     """One run as the report names it."""
 
     run: Run
@@ -28,14 +28,14 @@ class Entry:
         return max(0, self.run.n - len(self.outcomes))
 
 
-def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[Entry]:
+def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
     """The runs under names that differ: with the data where there are several, with seed or budget if needed."""
     many_data = len({run.data for run, _ in runs}) > 1
     victims = [f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs]
     attacks = _distinct(victims, [run for run, _ in runs])
     colors = {name: number for number, name in enumerate(dict.fromkeys(attacks))}
     return [
-        Entry(run=run, outcomes=found, summary=Summary.of(found), victim=victim, attack=attack, color=colors[attack])
+        RunEntry(run=run, outcomes=found, summary=Summary.of(found), victim=victim, attack=attack, color=colors[attack])
         for (run, found), victim, attack in zip(runs, victims, attacks, strict=True)
     ]
 
@@ -63,20 +63,20 @@ def _distinct(victims: Sequence[str], runs: Sequence[Run]) -> list[str]:
     return out
 
 
-def by_victim(found: Iterable[Entry]) -> dict[str, list[Entry]]:
-    groups: dict[str, list[Entry]] = {}
+def by_victim(found: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
+    groups: dict[str, list[RunEntry]] = {}
     for entry in found:
         groups.setdefault(entry.victim, []).append(entry)
     return groups
 
 
-def strongest(found: Iterable[Entry]) -> Entry | None:
+def strongest(found: Iterable[RunEntry]) -> RunEntry | None:
     """The attack that broke the largest share of what the victim got right; None where nothing was attacked."""
     attacked = [e for e in found if e.summary.success.total]
     return max(attacked, key=lambda e: e.summary.success.value, default=None)
 
 
-def cheapest(found: Iterable[Entry]) -> Entry | None:
+def cheapest(found: Iterable[RunEntry]) -> RunEntry | None:
     """The lowest median of queries among attacks that break more than half; None where none does."""
     able = [e for e in found if e.summary.success.total and e.summary.success.value > 0.5]
     return min(able, key=lambda e: e.summary.asked.median or 0.0, default=None)

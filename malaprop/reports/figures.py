@@ -48,7 +48,7 @@ def compact(number: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StepLine:
     """A falling step curve that begins at the height of `start`; it is drawn up to `end`."""
 
     name: str
@@ -114,7 +114,7 @@ def _thin(points: Sequence[Point]) -> list[Point]:
     return [points[round(i * step)] for i in range(POINTS)]
 
 
-def _steps(line: Line, axis: Axis) -> Markup:
+def _steps(line: StepLine, axis: Axis) -> Markup:
     path = [f"M{axis.place(axis.low):.1f} {_height(line.start):.1f}"]
     path += [f"H{axis.place(p.at):.1f}V{_height(p.accuracy.value):.1f}" for p in _thin(line.points)]
     path.append(f"H{axis.place(max(line.end, axis.low)):.1f}")
@@ -129,7 +129,7 @@ def _steps(line: Line, axis: Axis) -> Markup:
     )
 
 
-def line_chart(name: str, lines: Sequence[Line], axis: Axis) -> Markup:
+def line_chart(name: str, lines: Sequence[StepLine], axis: Axis) -> Markup:
     """Accuracy, from 0 to 100%, against what the attack may spend."""
     ends = (
         f"{line.name} ends at {percent(line.points[-1].accuracy.value if line.points else line.start)}"

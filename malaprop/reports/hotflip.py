@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from malaprop.records import Point
-from malaprop.records.hotflip import Change, Economy, Hardened, Neighbours, Study
+from malaprop.records.hotflip import Change, Economy, Hardened, HotFlipRecord, NearestWords
 from malaprop.reports.figures import Axis, legend, percent, rate_chart
 from malaprop.reports.markup import Child, Markup, join
 from malaprop.reports.section import Section
@@ -14,12 +14,12 @@ from malaprop.reports.tables import card, lines_of, panel, panels, share, table
 TITLE = "HotFlip study"
 
 
-def studies(found: Sequence[Study]) -> Markup:
+def studies(found: Sequence[HotFlipRecord]) -> Markup:
     """A card for each study; nothing where there is none."""
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
-def _card(study: Study, number: int) -> Markup:
+def _card(study: HotFlipRecord, number: int) -> Markup:
     lead = (
         f"{study.model} on {study.data}: attacks by derivatives of character edits, {study.texts:,} texts a run. "
         "Rates are over texts that were right before, with 95% intervals."
@@ -32,7 +32,7 @@ def _card(study: Study, number: int) -> Markup:
     return card(f"hotflip-{number}", TITLE, lead, *body)
 
 
-def _figure(study: Study) -> Markup:
+def _figure(study: HotFlipRecord) -> Markup:
     lines = [
         (curve.attack, color, [Point(at, rate) for at, rate in curve.points if rate.total])
         for color, curve in enumerate(study.curves)
@@ -80,7 +80,7 @@ def _economy(economy: Economy) -> Markup:
     return table("What the gradient saves", ("Greedy search, flips", "Broken", "Seconds"), rows, note)
 
 
-def _neighbours(study: Study) -> Markup:
+def _neighbours(study: HotFlipRecord) -> Markup:
     rows = [_words(line) for line in study.neighbours]
     note = (
         "Nearest words by cosine, at the output of the highways. Of the edited words of successes, "
@@ -89,11 +89,11 @@ def _neighbours(study: Study) -> Markup:
     return table("What an edited word is taken for", ("Word", "Edited", "Nearest before", "Nearest after"), rows, note)
 
 
-def _words(line: Neighbours) -> tuple[str, str, str, str]:
+def _words(line: NearestWords) -> tuple[str, str, str, str]:
     return line.word, line.edited, ", ".join(line.before), ", ".join(line.after)
 
 
-def terminal(study: Study) -> str:
+def terminal(study: HotFlipRecord) -> str:
     """Each model under the attack by flips, and without an attack."""
     rows = [(m.name, str(m.error), str(m.success)) for m in study.hardened]
     title = f"{study.model} on {study.data}, {study.texts:,} texts a run"

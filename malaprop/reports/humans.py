@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from malaprop.records.humans import Accuracy, Agreement, Contest, Duel, HumanScores, Ratings
+from malaprop.records.humans import Accuracy, Contest, HumansRecord, RaterAgreement, Ratings, SystemDuel
 from malaprop.reports.figures import Bar, interval_bars
 from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
@@ -14,17 +14,17 @@ TITLE = "What people said"
 Figures = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
-def people(found: Sequence[HumanScores]) -> Markup:
+def people(found: Sequence[HumansRecord]) -> Markup:
     """A card for each study; nothing where there is none."""
     return join(*(_card(scores, number) for number, scores in enumerate(found)))
 
 
-def _card(scores: HumanScores, number: int) -> Markup:
+def _card(scores: HumansRecord, number: int) -> Markup:
     parts = (table(title, columns, rows) for title, columns, rows in tables(scores))
     return card(f"humans-{number}", TITLE, _raters(scores), panels(*_panels(scores)), *parts, kind="humans")
 
 
-def _raters(scores: HumanScores) -> str:
+def _raters(scores: HumansRecord) -> str:
     kept = scores.answered - len(scores.left_out)
     left = ", ".join(f"{r.rater} ({r.right} of {r.checks} checks right)" for r in scores.left_out)
     out = f" Left out, for failing the attention checks: {left}." if left else " Nobody failed the attention checks."
@@ -34,7 +34,7 @@ def _raters(scores: HumanScores) -> str:
     )
 
 
-def _panels(scores: HumanScores) -> Iterable[Markup]:
+def _panels(scores: HumansRecord) -> Iterable[Markup]:
     colors = {name: number for number, name in enumerate(scores.systems)}
     if scores.accuracy:
         yield _panel(
@@ -63,7 +63,7 @@ def _panel(title: str, bars: Sequence[Bar]) -> Markup:
     return panel(title, interval_bars(title, bars))
 
 
-def tables(scores: HumanScores) -> Iterator[Figures]:
+def tables(scores: HumansRecord) -> Iterator[Figures]:
     """Title, columns and rows of each table."""
     columns: tuple[str, ...]
     if scores.accuracy:
@@ -98,7 +98,7 @@ def _accuracy(a: Accuracy) -> tuple[str, ...]:
     return a.name, str(a.answers), str(a.majority), shown(a.drop), share(a.median), share(a.median_drop)
 
 
-def _duels(title: str, duels: Sequence[Duel]) -> Figures:
+def _duels(title: str, duels: Sequence[SystemDuel]) -> Figures:
     columns = ("Pair", "Ahead in so many texts", "Ties", "p, sign test")
     rows = [(f"{d.a} : {d.b}", f"{d.ahead_a} : {d.ahead_b}", str(d.ties), _p(d.p)) for d in duels]
     return f"{title}, text by text", columns, rows
@@ -108,13 +108,13 @@ def _p(p: float | None) -> str:
     return DASH if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _agreed(a: Agreement) -> tuple[str, ...]:
+def _agreed(a: RaterAgreement) -> tuple[str, ...]:
     alpha = "not defined" if a.alpha is None else f"{a.alpha:.3f}"
     ends = DASH if a.low is None or a.high is None else f"{a.low:.2f} to {a.high:.2f}"
     return a.question, a.level, alpha, ends, str(a.items), str(a.answers)
 
 
-def terminal(scores: HumanScores) -> str:
+def terminal(scores: HumansRecord) -> str:
     """Whose answers these are, then the tables."""
     kept = scores.answered - len(scores.left_out)
     left = f", {len(scores.left_out)} left out for failing the checks" if scores.left_out else ""

@@ -24,7 +24,7 @@ svg.map .c2 { stroke: var(--c2, #14866b); } svg.map .c3 { stroke: var(--c3, #994
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ShadeTable:
     """Values from 0 up; a shade is the share of its row's largest, or with `whole` of the largest of all."""
 
     title: str
@@ -58,7 +58,7 @@ def _svg(name: str, about: str, width: float, height: float, *children: Markup) 
     )
 
 
-def tables(name: str, about: str, shown: Sequence[Sequence[Table]]) -> Markup:
+def tables(name: str, about: str, shown: Sequence[Sequence[ShadeTable]]) -> Markup:
     """Lines of tables, as one figure."""
     parts, top, width = [], 0, 0
     for line in shown:
@@ -71,7 +71,7 @@ def tables(name: str, about: str, shown: Sequence[Sequence[Table]]) -> Markup:
     return _svg(name, about, width, top, *parts)
 
 
-def _drawn(table: Table) -> Iterator[Markup]:
+def _drawn(table: ShadeTable) -> Iterator[Markup]:
     yield tag("text", table.title, x=0, y=12)
     head = _EDGE + _TOP
     for place, column in enumerate(table.columns):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.natural import Dot, Find, Natural, Pair, Synthetic, Tried
+from malaprop.records.natural import Find, NaturalRecord, SweepDot, Synthetic, Tried, VictimPair
 from malaprop.records.summary import Rate
 from malaprop.reports.figures import legend, percent
 from malaprop.reports.markup import Child, Markup, join, tag
-from malaprop.reports.scatter import Dots, Frame, scatter
+from malaprop.reports.scatter import Dots, ScatterFrame, scatter
 from malaprop.reports.section import Section
 from malaprop.reports.tables import DASH, brief, card, number, panel, panels, table
 
@@ -17,12 +17,12 @@ _SHOWN = 10  # examples of each victim in the grid
 _STRIPS = 6
 
 
-def naturals(found: Sequence[Natural]) -> Markup:
+def naturals(found: Sequence[NaturalRecord]) -> Markup:
     """A card for each record; nothing where there is none."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
-def _card(record: Natural, number: int) -> Markup:
+def _card(record: NaturalRecord, number: int) -> Markup:
     lead = (
         f"{record.data}: searches in the latent space of {record.generator or 'a generative model'}. The distance is "
         "how far the adversary's point lies from the start of its search: the larger, the more had to change."
@@ -35,7 +35,7 @@ def _card(record: Natural, number: int) -> Markup:
     return card(f"natural-{number}", _heading(record), lead, *body)
 
 
-def _heading(record: Natural) -> str:
+def _heading(record: NaturalRecord) -> str:
     if record.synthetic is not None:
         return f"{TITLE}: a curve in the plane"
     if record.dots:
@@ -94,19 +94,19 @@ def _share(rate: Rate) -> str:
     return str(rate) if rate.total else DASH
 
 
-def _compared(record: Natural) -> Markup:
+def _compared(record: NaturalRecord) -> Markup:
     shares = [(victim, _share(rate)) for victim, rate in record.largest.items()]
     title = "How often a victim needs the largest change"
     return join(table(title, ("Victim", "Largest distance"), shares), _pairs(record.pairs))
 
 
-def _pairs(pairs: Sequence[Pair]) -> Markup:
+def _pairs(pairs: Sequence[VictimPair]) -> Markup:
     rows = [(pair.one, pair.two, _share(pair.larger), pair.ties, f"{pair.p:.2g}") for pair in pairs]
     names = ("First", "Second", "Second needs more", "Ties", "p (sign test)")
     return table("Every two victims on the same items", names, rows)
 
 
-def _sweep(record: Natural) -> Markup:
+def _sweep(record: NaturalRecord) -> Markup:
     if not record.dots:
         return Markup("")
     groups = list(dict.fromkeys(dot.group for dot in record.dots))
@@ -117,7 +117,7 @@ def _sweep(record: Natural) -> Markup:
         names = [_dot(d) for d in mine]
         clouds.append(Dots(group, color, points, names))
     title = "Accuracy and mean distance of classifiers"
-    frame = Frame.around(clouds, "Accuracy", "Mean distance", show_x=percent, show_y=_two)
+    frame = ScatterFrame.around(clouds, "Accuracy", "Mean distance", show_x=percent, show_y=_two)
     key = legend(list(zip(groups, range(len(groups)), strict=True)))
     chart = panel(title, scatter(title, clouds, frame), key)
     rows = [(c.group, c.count, f"{c.rho:.3f}", f"{c.low:.3f} to {c.high:.3f}") for c in record.correlations]
@@ -128,7 +128,7 @@ def _sweep(record: Natural) -> Markup:
     )
 
 
-def _dot(dot: Dot) -> str:
+def _dot(dot: SweepDot) -> str:
     lost = f", {dot.errors} errors" if dot.errors else ""
     return f"{dot.name}: accuracy {dot.accuracy}, found {dot.found}, distance {brief(dot.distance.mean)}{lost}"
 
@@ -160,7 +160,7 @@ def _gallery(victim: str, finds: Sequence[Find]) -> Markup:
     return table(title, ("", *(find.id for find in shown)), rows, note, "plain grid")
 
 
-def _strips(record: Natural) -> Markup:
+def _strips(record: NaturalRecord) -> Markup:
     rows: list[tuple[Child, ...]] = []
     for victim, finds in record.gallery.items():
         for find in [find for find in finds if find.strip][:_STRIPS]:
@@ -170,7 +170,7 @@ def _strips(record: Natural) -> Markup:
     return table("On the way", names, rows, kind="plain grid")
 
 
-def _quality(record: Natural) -> Markup:
+def _quality(record: NaturalRecord) -> Markup:
     rows = [(name.replace("_", " "), f"{value:g}") for name, value in record.quality.items()]
     sheet = _image(record.sheet, "random samples, then images and what they come back as", "sheet")
     return join(table("The generative model", ("Figure", "Value"), rows), sheet)
@@ -184,11 +184,13 @@ def _synthetic(found: Synthetic) -> Markup:
         Dots("search in the plane", 1, found.off_curve, radius=4),
     ]
     title = "A curve in the plane: adversaries must lie above the line"
-    plane = scatter(title, groups, Frame.around(groups, "x", "y", show_x=_two, show_y=_two), [found.border])
+    plane = scatter(title, groups, ScatterFrame.around(groups, "x", "y", show_x=_two, show_y=_two), [found.border])
     inner = [Dots("inverted data", 0, found.latent, radius=2)]
-    dense = scatter("Latent points of the data", inner, Frame.around(inner, "z1", "z2", show_x=_two, show_y=_two))
+    dense = scatter(
+        "Latent points of the data", inner, ScatterFrame.around(inner, "z1", "z2", show_x=_two, show_y=_two)
+    )
     back = [Dots("rebuilt data", 0, found.rebuilt, radius=2)]
-    rebuilt = scatter("The data rebuilt", back, Frame.around(back, "x", "y", show_x=_two, show_y=_two))
+    rebuilt = scatter("The data rebuilt", back, ScatterFrame.around(back, "x", "y", show_x=_two, show_y=_two))
     key = legend([(group.name, group.color) for group in groups])
     rows = [
         ("in latent space", number(found.latent_apart.mean, ".3f"), number(found.latent_apart.median, ".3f")),
@@ -203,7 +205,7 @@ def _synthetic(found: Synthetic) -> Markup:
     return join(table("Staying on the manifold", names, rows), panels(*figures))
 
 
-def terminal(record: Natural) -> str:
+def terminal(record: NaturalRecord) -> str:
     """A line a search, then every two victims, then correlations."""
     lines = [f"{tried.victim}, {tried.search}: {_line(tried)}" for tried in record.tried]
     lines += [f"{p.two} needs more than {p.one}: {p.larger}, sign test p {p.p:.2g}" for p in record.pairs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.naturaltext import Around, NaturalText, TextTried, Turn
+from malaprop.records.naturaltext import NaturalTextRecord, SentenceAround, SentenceTurn, TextTried
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import DASH, brief, bullets, card, number, table
@@ -13,12 +13,12 @@ TITLE = "Natural adversaries of text"
 _TURNS, _SAMPLES = 10, 10
 
 
-def sentences(found: Sequence[NaturalText]) -> Markup:
+def sentences(found: Sequence[NaturalTextRecord]) -> Markup:
     """A card for each record; nothing where there is none."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
-def _card(record: NaturalText, number: int) -> Markup:
+def _card(record: NaturalTextRecord, number: int) -> Markup:
     lead = (
         f"{record.data}: searches in the dense space of an {record.generator}, for {record.goal}. The distance is how "
         "far the adversary's point lies from the start of its search."
@@ -63,14 +63,14 @@ def _tried(tried: Sequence[TextTried]) -> Markup:
     return table("What the searches found", names, rows, note)
 
 
-def _compared(record: NaturalText) -> Markup:
+def _compared(record: NaturalTextRecord) -> Markup:
     rows = [(name, str(rate)) for name, rate in record.largest.items()]
     shares = table("Who needs the largest change", ("Victim", "Share, ties left out"), rows)
     pairs = [(f"{p.two} more than {p.one}", str(p.larger), f"{p.ties}", f"{p.p:.2g}") for p in record.pairs]
     return join(shares, table("Two by two", ("Needs", "Sentences", "Ties", "Sign test, p"), pairs))
 
 
-def _turns(victim: str, turns: Sequence[Turn]) -> Markup:
+def _turns(victim: str, turns: Sequence[SentenceTurn]) -> Markup:
     rows = []
     for turn in turns[:_TURNS]:
         rest = "; ".join(f"{name}: {value}" for name, value in turn.fields.items() if name != turn.field)
@@ -88,7 +88,7 @@ def _turns(victim: str, turns: Sequence[Turn]) -> Markup:
     return table(f"Adversaries of {victim}", names, rows)
 
 
-def _around(found: Sequence[Around]) -> Markup:
+def _around(found: Sequence[SentenceAround]) -> Markup:
     rows = []
     for one in found:
         near = tag("ol", *(tag("li", f"{sentence} ({distance:.2f})") for distance, sentence in one.near))
@@ -115,14 +115,14 @@ _LABELS = {
 }
 
 
-def _quality(record: NaturalText) -> Markup:
+def _quality(record: NaturalTextRecord) -> Markup:
     rows = [(label, f"{record.quality[name]:,.3f}") for name, label in _LABELS.items() if name in record.quality]
     many = record.quality.get("sentences", 0)
     note = f"On {many:,.0f} sentences that it never saw, of one n-gram yardstick throughout."
     return table("How good the sentence model is", ("Figure", "Value"), rows, note)
 
 
-def _curves(record: NaturalText) -> Markup:
+def _curves(record: NaturalTextRecord) -> Markup:
     """A few points of the learning curves as a table."""
     names = [name for name in dict.fromkeys(k for point in record.curves for k in point) if name != "step"]
     every = max(1, len(record.curves) // 10)
@@ -133,7 +133,7 @@ def _curves(record: NaturalText) -> Markup:
     return table("How it learnt", ("Step", *(name.replace("_", " ") for name in names)), rows)
 
 
-def terminal(record: NaturalText) -> str:
+def terminal(record: NaturalTextRecord) -> str:
     """A line a search, then every two victims."""
     lines = [f"{tried.victim}, {tried.search}: {_line(tried)}" for tried in record.tried]
     lines += [f"{p.two} needs more than {p.one}: {p.larger}, sign test p {p.p:.2g}" for p in record.pairs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.defences import Around, Field, Neighbourhood, Strip, Trial
+from malaprop.records.defences import DefencesRecord, Neighbourhood, NeighboursKept, NeighbourStrip, NoiseField
 from malaprop.reports.figures import clip, stroke
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.tables import grid, panel, panels
@@ -13,7 +13,7 @@ _CELL, _LEFT, _ROW, _TOP = 30, 190, 24, 96
 _SIDE = 260
 
 
-def closely(trial: Trial) -> Markup:
+def closely(trial: DefencesRecord) -> Markup:
     """All looks of a test; nothing where there are none."""
     if not trial.pictures and not any(one.texts for one in trial.around):
         return Markup("")
@@ -24,7 +24,7 @@ def closely(trial: Trial) -> Markup:
     return join(*body)
 
 
-def _around(found: Sequence[Around]) -> Markup:
+def _around(found: Sequence[NeighboursKept]) -> Markup:
     note = (
         f"Of {found[0].texts:,} successes against the undefended model: the nearest words of the first changed word, "
         "each in its place in the text, that leave the true label. Intervals count texts, not words."
@@ -64,7 +64,7 @@ def _named(labels: Sequence[str], label: int) -> str:
     return labels[label] if 0 <= label < len(labels) else str(label)
 
 
-def _words(strip: Strip, top: int) -> Markup:
+def _words(strip: NeighbourStrip, top: int) -> Markup:
     parts = []
     for place, word in enumerate(strip.words):
         x, y = _LEFT + _CELL * place + _CELL / 2, top + _TOP - 6
@@ -72,7 +72,7 @@ def _words(strip: Strip, top: int) -> Markup:
     return tag("g", *parts)
 
 
-def _cells(strip: Strip, label: int, top: int) -> Markup:
+def _cells(strip: NeighbourStrip, label: int, top: int) -> Markup:
     name = f"{strip.model}, around “{strip.around}”"
     parts = [tag("text", tag("title", name), clip(name, 28), x=_LEFT - 8, y=top + 15, text_anchor="end", class_="name")]
     for place, (word, given, score) in enumerate(zip(strip.words, strip.labels, strip.scores, strict=True)):
@@ -85,7 +85,7 @@ def _cells(strip: Strip, label: int, top: int) -> Markup:
     return tag("g", *parts)
 
 
-def field(one: Field, labels: Sequence[str]) -> Markup:
+def field(one: NoiseField, labels: Sequence[str]) -> Markup:
     """Dots in a plane: the shape says which word, the colour which label."""
     xs, ys = [p[0] for p in one.points], [p[1] for p in one.points]
     low_x, high_x, low_y, high_y = min(xs), max(xs), min(ys), max(ys)
@@ -114,6 +114,6 @@ def field(one: Field, labels: Sequence[str]) -> Markup:
     )
 
 
-def _counts(one: Field, adversarial: bool) -> list[tuple[int, int]]:
+def _counts(one: NoiseField, adversarial: bool) -> list[tuple[int, int]]:
     found = [label for _, _, label, ours in one.points if ours == adversarial]
     return [(label, found.count(label)) for label in sorted(set(found))]

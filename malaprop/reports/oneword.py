@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.oneword import Against, Cell, Mean, Study
+from malaprop.records.oneword import Against, OneWordCell, OneWordMean, OneWordRecord
 from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
 from malaprop.reports.tables import DASH, card, number, table
@@ -49,17 +49,17 @@ ACCURACY = {  # on the paper's own test parts, in percent
 Rows = list[tuple[str, ...]]
 
 
-def one_word(found: Sequence[Study]) -> Markup:
+def one_word(found: Sequence[OneWordRecord]) -> Markup:
     """A card for each study; nothing where there is none."""
     return join(*(_card(study, number) for number, study in enumerate(found)))
 
 
-def _card(study: Study, place: int) -> Markup:
+def _card(study: OneWordRecord, place: int) -> Markup:
     shown = (table(title, names, rows, note) for title, note, names, rows in tables(study))
     return card(f"oneword-{place}", TITLE, lead(study), *shown)
 
 
-def markdown(study: Study) -> str:
+def markdown(study: OneWordRecord) -> str:
     """The same tables as text."""
     out = [lead(study), ""]
     for title, note, names, rows in tables(study):
@@ -67,7 +67,7 @@ def markdown(study: Study) -> str:
     return "\n".join(out)
 
 
-def lead(study: Study) -> str:
+def lead(study: OneWordRecord) -> str:
     words = "one word" if study.words == 1 else f"at most {study.words} words"
     return (
         f"{study.data}: of {study.examined:,} test texts all models answer {study.common:,} correctly; "
@@ -76,7 +76,7 @@ def lead(study: Study) -> str:
     )
 
 
-def tables(study: Study) -> list[tuple[str, str, Sequence[str], Rows]]:
+def tables(study: OneWordRecord) -> list[tuple[str, str, Sequence[str], Rows]]:
     """Title, note, head and rows of each table of the study."""
     made = [_rates(study), _models(study)]
     if study.against:
@@ -85,7 +85,7 @@ def tables(study: Study) -> list[tuple[str, str, Sequence[str], Rows]]:
     return made
 
 
-def _rates(study: Study) -> tuple[str, str, Sequence[str], Rows]:
+def _rates(study: OneWordRecord) -> tuple[str, str, Sequence[str], Rows]:
     paper = PAPER.get(study.task, {})
     names = ["Attack"]
     for model in study.models:
@@ -112,7 +112,7 @@ def _in_order(recipes: Sequence[str]) -> list[str]:
     return sorted([*recipes, *known], key=lambda name: order.index(name) if name in order else len(order))
 
 
-def _rate(cell: Cell | None) -> str:
+def _rate(cell: OneWordCell | None) -> str:
     if cell is None:
         return DASH
     if cell.reason:
@@ -122,18 +122,18 @@ def _rate(cell: Cell | None) -> str:
     return str(cell.success)
 
 
-def _percent(mean: Mean) -> str:
+def _percent(mean: OneWordMean) -> str:
     return f"{100 * mean.value:.2f}% ({100 * max(0, mean.low):.2f}-{100 * mean.high:.2f})"
 
 
-def _best(study: Study, model: str) -> str:
+def _best(study: OneWordRecord, model: str) -> str:
     found = [cell for cell in study.cells if cell.model == model and cell.recipe in ATTENTION and not cell.reason]
     if not found:
         return DASH
     return str(max((cell.success for cell in found), key=lambda rate: rate.value if rate.total else -1.0))
 
 
-def _models(study: Study) -> tuple[str, str, Sequence[str], Rows]:
+def _models(study: OneWordRecord) -> tuple[str, str, Sequence[str], Rows]:
     told = ACCURACY.get(study.task, {})
     rows: Rows = [
         (m.name, str(m.accuracy), m.kin or DASH, f"{told[m.kin]:g}%" if m.kin in told else DASH) for m in study.models
@@ -157,7 +157,7 @@ def _against(found: Sequence[Against]) -> tuple[str, str, Sequence[str], Rows]:
     return "What the embedding constraint does", note, names, rows
 
 
-def _costs(study: Study) -> tuple[str, str, Sequence[str], Rows]:
+def _costs(study: OneWordRecord) -> tuple[str, str, Sequence[str], Rows]:
     extra = sorted({name for cell in study.cells for name in cell.measures or {}})
     names = ("Model", "Attack", "Asked, median", "Asked, mean", "L1 distance", *(e.replace("_", " ") for e in extra))
     rows: Rows = []
@@ -170,7 +170,7 @@ def _costs(study: Study) -> tuple[str, str, Sequence[str], Rows]:
     return "Queries and quality", "Measures are means over the texts that an attack broke.", names, rows
 
 
-def _short(mean: Mean | None) -> str:
+def _short(mean: OneWordMean | None) -> str:
     return DASH if mean is None else f"{mean.value:.3g} ({mean.low:.3g}-{mean.high:.3g})"
 
 

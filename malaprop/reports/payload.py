@@ -12,7 +12,7 @@ from typing import Any
 
 from malaprop.records import STATUSES, Outcome
 from malaprop.reports.diff import patches
-from malaprop.reports.entries import Entry
+from malaprop.reports.entries import RunEntry
 
 LIMIT = 4_500_000  # bytes of examples, which leaves half a megabyte of the promised five for the rest
 _FIRST = {"success": 0, "error": 1, "failed": 2, "skipped": 3}
@@ -59,7 +59,7 @@ def _row(run: int, text: int, outcome: Outcome) -> list[Any]:
     ]
 
 
-def _order(found: Sequence[Entry]) -> Iterator[tuple[int, Outcome]]:
+def _order(found: Sequence[RunEntry]) -> Iterator[tuple[int, Outcome]]:
     """Successes of all runs first, then errors, failures, skipped; within each the runs take turns."""
     for status in sorted(_FIRST, key=lambda name: _FIRST[name]):
         lines = [_of_status(run, entry.outcomes, status) for run, entry in enumerate(found)]
@@ -71,7 +71,7 @@ def _of_status(run: int, outcomes: Sequence[Outcome], status: str) -> Iterator[t
     yield from ((at, run, outcome) for at, outcome in enumerate(outcomes) if outcome.status == status)
 
 
-def payload(found: Sequence[Entry], limit: int = LIMIT) -> Payload:
+def payload(found: Sequence[RunEntry], limit: int = LIMIT) -> Payload:
     """As many examples as fit in `limit` bytes, in the order above; one that does not fit is passed over."""
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
     texts: list[str] = []

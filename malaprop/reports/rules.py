@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.diagnosis import Diagnosis, Line, OfLabel, Sighting
+from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import card, lines_of, printable, table
@@ -13,12 +13,12 @@ TITLE = "What your training data taught the model"
 _AROUND = 90  # characters shown on each side of a word
 
 
-def diagnoses(found: Sequence[Diagnosis]) -> Markup:
+def diagnoses(found: Sequence[DiagnosisRecord]) -> Markup:
     """A card for each record; nothing where there is none."""
     return join(*(_card(one, number) for number, one in enumerate(found)))
 
 
-def _card(found: Diagnosis, number: int) -> Markup:
+def _card(found: DiagnosisRecord, number: int) -> Markup:
     lead = (
         f"Swaps of synonyms that turn models away from a label ({found.rules}), and how often the {found.texts:,} "
         f"texts of {found.data} have each word under each label. Bits say how much a word speaks for a label; 0 bits: "
@@ -32,7 +32,7 @@ def _card(found: Diagnosis, number: int) -> Markup:
     return card(f"rules-{number}", TITLE, lead, *body)
 
 
-def _label(found: Diagnosis, one: OfLabel) -> list[Child]:
+def _label(found: DiagnosisRecord, one: LabelRules) -> list[Child]:
     title = f"Away from {one.label}"
     if not one.lines:
         return [tag("h3", title), tag("p", "No rule lowers this label.", class_="quiet")]
@@ -54,7 +54,7 @@ def _label(found: Diagnosis, one: OfLabel) -> list[Child]:
     return [table(title, names, rows, note)]
 
 
-def _bits(line: Line, place: int) -> Markup:
+def _bits(line: RuleLine, place: int) -> Markup:
     (before, after), (had, has) = line.pmi[place], line.seen[place]
     return join(
         f"{before:.2f} → {after:.2f} {_arrow(after - before)}", tag("br"), tag("span", f"{had:,} → {has:,} times")
@@ -81,12 +81,12 @@ def _sighting(found: Sighting, to: str) -> Markup:
     return tag("p", before, tag("del", word), " ", tag("ins", to), after)
 
 
-def terminal(found: Diagnosis) -> str:
+def terminal(found: DiagnosisRecord) -> str:
     """The strongest rules of each label, and texts with them."""
     return "\n".join(line for one in found.found for line in _told(found, one))
 
 
-def _told(found: Diagnosis, one: OfLabel) -> list[str]:
+def _told(found: DiagnosisRecord, one: LabelRules) -> list[str]:
     start = f"away from {printable(one.label)}: {one.rules:,} rules"
     if not one.lines:
         return [start, "  no rule lowers this label"]

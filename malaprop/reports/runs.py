@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from malaprop.core.settings import to_toml
 from malaprop.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
 from malaprop.records.translation import is_translation
-from malaprop.reports.entries import Entry, by_victim, cheapest, strongest
-from malaprop.reports.figures import Axis, Bar, Line, compact, interval_bars, legend, line_chart, percent, word_bars
+from malaprop.reports.entries import RunEntry, by_victim, cheapest, strongest
+from malaprop.reports.figures import Axis, Bar, StepLine, compact, interval_bars, legend, line_chart, percent, word_bars
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.tables import grid, number, panel, panels, share
 
@@ -33,7 +33,7 @@ def whole(rate: Rate) -> str:
     return f"{100 * rate.value:.1f}%" if shown == "0%" and rate.hits else shown
 
 
-def headline(found: Sequence[Entry]) -> Markup | None:
+def headline(found: Sequence[RunEntry]) -> Markup | None:
     """The strongest attack in one sentence; None where there is no run with labels."""
     found = _labelled(found)
     if not found:
@@ -52,18 +52,18 @@ def headline(found: Sequence[Entry]) -> Markup | None:
     )
 
 
-def _values(found: Sequence[Entry], what: str) -> str:
+def _values(found: Sequence[RunEntry], what: str) -> str:
     return ", ".join(dict.fromkeys(str(getattr(e.run, what)) for e in found))
 
 
-def _victims(found: Sequence[Entry]) -> str:
+def _victims(found: Sequence[RunEntry]) -> str:
     names = list(dict.fromkeys(e.run.victim for e in found))
     if len(names) <= MANY:
         return ", ".join(names)
     return f"{len(names)}: {', '.join(names[:3])} and {len(names) - 3} more, below"
 
 
-def header(found: Sequence[Entry]) -> Markup:
+def header(found: Sequence[RunEntry]) -> Markup:
     """What was audited, when, and with what."""
     dates = sorted({e.run.started[:10] for e in found} - {""})
     versions = dict.fromkeys(f"{name} {value}" for e in found for name, value in e.run.versions.items())
@@ -95,12 +95,12 @@ def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
     )
 
 
-def _labelled(found: Sequence[Entry]) -> list[Entry]:
+def _labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
     """Runs whose answers are right or wrong, which translations are not."""
     return [entry for entry in found if not is_translation(entry.run)]
 
 
-def matrix(found: Sequence[Entry]) -> Markup:
+def matrix(found: Sequence[RunEntry]) -> Markup:
     """Victims as rows, attacks as columns, accuracy under attack in each cell."""
     found = _labelled(found)
     lead = _MATRIX if found else _NO_MATRIX
@@ -108,7 +108,7 @@ def matrix(found: Sequence[Entry]) -> Markup:
     return tag("section", *body, class_="card", aria_labelledby="matrix")
 
 
-def _matrix(found: Sequence[Entry]) -> Markup:
+def _matrix(found: Sequence[RunEntry]) -> Markup:
     attacks = list(dict.fromkeys(e.attack for e in found))
     rows: list[list[Child]] = []
     for victim, group in by_victim(found).items():
@@ -127,7 +127,7 @@ def _tile(name: str, value: Child, detail: Child) -> Markup:
     return tag("div", tag("dt", name), tag("dd", value, class_="big"), tag("dd", detail, class_="small"), class_="tile")
 
 
-def _tiles(group: Sequence[Entry]) -> Markup:
+def _tiles(group: Sequence[RunEntry]) -> Markup:
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
     tiles = [_tile("Clean accuracy", whole(clean), str(clean))]
     top, cheap = strongest(group), cheapest(group)
@@ -145,14 +145,14 @@ def _tiles(group: Sequence[Entry]) -> Markup:
     return tag("dl", *tiles, class_="tiles")
 
 
-def _bars(group: Sequence[Entry]) -> Markup:
+def _bars(group: Sequence[RunEntry]) -> Markup:
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
     ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.total else 2.0)
     bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.under_attack, e.color) for e in ordered)]
     return panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
 
 
-def _words(group: Sequence[Entry]) -> Markup:
+def _words(group: Sequence[RunEntry]) -> Markup:
     became: dict[str, Counter[str]] = {}
     for (before, after), count in abused_pairs(o for e in group for o in e.outcomes).items():
         became.setdefault(before, Counter())[after.lower() or "(deleted)"] += count
@@ -167,7 +167,7 @@ def _words(group: Sequence[Entry]) -> Markup:
     return panel(title, word_bars(title, rows) if rows else tag("p", "No attack succeeded.", class_="quiet"))
 
 
-def _curves(group: Sequence[Entry]) -> Markup:
+def _curves(group: Sequence[RunEntry]) -> Markup:
     ends = {e.attack: max((o.queries.asked for o in e.outcomes), default=1) for e in group}
     most = max(10, *ends.values())
     widest = max((o.changed_share for e in group for o in e.outcomes if o.status == "success"), default=0.0)
@@ -175,8 +175,8 @@ def _curves(group: Sequence[Entry]) -> Markup:
     spent, changed = [], []
     for e in group:
         clean = e.summary.clean.value if e.summary.clean.total else 0.0
-        spent.append(Line(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
-        changed.append(Line(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
+        spent.append(StepLine(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
+        changed.append(StepLine(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
     queries = Axis(label="Queries allowed for each text", low=1, high=most, log=True, show=compact)
     wide = Axis(label="Share of words changed at most", low=0, high=reach, show=percent)
     key = legend([(e.attack, e.color) for e in group])
@@ -186,12 +186,12 @@ def _curves(group: Sequence[Entry]) -> Markup:
     )
 
 
-def _measures(group: Sequence[Entry]) -> list[str]:
+def _measures(group: Sequence[RunEntry]) -> list[str]:
     """What was measured of successes besides, under any of these attacks."""
     return sorted({name for e in group for name, spread in e.summary.measures.items() if spread.mean is not None})
 
 
-def _table(group: Sequence[Entry]) -> Markup:
+def _table(group: Sequence[RunEntry]) -> Markup:
     extra = _measures(group)
     names = (
         "Attack",
@@ -212,7 +212,7 @@ def _table(group: Sequence[Entry]) -> Markup:
     return grid("Figures of each attack", names, rows)
 
 
-def victims(found: Sequence[Entry]) -> Markup:
+def victims(found: Sequence[RunEntry]) -> Markup:
     """A card for each victim, folded where there are many."""
     cards = []
     groups = by_victim(_labelled(found))
@@ -225,7 +225,7 @@ def victims(found: Sequence[Entry]) -> Markup:
     return join(*cards)
 
 
-def errors(found: Sequence[Entry]) -> Markup:
+def errors(found: Sequence[RunEntry]) -> Markup:
     """Examples that could not be attacked, by reason; nothing where there are none."""
     rows = [(e.victim, e.attack, f"{count:,}", reason) for e in found for reason, count in e.summary.reasons.items()]
     if not rows:
@@ -238,7 +238,7 @@ def errors(found: Sequence[Entry]) -> Markup:
     )
 
 
-def settings(found: Sequence[Entry]) -> Markup:
+def settings(found: Sequence[RunEntry]) -> Markup:
     """The resolved settings of each run, folded away."""
     items = []
     for e in found:

@@ -25,7 +25,7 @@ class Dots:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class ScatterFrame:
     """What the axes say, and which values they span."""
 
     across: str
@@ -38,7 +38,7 @@ class Frame:
     show_y: Callable[[float], str] = compact
 
     @classmethod
-    def around(cls, groups: Sequence[Dots], across: str, up: str, **shown: Callable[[float], str]) -> Frame:
+    def around(cls, groups: Sequence[Dots], across: str, up: str, **shown: Callable[[float], str]) -> ScatterFrame:
         """Just large enough for every point."""
         xs = [x for group in groups for x, _ in group.points] or [0.0, 1.0]
         ys = [y for group in groups for _, y in group.points] or [0.0, 1.0]
@@ -59,7 +59,7 @@ class Frame:
         return LEFT + across * (WIDTH - LEFT - RIGHT), TOP + (1 - up) * (HEIGHT - TOP - BOTTOM)
 
 
-def scatter(name: str, groups: Sequence[Dots], frame: Frame, lines: Sequence[float] = ()) -> Markup:
+def scatter(name: str, groups: Sequence[Dots], frame: ScatterFrame, lines: Sequence[float] = ()) -> Markup:
     """The figure; `lines` are heights at which a line is drawn across."""
     about = "; ".join(f"{group.name}: {len(group.points)} points" for group in groups)
     marks = [mark for group in groups for mark in _marks(group, frame)]
@@ -81,7 +81,7 @@ def scatter(name: str, groups: Sequence[Dots], frame: Frame, lines: Sequence[flo
     )
 
 
-def _marks(group: Dots, frame: Frame) -> list[Markup]:
+def _marks(group: Dots, frame: ScatterFrame) -> list[Markup]:
     color = f"var(--c{group.color % COLORS})"
     out = []
     for place, (x, y) in enumerate(group.points):
@@ -97,7 +97,7 @@ def _marks(group: Dots, frame: Frame) -> list[Markup]:
     return out
 
 
-def _axes(frame: Frame) -> Markup:
+def _axes(frame: ScatterFrame) -> Markup:
     parts: list[Markup] = []
     bottom = HEIGHT - BOTTOM
     for k in range(5):

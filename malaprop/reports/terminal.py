@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from malaprop.records import Outcome, Run
-from malaprop.reports.entries import Entry, by_victim, cheapest, entries
+from malaprop.reports.entries import RunEntry, by_victim, cheapest, entries
 from malaprop.reports.tables import number
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ _COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries")
 _ANY = 10_000  # characters in a line that no table needs
 
 
-def _row(entry: Entry, extra: Sequence[str], wrong: bool) -> tuple[str, ...]:
+def _row(entry: RunEntry, extra: Sequence[str], wrong: bool) -> tuple[str, ...]:
     s = entry.summary
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
@@ -31,7 +31,7 @@ def _short(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def summary_table(victim: str, group: Sequence[Entry], *, narrow: bool = False) -> Table:
+def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = False) -> Table:
     """One victim: its clean accuracy above, a row for each attack, the cheapest named below.
 
     Where the terminal is too `narrow` for one line a row, cells take more lines: none may end in dots.

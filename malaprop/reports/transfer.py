@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.transfer import Estimate, Factor, Model, Speed, Table, Transfer
+from malaprop.records.transfer import ClassTable, Estimate, Factor, Speed, TransferModel, TransferRecord
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import bullets, card, lines_of, panel, scrolled, table
@@ -20,12 +20,12 @@ _COLUMNS = ("source", "target", "hits", "total", "rate", "low", "high", "right_b
 _INK = 0.75  # of the strongest shade: numbers stay readable on it, in light and in dark
 
 
-def transfers(found: Sequence[Transfer]) -> Markup:
+def transfers(found: Sequence[TransferRecord]) -> Markup:
     """A card for each study; nothing where there is none."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
-def headline(found: Sequence[Transfer]) -> Markup | None:
+def headline(found: Sequence[TransferRecord]) -> Markup | None:
     """How far attacks carry over in the first study, in one sentence."""
     record = found[0]
     count = tag("strong", f"{record.recipe} on {len(record.models)} models")
@@ -38,7 +38,7 @@ def headline(found: Sequence[Transfer]) -> Markup | None:
     return join(*said, f", and in {100 * record.base.value:.0f}% for the same model trained again.")
 
 
-def _card(record: Transfer, number: int) -> Markup:
+def _card(record: TransferRecord, number: int) -> Markup:
     lead = (
         f"{record.recipe} on {record.data}: {len(record.models)} models attacked on {record.texts:,} texts each; up to "
         f"{record.wanted} successes of each, drawn by the seed, tried on all. A rate is the share that the target gets "
@@ -49,11 +49,11 @@ def _card(record: Transfer, number: int) -> Markup:
     return card(f"transfer-{number}", TITLE, lead, *body)
 
 
-def _called(model: Model) -> str:
+def _called(model: TransferModel) -> str:
     return f"{model.number} {model.name}" if model.number else model.name
 
 
-def heat_map(record: Transfer) -> Markup:
+def heat_map(record: TransferRecord) -> Markup:
     """Figure 3: sources down, targets across, in the order of the paper's numbers."""
     many = len(record.models)
     numbered = many <= _NUMBERED
@@ -83,7 +83,7 @@ def heat_map(record: Transfer) -> Markup:
     )
 
 
-def _scale(record: Transfer, numbered: bool) -> Callable[[float], float]:
+def _scale(record: TransferRecord, numbered: bool) -> Callable[[float], float]:
     """How dark a rate is: numbers in cells must stay readable; without them all of the ink tells rates apart."""
     many = range(len(record.models))
     found = [rate.value for s in many for t in many if (rate := record.rate(s, t))]
@@ -94,14 +94,21 @@ def _scale(record: Transfer, numbered: bool) -> Callable[[float], float]:
     return lambda value: 0.03 + 0.94 * (value - least) / max(most - least, 1e-9)
 
 
-def _about(record: Transfer) -> str:
+def _about(record: TransferRecord) -> str:
     pairs = "" if record.pairs is None else f"Mean over pairs of two models {record.pairs}. "
     base = "" if record.base is None else f"Mean base rate {record.base}. "
     return f"Sources down, targets across. {pairs}{base}The same figures stand in matrix.csv."
 
 
 def _cell(
-    record: Transfer, s: int, t: int, left: int, top: int, cell: int, numbered: bool, scale: Callable[[float], float]
+    record: TransferRecord,
+    s: int,
+    t: int,
+    left: int,
+    top: int,
+    cell: int,
+    numbered: bool,
+    scale: Callable[[float], float],
 ) -> Markup:
     rate = record.rate(s, t)
     x, y = left + t * cell, top + s * cell
@@ -131,12 +138,12 @@ def _cell(
     return join(box, number)
 
 
-def _figure(record: Transfer) -> Markup:
+def _figure(record: TransferRecord) -> Markup:
     title = "Share of the source's adversarial texts that the target gets wrong: sources down, targets across"
     return panel(title, scrolled(heat_map(record), 0, "Heat map of transfer"))
 
 
-def _lines(record: Transfer) -> Markup:
+def _lines(record: TransferRecord) -> Markup:
     rows = []
     if record.base is not None:
         rows.append(("Base rate: to the same model trained from another seed", str(record.base)))
@@ -149,7 +156,7 @@ def factor_rows(factors: Sequence[Factor]) -> list[tuple[str, str, str, str, str
     return [(f.name, str(f.mean), f"{f.noise:.3f}", f"{f.pairs}", f.about) for f in factors]
 
 
-def _factors(record: Transfer) -> Markup:
+def _factors(record: TransferRecord) -> Markup:
     if not record.factors:
         return Markup("")
     note = (
@@ -169,7 +176,7 @@ def _short(cell: Estimate | None) -> str:
     return "n/a" if cell is None else str(cell)
 
 
-def _classes(found: Table) -> Markup:
+def _classes(found: ClassTable) -> Markup:
     rows = [
         (f"{name} ({many})", *map(_short, cells), "n/a" if mean is None else f"{mean:.3f}")
         for name, many, cells, mean in zip(found.classes, found.models, found.cells, found.sources, strict=True)
@@ -180,7 +187,7 @@ def _classes(found: Table) -> Markup:
     return table(f"By {found.name}", ("Source", *found.classes, "Average"), rows, note)
 
 
-def _models(record: Transfer) -> Markup:
+def _models(record: TransferRecord) -> Markup:
     rows = [(_called(m), str(m.clean), str(m.success), m.drawn, m.second or "none") for m in record.models]
     return table("Sources", ("Model", "Right without attack", "Broken", "Tried on others", "Second"), rows)
 
@@ -203,7 +210,7 @@ def _speed(speed: Speed) -> Markup:
     return tag("p", f"{line}.", class_="quiet") if line else Markup("")
 
 
-def terminal(record: Transfer) -> str:
+def terminal(record: TransferRecord) -> str:
     """Matrix, where it fits, factors, classes and speed."""
     parts = []
     if len(record.models) <= _WIDEST:
@@ -230,12 +237,12 @@ def terminal(record: Transfer) -> str:
     return "\n".join(filter(None, (*parts, *record.notes, speed_line(record.speed))))
 
 
-def _brief(record: Transfer, s: int, t: int) -> str:
+def _brief(record: TransferRecord, s: int, t: int) -> str:
     rate = record.rate(s, t)
     return "-" if rate is None else f"{rate.value:.2f}"
 
 
-def write_matrix(record: Transfer, path: Path) -> Path:
+def write_matrix(record: TransferRecord, path: Path) -> Path:
     """One line a pair that was tried; the diagonal names the second as the target."""
     try:
         with path.open("w", encoding="utf-8", newline="") as file:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.translation import Attacked, Sight, TranslationStudy
-from malaprop.reports.maps import Table, tables
+from malaprop.records.translation import TranslationRecord, TranslationRun, TranslationSight
+from malaprop.reports.maps import ShadeTable, tables
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import grid, lines_of, number, shown
@@ -27,7 +27,7 @@ _NAMES = (
 )
 
 
-def translations(studies: Sequence[TranslationStudy]) -> Markup:
+def translations(studies: Sequence[TranslationRecord]) -> Markup:
     """A table of all runs on translations; nothing where there are none."""
     runs = dict.fromkeys(run for study in studies for run in study.runs)  # folders may lie in one another
     if not runs:
@@ -43,20 +43,20 @@ def translations(studies: Sequence[TranslationStudy]) -> Markup:
     return tag("section", *body, class_="card", aria_labelledby="translation")
 
 
-def _figures(sights: Sequence[Sight]) -> list[Markup]:
+def _figures(sights: Sequence[TranslationSight]) -> list[Markup]:
     return [
         tag("figure", tag("figcaption", f"{sight.victim}, {sight.attack}"), figure(sight), class_="panel scroll")
         for sight in sights
     ]
 
 
-def figure(sight: Sight) -> Markup:
+def figure(sight: TranslationSight) -> Markup:
     """Attention before and after, side by side."""
     about = (
         "Each row is a word of the translation, each column a word of the source; a shade is the weight it is given."
     )
     both = [
-        Table(
+        ShadeTable(
             title=f"{when}: a row looks at columns",
             rows=found.output,
             columns=found.source,
@@ -71,7 +71,7 @@ def figure(sight: Sight) -> Markup:
     return tables("Attention of a translation before and after", about, [both])
 
 
-def _row(run: Attacked) -> tuple[Child, ...]:
+def _row(run: TranslationRun) -> tuple[Child, ...]:
     return (
         run.victim,
         run.attack,
@@ -86,7 +86,7 @@ def _row(run: Attacked) -> tuple[Child, ...]:
     )
 
 
-def headline(studies: Sequence[TranslationStudy]) -> Markup | None:
+def headline(studies: Sequence[TranslationRecord]) -> Markup | None:
     """The strongest attack on a translation in one sentence."""
     runs = [run for study in studies for run in study.runs if run.success.total]
     if not runs:
@@ -100,7 +100,7 @@ def headline(studies: Sequence[TranslationStudy]) -> Markup | None:
     )
 
 
-def terminal(study: TranslationStudy) -> str:
+def terminal(study: TranslationRecord) -> str:
     """A row a run."""
     names = ("victim", "attack", "broken", "skipped", "errors", "BLEU before", "BLEU after", "asked")
     rows = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.tuning import Judged, Try, Tuning
+from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import card, table
@@ -13,12 +13,12 @@ TITLE = "Search for settings"
 SHOWN = 10  # trials
 
 
-def tunings(found: Sequence[Tuning]) -> Markup:
+def tunings(found: Sequence[TuningRecord]) -> Markup:
     """A card for each search; nothing where there is none."""
     return join(*(_card(record, number) for number, record in enumerate(found)))
 
 
-def _card(record: Tuning, number: int) -> Markup:
+def _card(record: TuningRecord, number: int) -> Markup:
     failed = sum(one.judged is None for one in record.trials)
     lead = (
         f"{record.defence} before {record.victim} on {record.data}: {len(record.trials)} trials ({record.sampler}), "
@@ -37,23 +37,23 @@ def _card(record: Tuning, number: int) -> Markup:
     return card(f"tuning-{number}", TITLE, lead, *body)
 
 
-def _validation(record: Tuning) -> list[tuple[str, ...]]:
+def _validation(record: TuningRecord) -> list[tuple[str, ...]]:
     judged = [one for one in record.trials if one.judged is not None]
     best = sorted(judged, key=lambda one: (-one.judged.value if one.judged else 0.0, one.number))
     return [_row("plain", record.plain), *(_trial(one) for one in best[:SHOWN])]
 
 
-def _trial(one: Try) -> tuple[str, ...]:
+def _trial(one: TuningTrial) -> tuple[str, ...]:
     assert one.judged is not None
     settings = ", ".join(f"{name} {value}" for name, value in one.settings.items())
     return _row(f"trial {one.number + 1}: {settings}", one.judged)
 
 
-def _row(name: str, one: Judged) -> tuple[str, ...]:
+def _row(name: str, one: TunedAccuracy) -> tuple[str, ...]:
     return name, str(one.clean), str(one.adversarial)
 
 
-def terminal(record: Tuning) -> str:
+def terminal(record: TuningRecord) -> str:
     """The plain victim and the best trial, on the validation and on the test part."""
     rows = [("plain, validation", record.plain)]
     best = record.best

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, SettingError, plain
-from malaprop.records.claims import Claims, Row
+from malaprop.records.claims import ClaimRow, ClaimsRecord
 from malaprop.records.documents import write_whole
 from malaprop.reproduce.claim import SIZES, Claim, Paper, Step
 from malaprop.reproduce.papers import PAPERS
@@ -33,19 +33,19 @@ class Work:
     fresh: bool = True
     say: Say = print
 
-    def claims(self, ids: Sequence[str]) -> Claims:
+    def claims(self, ids: Sequence[str]) -> ClaimsRecord:
         """Every row that is asked for, in the order of the papers; the record is written as rows come."""
         chosen = chosen_of(ids)
         failed = self._steps(chosen) if self.fresh else {}
         rows = tuple(self._row(paper, claim, failed) for paper, claim in chosen)
-        return Claims(size=self.size, rows=rows, failed=failed)
+        return ClaimsRecord(size=self.size, rows=rows, failed=failed)
 
-    def listed(self, ids: Sequence[str]) -> Claims:
+    def listed(self, ids: Sequence[str]) -> ClaimsRecord:
         """The rows without figures: what would be run."""
         rows = []
         for paper, claim in chosen_of(ids):
             rows.append(self._made(paper, claim, claim.instead or _FULL, "not done"))
-        return Claims(size=self.size, rows=tuple(rows))
+        return ClaimsRecord(size=self.size, rows=tuple(rows))
 
     def _steps(self, chosen: Sequence[tuple[Paper, Claim]]) -> dict[str, str]:
         """Runs what the claims need, each step once; gives why steps failed, which costs the others nothing."""
@@ -94,12 +94,12 @@ class Work:
             return []
         return [words for step in wanted for words in step.lines(self.size, self.root, self.jobs)]
 
-    def _row(self, paper: Paper, claim: Claim, failed: dict[str, str]) -> Row:
+    def _row(self, paper: Paper, claim: Claim, failed: dict[str, str]) -> ClaimRow:
         return self._made(paper, claim, *self._read(claim, bool(self._lines(paper, claim)), failed))
 
-    def _made(self, paper: Paper, claim: Claim, ours: str, verdict: str) -> Row:
+    def _made(self, paper: Paper, claim: Claim, ours: str, verdict: str) -> ClaimRow:
         step = next((step for step in paper.steps if step.name == claim.step), None)
-        return Row(
+        return ClaimRow(
             id=claim.id,
             paper=paper.title,
             claim=claim.claim,

@@ -7,7 +7,7 @@ from heapq import heappush, heapreplace
 
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
-from malaprop.records.diagnosis import Diagnosis, Line, OfLabel, Sighting
+from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.records.rules import Rule, Rules
 from malaprop.records.summary import Rate
 from malaprop.rules.mine import readable, shards
@@ -41,7 +41,7 @@ def diagnose(
     top: int = 10,
     texts: int = 2,
     least: int = 0,
-) -> Diagnosis:
+) -> DiagnosisRecord:
     """The `top` strongest rules of each label that the data has; none of a label is an error."""
     numbers = rules.numbers(names)
     bits = Association.of(examples, len(names))
@@ -55,7 +55,7 @@ def diagnose(
         weighed = [bits.pmi(r.to) - bits.pmi(r.word) for r in ordered.get(label, [])[:WEIGHED]]
         others = [sum(shift) - shift[number] for shift in weighed]
         found.append(
-            OfLabel(
+            LabelRules(
                 label=names[number] if number < len(names) else label,
                 rules=sum(rule.label == label for rule in rules),
                 falls=Rate(sum(bool(shift[number] < 0) for shift in weighed), len(weighed)),
@@ -63,7 +63,7 @@ def diagnose(
                 lines=tuple(_line(rule, bits, sightings.get((number, rule.word), ())) for rule in shown[label]),
             )
         )
-    return Diagnosis(
+    return DiagnosisRecord(
         rules=rules.source,
         data=data,
         texts=bits.texts,
@@ -73,10 +73,10 @@ def diagnose(
     )
 
 
-def _line(rule: Rule, bits: Association, sightings: Sequence[Sighting]) -> Line:
+def _line(rule: Rule, bits: Association, sightings: Sequence[Sighting]) -> RuleLine:
     before, after = bits.pmi(rule.word).tolist(), bits.pmi(rule.to).tolist()
     had, has = bits.seen(rule.word).tolist(), bits.seen(rule.to).tolist()
-    return Line(
+    return RuleLine(
         word=rule.word,
         to=rule.to,
         salience=rule.salience,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.victim import Victim
     from malaprop.data.base import Dataset
-    from malaprop.records.attention import AttentionStudy
+    from malaprop.records.attention import AttentionRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Share, Task
 
@@ -88,14 +88,14 @@ class Attention:
         assert self.attack
 
     def plan(self) -> Iterator[Task]:
-        from malaprop.records.attention import AttentionStudy
+        from malaprop.records.attention import AttentionRecord
         from malaprop.tasks.outputs import JsonFile, RunFolder
         from malaprop.tasks.task import Task
 
         everyone = {spec: spec for spec in self.models}
         yield Task(name="texts", work=self.choose, output=JsonFile(AnsweredRightly), victims=everyone, reads=self.read)
         if self.draws:
-            yield Task(name="theorem", work=self.simulate, output=JsonFile(AttentionStudy))
+            yield Task(name="theorem", work=self.simulate, output=JsonFile(AttentionRecord))
         for spec in self.models:
             run = f"{slug(spec)}/{slug(self.attack.name)}"
             yield Task(
@@ -103,7 +103,7 @@ class Attention:
                 holds=(spec,), items=partial(self.examples, spec),
             )  # fmt: skip
             yield Task(
-                name=f"looks/{slug(spec)}", work=partial(self.look, spec, run), output=JsonFile(AttentionStudy),
+                name=f"looks/{slug(spec)}", work=partial(self.look, spec, run), output=JsonFile(AttentionRecord),
                 after=("texts", run), victims={spec: spec}, holds=(spec,), reads=partial(self.read_both, spec),
             )  # fmt: skip
 
@@ -168,7 +168,7 @@ class Attention:
         from malaprop.analysis.attention import edit_one_word, over_texts, pairs_of, sight
         from malaprop.analysis.theorem import trained
         from malaprop.core.capability import Capability
-        from malaprop.records.attention import AttentionStudy
+        from malaprop.records.attention import AttentionRecord
         from malaprop.tasks.outputs import Note
 
         victim = desk.victim(inputs[spec])
@@ -183,7 +183,7 @@ class Attention:
             last = model.layers[-1].relative if model.layers else None
             yield Note(f"{model.edits}: R_e of the last layer {last}, of the vector read {model.pooled}")
         bound = trained(victim.name, victim.parts[Capability.STATES], shared)
-        yield AttentionStudy(
+        yield AttentionRecord(
             data=data.name, recipe=self.attack.name, texts=len(data), models=models,
             sights=tuple(sight(victim, *pair, said) for pair, said in own[:SHOWN]),
             bounds=() if bound is None else (bound,),
@@ -192,20 +192,20 @@ class Attention:
     def simulate(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """Theorem 1 on random vectors, as a record of its bounds alone."""
         from malaprop.analysis.theorem import simulate_all
-        from malaprop.records.attention import AttentionStudy
+        from malaprop.records.attention import AttentionRecord
 
         del desk, inputs
         bounds = tuple(simulate_all(self.draws, self.texts.seed))
-        yield AttentionStudy(data=self.texts.data, recipe=self.attack.name, texts=0, bounds=bounds)
+        yield AttentionRecord(data=self.texts.data, recipe=self.attack.name, texts=0, bounds=bounds)
 
-    def gather(self, root: Path) -> AttentionStudy:
-        from malaprop.records.attention import AttentionStudy
+    def gather(self, root: Path) -> AttentionRecord:
+        from malaprop.records.attention import AttentionRecord
         from malaprop.tasks.outputs import JsonFile
 
-        part = JsonFile(AttentionStudy)
+        part = JsonFile(AttentionRecord)
         looks = [part.value(root / "looks" / slug(spec)) for spec in self.models]
         theory = [part.value(root / "theorem")] if self.draws else []
-        return AttentionStudy(
+        return AttentionRecord(
             data=looks[0].data,
             recipe=looks[0].recipe,
             texts=looks[0].texts,
@@ -214,7 +214,7 @@ class Attention:
             bounds=tuple(bound for part in (*theory, *looks) for bound in part.bounds),
         )
 
-    def view(self, record: AttentionStudy) -> View:
+    def view(self, record: AttentionRecord) -> View:
         from malaprop.analysis.attention import summary_of
         from malaprop.reports.attention import figure_files
 

@@ -18,7 +18,7 @@ from malaprop.studies.where import Saving, Where, width_option
 if TYPE_CHECKING:
     from malaprop.analysis.hotflip import Cell, Plan
     from malaprop.data.base import Examples
-    from malaprop.records.hotflip import Study as Record
+    from malaprop.records.hotflip import HotFlipRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Share, Task
 
@@ -133,7 +133,7 @@ class HotFlip:
             list(run(made, target, few[:1], seed=self.texts.seed))
         yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
 
-    def gather(self, root: Path) -> Record:
+    def gather(self, root: Path) -> HotFlipRecord:
         from malaprop.analysis.hotflip import gather
         from malaprop.records.run import Run
         from malaprop.runs.victims import device_of
@@ -141,7 +141,7 @@ class HotFlip:
         data = Run.read(root / "runs" / PLAIN / "flips").data
         return gather(root, self.design, data=data, device=device_of(self.where.device))
 
-    def view(self, record: Record) -> View:
+    def view(self, record: HotFlipRecord) -> View:
         rates = {h.name: {"error": h.error.to_dict(), "success": h.success.to_dict()} for h in record.hardened}
         rows = [
             {"model": h.name, "error": h.error.value, "success": h.success.value, "epochs": h.epochs}

@@ -25,7 +25,7 @@ from malaprop.studies.where import Saving, Where, width_option
 if TYPE_CHECKING:
     from malaprop.analysis.oneword import Plan, Texts
     from malaprop.data.base import Dataset
-    from malaprop.records.oneword import Study as Record
+    from malaprop.records.oneword import OneWordRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Share, Task
 
@@ -205,7 +205,7 @@ class OneWord:
         target = desk.victim(inputs[f"models/{name}"])
         yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
 
-    def gather(self, root: Path) -> Record:
+    def gather(self, root: Path) -> OneWordRecord:
         from malaprop.analysis.oneword import Texts, gather
         from malaprop.analysis.quality import quality
         from malaprop.data.base import choose, editable
@@ -224,7 +224,7 @@ class OneWord:
         kin = {name: kin_of(spec) for name, spec in self.specs.items()}
         return gather(root, self.design, texts, kin=kin, lacking=lacking, quality=measure)
 
-    def view(self, record: Record) -> View:
+    def view(self, record: OneWordRecord) -> View:
         from malaprop.reports.oneword import markdown
 
         rates: dict[str, dict[str, Any]] = {model.name: {} for model in record.models}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from malaprop.core.text import Ints
-from malaprop.records.transfer import Estimate, Table, Traits
+from malaprop.records.transfer import ClassTable, Estimate, Traits
 from malaprop.transfer.matrix import Matrix
 from malaprop.transfer.resample import Doubles, Draws
 
@@ -31,7 +31,7 @@ TABLES: dict[str, tuple[Callable[[Traits], str], tuple[str, ...]]] = {
 }
 
 
-def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tuple[Table, ...]:
+def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tuple[ClassTable, ...]:
     """Both tables over the classes that these models fill; one class alone makes no table.
 
     As in the paper a class's mean to itself takes in the base rates on the diagonal, where they are known.
@@ -46,11 +46,11 @@ def tables(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tup
     return tuple(out)
 
 
-def _table(name: str, classes: Sequence[str], of: Sequence[str | None], matrix: Matrix, draws: Draws) -> Table:
+def _table(name: str, classes: Sequence[str], of: Sequence[str | None], matrix: Matrix, draws: Draws) -> ClassTable:
     members = {c: np.asarray([i for i, mine in enumerate(of) if mine == c], np.int64) for c in classes}
     cells = [[_cell(matrix, draws, members[a], members[b]) for b in classes] for a in classes]
     values = np.asarray([[np.nan if cell is None else cell.value for cell in row] for row in cells])
-    return Table(
+    return ClassTable(
         name=name,
         classes=tuple(classes),
         models=tuple(len(members[c]) for c in classes),

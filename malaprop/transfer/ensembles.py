@@ -13,8 +13,8 @@ import numpy as np
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.records.ensembles import Chosen, Contrast, Ensembles
-from malaprop.records.transfer import Estimate, Transfer
+from malaprop.records.ensembles import ChosenEnsemble, Contrast, EnsemblesRecord
+from malaprop.records.transfer import Estimate, TransferRecord
 from malaprop.transfer.campaign import Answers, Campaign, Drawn, Texts, drawn, turn_of
 from malaprop.transfer.choose import EXACT, Genetic, exact, fitness, greedy
 from malaprop.transfer.expert import expert, missing
@@ -55,7 +55,7 @@ class Pick(NamedTuple):
     fitness: float
 
 
-def pick(record: Transfer, choice: Choice) -> tuple[list[Pick], tuple[int, ...], list[str]]:
+def pick(record: TransferRecord, choice: Choice) -> tuple[list[Pick], tuple[int, ...], list[str]]:
     """The ensembles, the models that no choice saw, and what could not be chosen."""
     rates = Matrix.from_record(record).rates
     names = [model.name for model in record.models]
@@ -116,7 +116,9 @@ def _experts(size: int, names: Sequence[str], notes: list[str]) -> tuple[int, ..
     return tuple(sorted(names.index(name) for name in listed))
 
 
-def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, folder: Path, choice: Choice) -> Ensembles:
+def ensembles(
+    record: TransferRecord, refs: Mapping[str, Ref], campaign: Campaign, folder: Path, choice: Choice
+) -> EnsemblesRecord:
     """Chooses, attacks and measures; an ensemble that two ways come to, or that was attacked before, is attacked once.
 
     `refs` are the study's models by name.
@@ -150,7 +152,7 @@ def ensembles(record: Transfer, refs: Mapping[str, Ref], campaign: Campaign, fol
     for one in picks:
         key = _key(one.members, names)
         notes += _fell_short("+".join(_names(one, names)), found[key], grids.get(key), one.members, names)
-    return Ensembles(
+    return EnsemblesRecord(
         recipe=record.recipe,
         data=record.data,
         texts=record.texts,
@@ -238,7 +240,7 @@ def _chosen(
     found: Mapping[str, Drawn],
     grids: Mapping[str, _Grid],
     seed: int,
-) -> Chosen:
+) -> ChosenEnsemble:
     key = _key(picked.members, names)
     grid, every = grids.get(key), range(len(names))
     outside = [t for t in every if t not in picked.members]
@@ -246,7 +248,7 @@ def _chosen(
     hits, totals = (
         _row(part, picked.members, len(names)) for part in ((grid.wrong, grid.answered) if grid else (None, None))
     )
-    return Chosen(
+    return ChosenEnsemble(
         size=picked.size,
         how=picked.how,
         members=_names(picked, names),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from malaprop.core.text import Ints
-from malaprop.records.transfer import Estimate, Row, Transfer
+from malaprop.records.transfer import Estimate, Row, TransferRecord
 from malaprop.transfer.resample import Doubles, Draws, interval, standard_error
 
 
@@ -27,7 +27,7 @@ class Matrix:
         return cls(_counts(hits), _counts(totals))
 
     @classmethod
-    def from_record(cls, record: Transfer) -> Matrix:
+    def from_record(cls, record: TransferRecord) -> Matrix:
         return cls.of(record.hits, record.totals)
 
     def __len__(self) -> int:

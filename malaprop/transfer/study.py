@@ -12,7 +12,7 @@ import numpy as np
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.text import Ints
-from malaprop.records.transfer import Model, Speed, Transfer
+from malaprop.records.transfer import Speed, TransferModel, TransferRecord
 from malaprop.transfer.campaign import Answers, Campaign, Drawn, Texts, drawn, turn_of
 from malaprop.transfer.classes import tables
 from malaprop.transfer.entrants import Entrant
@@ -40,7 +40,7 @@ class Said:
 
 def transfer(
     entrants: Sequence[Entrant], campaign: Campaign, folder: Path, *, wanted: int = 500, said: Said | None = None
-) -> Transfer:
+) -> TransferRecord:
     """The whole study; writes a run folder a source, and gives the record."""
     if wanted < 1:
         raise SettingError(f"at least 1 success of each source must be tried, got {wanted}")
@@ -63,7 +63,7 @@ def transfer(
     matrix, draws = Matrix.of(counts[0], counts[1]), Draws(len(mains), seed=campaign.seed)
     traits = [entrant.traits for entrant in entrants]
     table = factors(matrix, traits, draws)
-    return Transfer(
+    return TransferRecord(
         recipe=campaign.attack.name,
         data=campaign.data.name,
         data_spec=said.data,
@@ -156,9 +156,9 @@ def _cell(mine: Drawn, target: Answers) -> tuple[int, ...]:
     return int(wrong.sum()), int(answered.sum()), int(right.sum()), int((right * wrong).sum())
 
 
-def _model(entrant: Entrant, mine: Drawn) -> Model:
+def _model(entrant: Entrant, mine: Drawn) -> TransferModel:
     second = entrant.second
-    return Model(
+    return TransferModel(
         name=entrant.name,
         spec=entrant.spec,
         number=entrant.number,

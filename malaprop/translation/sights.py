@@ -9,10 +9,10 @@ from malaprop.models.translation.looking import Look
 from malaprop.models.translation.translator import Translator
 from malaprop.models.victims.seq2seq import OwnTranslator
 from malaprop.records.outcome import Outcome
-from malaprop.records.translation import Map, Sight
+from malaprop.records.translation import TranslationMap, TranslationSight
 
 
-def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], most: int) -> list[Sight]:
+def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], most: int) -> list[TranslationSight]:
     """The first successes by id; none of a victim that shows no attention."""
     if not isinstance(translator, OwnTranslator):
         return []
@@ -20,15 +20,15 @@ def sights(attack: str, translator: Translator, outcomes: Iterable[Outcome], mos
     return [_sight(attack, translator, outcome) for outcome in islice(won, most)]
 
 
-def _sight(attack: str, translator: OwnTranslator, outcome: Outcome) -> Sight:
+def _sight(attack: str, translator: OwnTranslator, outcome: Outcome) -> TranslationSight:
     assert outcome.adversarial is not None
     sides = outcome.original.fields, outcome.adversarial.fields
     before, after = (_map(translator.look(side["source"], side["translation"])) for side in sides)
     pairs = enumerate(zip(before.source, after.source, strict=False))
     changed = tuple(i for i, (a, b) in pairs if a != b)
-    return Sight(attack=attack, victim=translator.name, before=before, after=after, changed=changed)
+    return TranslationSight(attack=attack, victim=translator.name, before=before, after=after, changed=changed)
 
 
-def _map(found: Look) -> Map:
+def _map(found: Look) -> TranslationMap:
     weights = tuple(tuple(round(float(value), 4) for value in row) for row in found.weights)
-    return Map(source=found.source, output=found.output, weights=weights)
+    return TranslationMap(source=found.source, output=found.output, weights=weights)

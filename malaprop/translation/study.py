@@ -13,21 +13,21 @@ from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import find_runs, read_outcomes
 from malaprop.records.summary import Rate
-from malaprop.records.translation import Attacked, Bleu, TranslationStudy, is_translation
+from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun, is_translation
 
 
-def gather(folders: Iterable[Path]) -> TranslationStudy:
+def gather(folders: Iterable[Path]) -> TranslationRecord:
     """The study over every run on translations at or below the folders."""
     found = [(Run.read(folder), folder) for folder in find_runs(folders)]
-    return TranslationStudy(runs=tuple(attacked(run, read_outcomes(at)) for run, at in found if is_translation(run)))
+    return TranslationRecord(runs=tuple(attacked(run, read_outcomes(at)) for run, at in found if is_translation(run)))
 
 
-def attacked(run: Run, outcomes: Sequence[Outcome]) -> Attacked:
+def attacked(run: Run, outcomes: Sequence[Outcome]) -> TranslationRun:
     """One run in a row of figures."""
     tried = [o for o in outcomes if o.status in ("success", "failed")]
     won = [o for o in tried if o.status == "success"]
     before, after, drop = _bleus([o for o in tried if o.original.fields.get("reference")], run.seed)
-    return Attacked(
+    return TranslationRun(
         attack=run.recipe,
         kind=str(run.parts.get("kind", "")),
         victim=run.victim,

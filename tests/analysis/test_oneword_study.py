@@ -13,7 +13,7 @@ from malaprop.analysis.quality import quality
 from malaprop.attacks import recipes
 from malaprop.cli.main import app
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.records.oneword import Against, Attacked, Cell, Mean, Study
+from malaprop.records.oneword import Against, OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.records.outcome import Outcome, Queries, Side
 from malaprop.records.run import Run
 from malaprop.records.store import Writer
@@ -53,7 +53,7 @@ def root(tmp_path):
     return tmp_path
 
 
-def made(root, **more) -> Study:
+def made(root, **more) -> OneWordRecord:
     plan = Plan(models=("m", "plain"), recipes=("random", "asmax-gr", "gs-gr", "gs-ec"), vocabulary=50, trials=10)
     lacking = {("plain", "asmax-gr"): "shows no attention"}
     return gather(root, plan, TEXTS, kin={"m": "LSTM"}, lacking=lacking, **more)
@@ -61,7 +61,7 @@ def made(root, **more) -> Study:
 
 def test_the_record_adds_the_runs_up(root):
     study = made(root)
-    assert study.models[0] == Attacked(name="m", accuracy=Rate(15, 20), kin="LSTM")
+    assert study.models[0] == OneWordModel(name="m", accuracy=Rate(15, 20), kin="LSTM")
     assert study.task == "sentiment"
     gr = study.cell("m", "gs-gr")
     assert gr.success == Rate(2, 2)
@@ -81,11 +81,11 @@ def test_the_record_adds_the_runs_up(root):
 def test_the_record_comes_back_from_disk_as_it_was(root):
     study = made(root)
     study.write(root)
-    assert Study.read(root) == study
-    assert Study.read(root / "runs") is None
+    assert OneWordRecord.read(root) == study
+    assert OneWordRecord.read(root / "runs") is None
     (root / "oneword.json").write_text('{"format": 1}')
     with pytest.raises(RecordError, match="no record of a study of one-word attacks"):
-        Study.read(root)
+        OneWordRecord.read(root)
 
 
 def test_quality_is_measured_of_the_texts_on_disk(root, monkeypatch):
@@ -126,13 +126,13 @@ def test_the_tables_stand_beside_the_papers_figures(root):
 
 
 def test_the_card_shows_hostile_names_as_text():
-    cell = Cell(model="<b>m</b>", recipe="gs-gr", success=Rate(1, 2), reason="")
-    study = Study(
+    cell = OneWordCell(model="<b>m</b>", recipe="gs-gr", success=Rate(1, 2), reason="")
+    study = OneWordRecord(
         data="<i>d</i>", task="entailment", examined=2, common=1, texts=1, vocabulary=5, words=2, trials=1, seed=0,
-        models=(Attacked(name="<b>m</b>", accuracy=Rate(1, 2)),), cells=(cell,),
+        models=(OneWordModel(name="<b>m</b>", accuracy=Rate(1, 2)),), cells=(cell,),
         against=(
-            Against(model="<b>m</b>", first="a", second="b", measure="x", before=1, after=2, gap=Mean(1, 1, 1, 1),
-                    lower=Rate(0, 1)),
+            Against(model="<b>m</b>", first="a", second="b", measure="x", before=1, after=2,
+                    gap=OneWordMean(1, 1, 1, 1), lower=Rate(0, 1)),
         ),
     )  # fmt: skip
     page = one_word([study])
@@ -143,9 +143,9 @@ def test_the_card_shows_hostile_names_as_text():
 
 
 def test_means_have_intervals():
-    assert Mean.of([]) is None
-    assert Mean.of([2.0]) == Mean(2.0, 2.0, 2.0, 1)
-    found = Mean.of([1.0, 3.0])
+    assert OneWordMean.of([]) is None
+    assert OneWordMean.of([2.0]) == OneWordMean(2.0, 2.0, 2.0, 1)
+    found = OneWordMean.of([1.0, 3.0])
     assert (found.value, found.count) == (2.0, 2)
     assert found.high - found.value == pytest.approx(1.959964)  # the deviation is sqrt(2), of a mean of two 1
 
@@ -226,7 +226,7 @@ def test_the_command_trains_attacks_and_goes_on_where_it_was_killed(reviews, tmp
     assert told.exit_code == 0, told.output
     summary = json.loads(told.stdout.splitlines()[-1])
     assert set(summary["models"]) == {"BiLSTM-Attention", "LSTM-W-Random-1"}
-    study = Study.read(out)
+    study = OneWordRecord.read(out)
     assert study.texts == 4
     cards = [json.loads((out / "models" / name / "model.json").read_text()) for name in summary["models"]]
     assert [card["figures"]["epochs"] for card in cards] == [5, 5]  # settings of the training are not dropped
@@ -242,10 +242,10 @@ def test_the_command_trains_attacks_and_goes_on_where_it_was_killed(reviews, tmp
     before = (out / "runs" / "LSTM-W-Random-1" / "gs-gr" / "outcomes.jsonl").read_text()
     short = CliRunner().invoke(app, [*command, "--gather"], catch_exceptions=False)
     assert short.exit_code == 0
-    assert Study.read(out).cell("LSTM-W-Random-1", "gs-ec").success.total == 1
+    assert OneWordRecord.read(out).cell("LSTM-W-Random-1", "gs-ec").success.total == 1
     again = CliRunner().invoke(app, command, catch_exceptions=False)
     assert again.exit_code == 0
-    assert Study.read(out) == study
+    assert OneWordRecord.read(out) == study
     assert (out / "runs" / "LSTM-W-Random-1" / "gs-gr" / "outcomes.jsonl").read_text() == before
 
 

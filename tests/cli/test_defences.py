@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from malaprop.cli.main import main
-from malaprop.records.certified import Certified
-from malaprop.records.defences import Trial
+from malaprop.records.certified import CertifiedRecord
+from malaprop.records.defences import DefencesRecord
 
 SMALL = [word for pair in ("dim=12", "hidden=8", "epochs=4", "batch=16", "rate=0.02") for word in ("--set", pair)]
 
@@ -57,7 +57,7 @@ def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
     found = last(out)["defences"]
     assert list(found) == ["none", "twin", "ranmask:keep=0.5:samples=8"]
     assert found["ranmask:keep=0.5:samples=8"]["contradicted"] == 0
-    record = Trial.read(Path("out"))
+    record = DefencesRecord.read(Path("out"))
     assert record is not None
     assert record.texts == 6
     assert all(row.cost for row in record.rows)
@@ -96,7 +96,7 @@ def test_certificates(type_in):
         *("--samples", "80", "--device", "cpu", "--out", "proofs", "--json"),
     )
     assert code == 0, err
-    record = Certified.read(Path("proofs"))
+    record = CertifiedRecord.read(Path("proofs"))
     assert record is not None
     assert record.clean.total == 5
     assert "certified, d = 1" in out

@@ -13,7 +13,7 @@ from malaprop.cli.main import app
 from malaprop.core.errors import CapabilityError, DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.models.victims.load import load
-from malaprop.records.attention import AttentionStudy
+from malaprop.records.attention import AttentionRecord
 
 SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
 
@@ -57,7 +57,7 @@ def test_the_study_writes_record_figures_and_report(tmp_path, models, rows):
         ("Transformer-3", "random"),
         ("Transformer-3", "a random word"),
     ]
-    record = AttentionStudy.read(out)
+    record = AttentionRecord.read(out)
     assert record.texts == summary["texts"] > 0
     shared = [model for model in record.models if model.edits == "a random word"]
     assert all(model.texts == record.texts for model in shared)

@@ -15,7 +15,7 @@ from malaprop.defences import certificates
 from malaprop.defences.certificates import write_certificates
 from malaprop.defences.certify import Certifier, noise_of
 from malaprop.defences.wrap import defended
-from malaprop.records.certified import Certified, read_certificates
+from malaprop.records.certified import CertifiedRecord, read_certificates
 
 CERTIFIER = Certifier(samples=30, select=10)
 
@@ -38,7 +38,7 @@ def test_killed_within_any_write_it_comes_to_the_same(tmp_path, one_at_a_time, s
     whole, lines = certify(tmp_path / "whole", resume=False)
     killed = until_done(lambda resume: certify(tmp_path / "torn", resume=resume), seed)
     assert read_certificates(tmp_path / "torn") == lines
-    assert replace(Certified.read(tmp_path / "torn"), seconds=0) == replace(whole, seconds=0)
+    assert replace(CertifiedRecord.read(tmp_path / "torn"), seconds=0) == replace(whole, seconds=0)
     assert killed
     assert not [path.name for path in (tmp_path / "torn").iterdir() if platform.node() in path.name]
 
@@ -56,7 +56,7 @@ def test_what_was_killed_has_a_record_of_what_it_came_to(tmp_path, one_at_a_time
 
     with pytest.raises(KeyboardInterrupt):
         certify(tmp_path, resume=False, seen=stop)
-    assert Certified.read(tmp_path).clean.total == 3
+    assert CertifiedRecord.read(tmp_path).clean.total == 3
 
 
 @pytest.mark.parametrize(

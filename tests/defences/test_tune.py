@@ -16,7 +16,7 @@ from malaprop.core.errors import DataError, RecordError, SettingError, VictimErr
 from malaprop.defences.space import SPACES, Plain, drawn, narrowed
 from malaprop.defences.tune import Search, around
 from malaprop.records.summary import Rate
-from malaprop.records.tuning import Judged, Try, Tuning
+from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
 from malaprop.reports.page import write_report
 
 
@@ -67,7 +67,7 @@ def test_killed_within_any_write_it_comes_to_the_same(folder, seed):
     whole = search(folder / "a", sampler="plain").run(seconds=600, trials=5)
     killed = until_done(lambda _: search(folder / "b", sampler="plain").run(seconds=600, trials=5), seed, most=20)
     assert killed
-    found = Tuning.read(folder / "b")
+    found = TuningRecord.read(folder / "b")
     assert [(one.settings, one.judged) for one in found.trials] == [(one.settings, one.judged) for one in whole.trials]
     assert len((folder / "b" / "trials.jsonl").read_text().splitlines()) == 5
 
@@ -85,7 +85,7 @@ def test_trials_are_only_ever_added(folder, monkeypatch):
         search(folder, sampler="plain").run(seconds=600, trials=3)
     assert (folder / "trials.jsonl").read_bytes() == first
     assert (folder / "trials.jsonl").stat().st_ino == place
-    assert len(Tuning.read(folder).trials) == 2, "what was stopped can be reported"
+    assert len(TuningRecord.read(folder).trials) == 2, "what was stopped can be reported"
 
 
 def test_a_second_search_in_the_same_folder_waits(folder):
@@ -109,7 +109,7 @@ def test_the_test_part_is_looked_at_once_and_not_before(folder):
     record = made.look(record)
     assert record.test is not None
     assert record.test.number == record.best.number
-    assert Tuning.read(folder) == record
+    assert TuningRecord.read(folder) == record
     with pytest.raises(RecordError, match="looked at its test part"):
         search(folder).run(seconds=600, trials=9)
     write_report([folder], folder / "report.html")
@@ -141,9 +141,11 @@ def test_an_attack_that_breaks_nothing_leaves_nothing_to_search(folder):
 
 
 def test_the_best_is_the_first_of_equals():
-    both = Judged(clean=Rate(5, 10), adversarial=Rate(5, 10))
-    tries = tuple(Try(number=n, settings={}, judged=j, seconds=0.1) for n, j in enumerate((None, both, both)))
-    record = Tuning(defence="five", victim="v", data="d", recipe="r", sampler="plain", seed=0, plain=both, trials=tries)
+    both = TunedAccuracy(clean=Rate(5, 10), adversarial=Rate(5, 10))
+    tries = tuple(TuningTrial(number=n, settings={}, judged=j, seconds=0.1) for n, j in enumerate((None, both, both)))
+    record = TuningRecord(
+        defence="five", victim="v", data="d", recipe="r", sampler="plain", seed=0, plain=both, trials=tries
+    )
     assert record.best.number == 1
     assert both.value == 0.5
 

@@ -12,7 +12,7 @@ from malaprop.humaneval.draw import ORIGINAL
 from malaprop.humaneval.score import score
 from malaprop.humaneval.study import Study
 from malaprop.records import Rate
-from malaprop.records.humans import HumanScores
+from malaprop.records.humans import HumansRecord
 from malaprop.records.kinds import find
 from malaprop.reports.humans import terminal
 
@@ -118,7 +118,7 @@ def test_the_record_comes_back_as_it_was_written(tmp_path):
     items = [*CHECKS, item("readability", (0, 1)), item("naturalness", (ORIGINAL,)), item("meaning", (1,))]
     scores = scored(tmp_path / "s.db", items, {"anna": ["1", "0", "1", "a", "3", "5"]})
     path = scores.write(tmp_path / "out")
-    again = HumanScores.read(path.parent)
+    again = HumansRecord.read(path.parent)
     assert again.write(tmp_path / "more").read_text() == path.read_text()
     assert again.accuracy == scores.accuracy
     assert [found.folder for found in find([tmp_path])] == [tmp_path / "more", path.parent]
@@ -139,7 +139,7 @@ def test_a_broken_record_is_told(tmp_path, change, told):
     change(plain)
     path.write_text(json.dumps(plain))
     with pytest.raises(RecordError, match=told):
-        HumanScores.read(tmp_path)
+        HumansRecord.read(tmp_path)
 
 
 def test_the_terminal_shows_every_table(tmp_path):

@@ -21,7 +21,7 @@ from malaprop.natural.compare import correlation, largest, pairs, ranks, spearma
 from malaprop.natural.generators import train_generator
 from malaprop.natural.images import Ground, Quest, write_finds
 from malaprop.natural.sweep import Sweep, line_up
-from malaprop.records.natural import Dot, Find, Natural, Tried, read_finds
+from malaprop.records.natural import Find, NaturalRecord, SweepDot, Tried, read_finds
 from malaprop.records.run import Run
 from malaprop.records.summary import Rate, Spread
 
@@ -146,7 +146,7 @@ def test_ranks_and_their_correlation():
     a, b = rng.integers(0, 5, 30).astype(float), rng.standard_normal(30)
     assert spearman(a, b) == pytest.approx(scipy.spearmanr(a, b).statistic)
     dots = [
-        Dot(name=str(i), group="g", accuracy=Rate(i, 10), distance=Spread(float(i), None), found=Rate(1, 1))
+        SweepDot(name=str(i), group="g", accuracy=Rate(i, 10), distance=Spread(float(i), None), found=Rate(1, 1))
         for i in range(6)
     ]
     told = correlation(dots)
@@ -236,7 +236,7 @@ def test_compare_and_sweep(type_in, place):
         *("--out", "three"),
     )
     assert code == 0, err
-    assert len(Natural.read(Path("three")).dots) == 6
+    assert len(NaturalRecord.read(Path("three")).dots) == 6
     assert json.loads(out.splitlines()[-1])["correlations"][0]["count"] >= 4
 
 
@@ -254,7 +254,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
 
     monkeypatch.setattr(Sweep, "dot", killed)
     assert type_in(*words, "--out", "torn")[0] != 0
-    assert [dot.name for dot in Natural.read(Path("torn")).dots] == names
+    assert [dot.name for dot in NaturalRecord.read(Path("torn")).dots] == names
     assert type_in("report", "torn")[0] == 0
 
     def rest(sweep, name, group, plan):
@@ -270,7 +270,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
     assert "holds results; pass --resume" in err
     assert type_in(*words, "--out", "torn", "--resume")[0] == 0
     assert len(names) == len(set(names)) == 5
-    assert Natural.read(Path("torn")) == Natural.read(Path("whole"))
+    assert NaturalRecord.read(Path("torn")) == NaturalRecord.read(Path("whole"))
 
 
 def test_results_are_neither_emptied_nor_mixed(type_in, place):

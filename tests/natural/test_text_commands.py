@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from malaprop.cli.main import app
 from malaprop.core.errors import MalapropError, RecordError, SettingError
-from malaprop.records.naturaltext import NaturalText
+from malaprop.records.naturaltext import NaturalTextRecord
 from malaprop.reports.page import write_report
 
 _SETTINGS = [f"--set={name}={value}" for name, value in SMALL.items()]
@@ -64,7 +64,7 @@ def test_one_victim(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = _natural(place, "--victim", "victims_of_one_line:eats", "--out", str(tmp_path / "run"), "--refine", "5")
     (run,) = found["runs"]  # type: ignore[misc]
     assert run["accuracy"]["value"] == 1
-    record = NaturalText.read(tmp_path / "run")
+    record = NaturalTextRecord.read(tmp_path / "run")
     assert record is not None
     assert record.items == 3
     assert len(record.around) == 3
@@ -131,7 +131,7 @@ def test_what_cannot_be_used_is_refused(place: Path, tmp_path: Path) -> None:
 
 def test_hostile_text_is_escaped(place: Path, tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)>"
-    record = NaturalText(data=evil, generator=evil, goal=evil, items=0, notes=(evil,), samples=(evil,))
+    record = NaturalTextRecord(data=evil, generator=evil, goal=evil, items=0, notes=(evil,), samples=(evil,))
     record.write(tmp_path)
     page = write_report([tmp_path], tmp_path / "report.html").read_text(encoding="utf-8")
     assert evil not in page

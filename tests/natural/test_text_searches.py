@@ -21,7 +21,7 @@ from malaprop.natural.around import around
 from malaprop.natural.edits import apart
 from malaprop.natural.sentences import Classified, TextGround, TextQuest, Translated, write_turns
 from malaprop.natural.textwork import TextJob, _same_data
-from malaprop.records.naturaltext import NaturalText, TextTried, Turn, read_turns
+from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried, read_turns
 from malaprop.records.run import Run
 from malaprop.records.summary import Rate
 
@@ -64,7 +64,7 @@ def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -
     "search", [Shrinking(samples=40, step=0.1, reach=3.0), Iterative(samples=40, step=0.2, reach=3.0)]
 )
 def test_width_changes_nothing(search: Any) -> None:
-    def by_id(width: int) -> dict[str, Turn]:
+    def by_id(width: int) -> dict[str, SentenceTurn]:
         return {turn.id: turn for turn in _quest(search=search, width=width).turns()}
 
     assert by_id(1) == by_id(16)
@@ -99,7 +99,7 @@ def test_a_run_goes_on_where_it_was_torn(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "naturaltext.jsonl").write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")
     run.write(tmp_path / "b")
-    fresh: list[Turn] = []
+    fresh: list[SentenceTurn] = []
     again = write_turns(_quest(), tmp_path / "b", run, resume=True, seen=fresh.append)
     assert again == whole
     assert len(fresh) == len(whole)
@@ -163,19 +163,19 @@ def test_record_comes_back_and_damage_is_refused(tmp_path: Path) -> None:
     assert tried.ratio == 1.5
     assert tried.started == Rate(0, 12)
     assert tried.whole == Rate(12, 12)
-    record = NaturalText(
+    record = NaturalTextRecord(
         data="d", generator="g", goal="another label", items=12, tried=(tried,), shown={"v": tuple(turns)}
     )
     path = record.write(tmp_path)
-    assert NaturalText.read(tmp_path) == record
-    assert NaturalText.read(tmp_path / "nothing") is None
+    assert NaturalTextRecord.read(tmp_path) == record
+    assert NaturalTextRecord.read(tmp_path / "nothing") is None
     from malaprop.core.errors import RecordError
 
     raw = json.loads(path.read_text(encoding="utf-8"))
     del raw["tried"][0]["success"]
     path.write_text(json.dumps(raw), encoding="utf-8")
     with pytest.raises(RecordError, match="run it again"):
-        NaturalText.read(tmp_path)
+        NaturalTextRecord.read(tmp_path)
 
 
 def test_a_model_of_other_texts_is_refused() -> None:
@@ -188,7 +188,7 @@ def test_a_model_of_other_texts_is_refused() -> None:
 def test_all_errors_end_the_run(tmp_path: Path) -> None:
     from malaprop.natural.textwork import _some_answered
 
-    turn = Turn(id="a", status="error", label="", answer="", fields={"text": "x"}, field="text", reason="down")
+    turn = SentenceTurn(id="a", status="error", label="", answer="", fields={"text": "x"}, field="text", reason="down")
     with pytest.raises(VictimError, match="down"):
         _some_answered([turn])
     with pytest.raises(SettingError, match="word-appears"):

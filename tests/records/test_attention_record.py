@@ -9,27 +9,29 @@ import pytest
 from sample_attention import study
 
 from malaprop.core.errors import RecordError
-from malaprop.records.attention import FILE, AttentionStudy, Mean, Model
+from malaprop.records.attention import FILE, AttentionMean, AttentionModel, AttentionRecord
 
 
 def test_written_and_read_again(tmp_path):
-    assert AttentionStudy.read(tmp_path) is None
+    assert AttentionRecord.read(tmp_path) is None
     made = study()
     assert made.write(tmp_path / "new").name == FILE
-    assert AttentionStudy.read(tmp_path / "new") == made
+    assert AttentionRecord.read(tmp_path / "new") == made
 
 
 def test_a_mean_of_nothing_is_null_in_the_file(tmp_path):
-    nothing = Model(name="m", edits="e", texts=0, pooled=Mean(math.nan, math.nan, math.inf, 0), layered=None, layers=())
-    AttentionStudy(data="d", recipe="r", texts=0, models=(nothing,)).write(tmp_path)
+    nothing = AttentionModel(
+        name="m", edits="e", texts=0, pooled=AttentionMean(math.nan, math.nan, math.inf, 0), layered=None, layers=()
+    )
+    AttentionRecord(data="d", recipe="r", texts=0, models=(nothing,)).write(tmp_path)
     raw = json.loads((tmp_path / FILE).read_text(), parse_constant=lambda name: pytest.fail(name))
     assert raw["models"][0]["pooled"] == {"value": None, "low": None, "high": None, "n": 0}
-    assert str(AttentionStudy.read(tmp_path).models[0].pooled) == "n/a (0)"
+    assert str(AttentionRecord.read(tmp_path).models[0].pooled) == "n/a (0)"
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": 2}', '{"format": 1, "data": "d"}', "{" * 100_000])
 def test_what_is_no_record_says_so_in_one_line(tmp_path, content):
     (tmp_path / FILE).write_text(content)
     with pytest.raises(RecordError, match="is no record of an attention study") as found:
-        AttentionStudy.read(tmp_path)
+        AttentionRecord.read(tmp_path)
     assert "\n" not in str(found.value)

@@ -7,13 +7,13 @@ from sample_study import STUDY
 
 from malaprop.core.errors import RecordError
 from malaprop.records import Rate
-from malaprop.records.hotflip import FILE, Economy, Study
+from malaprop.records.hotflip import FILE, Economy, HotFlipRecord
 
 
 def test_it_comes_back(tmp_path):
     STUDY.write(tmp_path)
-    assert Study.read(tmp_path) == STUDY
-    assert Study.read(tmp_path / "nowhere") is None
+    assert HotFlipRecord.read(tmp_path) == STUDY
+    assert HotFlipRecord.read(tmp_path / "nowhere") is None
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
@@ -30,4 +30,4 @@ def test_a_ratio_needs_successes_on_both_sides():
 def test_a_damaged_one_says_so(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(RecordError, match=r"hotflip\.json is no record"):
-        Study.read(tmp_path)
+        HotFlipRecord.read(tmp_path)

@@ -8,7 +8,18 @@ import re
 import pytest
 
 from malaprop.core.errors import RecordError
-from malaprop.records.natural import FILE, LINES, Correlation, Dot, Find, Natural, Pair, Synthetic, Tried, read_finds
+from malaprop.records.natural import (
+    FILE,
+    LINES,
+    Correlation,
+    Find,
+    NaturalRecord,
+    SweepDot,
+    Synthetic,
+    Tried,
+    VictimPair,
+    read_finds,
+)
 from malaprop.records.summary import Rate, Spread
 from malaprop.reports.page import write_report
 
@@ -32,15 +43,15 @@ FIND = Find(
     strip=PNG,
 )
 POINTS = ((0.0, 1.0), (1.0, 0.5))
-RECORD = Natural(
+RECORD = NaturalRecord(
     data="digits",
     generator="a VAE <script>alert(1)</script>",
     items=9,
     quality={"reconstruction_rmse": 0.12},
     tried=(Tried.of([FIND], victim="<i>forest</i>", search="hybrid", settings="", accuracy=Rate(9, 10)),),
     largest={"<i>forest</i>": Rate(1, 4), "lenet": Rate(3, 4)},
-    pairs=(Pair(one="forest", two="lenet", larger=Rate(8, 9), ties=1),),
-    dots=(Dot(name="width 2", group="width", accuracy=Rate(3, 10), distance=Spread(0.2, 0.1), found=Rate(5, 5)),),
+    pairs=(VictimPair(one="forest", two="lenet", larger=Rate(8, 9), ties=1),),
+    dots=(SweepDot(name="width 2", group="width", accuracy=Rate(3, 10), distance=Spread(0.2, 0.1), found=Rate(5, 5)),),
     correlations=(Correlation(group="all", rho=0.9, low=0.8, high=0.95, count=40),),
     gallery={"<i>forest</i>": (FIND,)},
     sheet=PNG,
@@ -60,8 +71,8 @@ RECORD = Natural(
 
 def test_it_comes_back(tmp_path):
     RECORD.write(tmp_path)
-    assert Natural.read(tmp_path) == RECORD
-    assert Natural.read(tmp_path / "nowhere") is None
+    assert NaturalRecord.read(tmp_path) == RECORD
+    assert NaturalRecord.read(tmp_path / "nowhere") is None
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
@@ -69,7 +80,7 @@ def test_it_comes_back(tmp_path):
 def test_a_damaged_one_says_so(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(RecordError, match=r"natural\.json is no record"):
-        Natural.read(tmp_path)
+        NaturalRecord.read(tmp_path)
 
 
 def test_pictures_from_elsewhere_are_refused(tmp_path):
@@ -77,7 +88,7 @@ def test_pictures_from_elsewhere_are_refused(tmp_path):
     for name, address in (("sheet", "https://example.org/a.png"), ("original", "javascript:alert(1)")):
         path.write_text(re.sub(rf'"{name}": "data:[^"]*"', f'"{name}": "{address}"', path.read_text()))
         with pytest.raises(RecordError, match="a picture must be a PNG"):
-            Natural.read(tmp_path)
+            NaturalRecord.read(tmp_path)
         RECORD.write(tmp_path)
 
 

@@ -9,14 +9,14 @@ import pytest
 from malaprop.core.errors import RecordError
 from malaprop.records.kinds import find
 from malaprop.records.summary import Rate
-from malaprop.records.translation import Attacked, Bleu, Map, Sight, TranslationStudy
+from malaprop.records.translation import Bleu, TranslationMap, TranslationRecord, TranslationRun, TranslationSight
 from malaprop.reports.translation import headline, translations
 
 HOSTILE = "<script>alert(1)</script>"
-MAP = Map(source=("a", HOSTILE), output=("b",), weights=((0.25, 0.75),))
-STUDY = TranslationStudy(
+MAP = TranslationMap(source=("a", HOSTILE), output=("b",), weights=((0.25, 0.75),))
+STUDY = TranslationRecord(
     runs=(
-        Attacked(
+        TranslationRun(
             attack=HOSTILE,
             kind="keyword",
             victim="nmt",
@@ -28,7 +28,7 @@ STUDY = TranslationStudy(
             changed_words=1.5,
         ),
     ),
-    sights=(Sight(attack="k", victim="nmt", before=MAP, after=MAP, changed=(1,)),),
+    sights=(TranslationSight(attack="k", victim="nmt", before=MAP, after=MAP, changed=(1,)),),
 )
 
 
@@ -36,8 +36,8 @@ def test_what_is_read_is_what_was_written(tmp_path):
     folder = tmp_path / "a"
     folder.mkdir()
     STUDY.write(folder)
-    assert TranslationStudy.read(folder) == STUDY
-    assert TranslationStudy.read(tmp_path) is None
+    assert TranslationRecord.read(folder) == STUDY
+    assert TranslationRecord.read(tmp_path) is None
     for place in (folder, tmp_path):
         assert [found.record for found in find([place])] == [STUDY]
 
@@ -47,14 +47,14 @@ def test_damage_is_said(tmp_path, change):
     path = STUDY.write(tmp_path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(RecordError, match="no record of attacks on translation"):
-        TranslationStudy.read(tmp_path)
+        TranslationRecord.read(tmp_path)
 
 
 def test_weights_have_to_fit_their_words(tmp_path):
     path = STUDY.write(tmp_path)
     path.write_text(path.read_text().replace("0.25,", ""))
     with pytest.raises(RecordError):
-        TranslationStudy.read(tmp_path)
+        TranslationRecord.read(tmp_path)
 
 
 def test_the_section_escapes_and_counts():
@@ -65,4 +65,4 @@ def test_the_section_escapes_and_counts():
     assert "30.00 (28.00-32.00)" in page
     assert HOSTILE not in str(headline([STUDY]))
     assert str(translations([])) == ""
-    assert "No sentence" in str(headline([TranslationStudy(runs=())]))
+    assert "No sentence" in str(headline([TranslationRecord(runs=())]))

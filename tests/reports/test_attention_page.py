@@ -19,7 +19,7 @@ from malaprop.reports.attention import (
     variation_figure,
     write_sights,
 )
-from malaprop.reports.maps import Table, loglog, tables
+from malaprop.reports.maps import ShadeTable, loglog, tables
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -89,5 +89,5 @@ def test_terminal_output(capsys):
 
 def test_empty_figures():
     assert loglog("nothing", "x", [("a", [(1.0, 0.0)])]) == ""
-    table = Table(title="t", rows=(), columns=(), values=())
+    table = ShadeTable(title="t", rows=(), columns=(), values=())
     assert "<svg" in str(tables("t", "about", [[table]]))

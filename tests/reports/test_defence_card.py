@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 
 from malaprop.core.errors import RecordError
-from malaprop.records.certified import Certificate, Certified, read_certificates
+from malaprop.records.certified import Certificate, CertifiedRecord, read_certificates
 from malaprop.records.defences import (
-    Around,
-    Attacked,
     Checked,
-    Defended,
-    Field,
+    DefenceAttacked,
+    DefenceRow,
+    DefencesRecord,
     Gain,
     Neighbourhood,
-    Strip,
-    Trial,
+    NeighboursKept,
+    NeighbourStrip,
+    NoiseField,
 )
 from malaprop.records.summary import Rate, Spread
 from malaprop.reports import certified
@@ -30,7 +30,7 @@ LINES = [
     Certificate(id="c", label=0, prediction=1, hits=99, lower=0.95, words=9, changeable=9, radius=9),
     Certificate(id="d", label=0, prediction=0, hits=50, lower=0.45, words=9, changeable=9, radius=None),
 ]
-CERTIFIED = Certified.of(
+CERTIFIED = CertifiedRecord.of(
     LINES,
     victim="toy",
     data="toys",
@@ -42,15 +42,15 @@ CERTIFIED = Certified.of(
 )
 
 
-def attacked(hits: int, **more: int) -> Attacked:
-    return Attacked(
+def attacked(hits: int, **more: int) -> DefenceAttacked:
+    return DefenceAttacked(
         accuracy=Rate(hits, 10), success=Rate(9 - hits, 9), asked=Spread(40.0, 30.0), changed=Spread(0.2, 0.1), **more
     )
 
 
-def row(name: str, **more: object) -> Defended:
+def row(name: str, **more: object) -> DefenceRow:
     gain = Gain(value=0.3, low=0.2, high=0.4)
-    plain = Defended(
+    plain = DefenceRow(
         name=name,
         about=f"{name}(toy)",
         clean=Rate(9, 10),
@@ -75,14 +75,14 @@ PICTURE = Neighbourhood(
     word="good",
     swapped="fi<b>ne",
     strips=(
-        Strip(
+        NeighbourStrip(
             model="none", around="good", adversarial=False, words=("good", "<u>nice"), labels=(1, 0), scores=(0.9, 0.4)
         ),
-        Strip(model="none", around="fine", adversarial=True, words=("fine",), labels=(0,), scores=(0.2,)),
+        NeighbourStrip(model="none", around="fine", adversarial=True, words=("fine",), labels=(0,), scores=(0.2,)),
     ),
-    fields=(Field(model="none", noise=0.25, how="pca", points=((0.0, 0.0, 1, False), (1.0, 2.0, 0, True))),),
+    fields=(NoiseField(model="none", noise=0.25, how="pca", points=((0.0, 0.0, 1, False), (1.0, 2.0, 0, True))),),
 )
-TRIAL = Trial(
+TRIAL = DefencesRecord(
     victim="toy",
     data="toys",
     attack="textfooler",
@@ -94,7 +94,7 @@ TRIAL = Trial(
         row("five", adaptive=attacked(2, draws=4, fresh=9)),
         row("ranmask", certified=CERTIFIED, checked=Checked(inside=7, flipped=2, contradicted=0, within=attacked(3))),
     ),
-    around=(Around(model="none", original=Rate(9, 10, 2), adversarial=Rate(4, 10, 2), texts=2),),
+    around=(NeighboursKept(model="none", original=Rate(9, 10, 2), adversarial=Rate(4, 10, 2), texts=2),),
     pictures=(PICTURE,),
 )
 
@@ -107,17 +107,17 @@ def test_what_certificates_add_up_to():
 
 
 def test_records_come_back_as_they_were(tmp_path):
-    assert Trial.read(tmp_path) is None
+    assert DefencesRecord.read(tmp_path) is None
     TRIAL.write(tmp_path)
-    assert Trial.read(tmp_path) == TRIAL
+    assert DefencesRecord.read(tmp_path) == TRIAL
     CERTIFIED.write(tmp_path)
     (tmp_path / "certificates.jsonl").write_text("".join(f"{line.to_json()}\n" for line in LINES))
-    assert Certified.read(tmp_path) == CERTIFIED
+    assert CertifiedRecord.read(tmp_path) == CERTIFIED
     assert read_certificates(tmp_path) == LINES
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"format": 9}', '{"format": 1, "rows": 3}', "[1]"])
-@pytest.mark.parametrize(("kind", "file"), [(Trial, "defences.json"), (Certified, "certified.json")])
+@pytest.mark.parametrize(("kind", "file"), [(DefencesRecord, "defences.json"), (CertifiedRecord, "certified.json")])
 def test_damaged_records_are_told(tmp_path, kind, file, text):
     (tmp_path / file).write_text(text)
     with pytest.raises(RecordError, match="is no record"):

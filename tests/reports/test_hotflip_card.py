@@ -4,7 +4,7 @@ import re
 
 from sample_study import STUDY
 
-from malaprop.records.hotflip import Study
+from malaprop.records.hotflip import HotFlipRecord
 from malaprop.reports.hotflip import studies
 
 
@@ -30,4 +30,4 @@ def test_words_from_outside_stay_text():
 
 def test_little_is_enough_and_nothing_is_nothing():
     assert studies([]) == ""
-    assert "HotFlip study" in studies([Study(model="m", data="d", texts=0)])
+    assert "HotFlip study" in studies([HotFlipRecord(model="m", data="d", texts=0)])

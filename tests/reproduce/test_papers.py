@@ -22,9 +22,9 @@ def row(root: Path, id: str, size: str = "full"):
 def one_word(root: Path, broken: dict[str, dict[str, int]], gap: float = -1.0, folder: str = "oneword") -> None:
     recipes = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
     cells = [
-        oneword.Cell(
+        oneword.OneWordCell(
             model=model, recipe=recipe, success=Rate(counts.get(recipe, 10), 100),
-            share=oneword.Mean(0.05, 0.04, 0.06, 100) if recipe == "random" else None,
+            share=oneword.OneWordMean(0.05, 0.04, 0.06, 100) if recipe == "random" else None,
         )
         for model, counts in broken.items()
         for recipe in recipes
@@ -32,13 +32,13 @@ def one_word(root: Path, broken: dict[str, dict[str, int]], gap: float = -1.0, f
     against = [
         oneword.Against(
             model=model, first="gs-gr", second="gs-ec", measure="distance", before=5.0, after=5.0 + gap,
-            gap=oneword.Mean(gap, gap - 0.5, gap + 0.5, 40), lower=Rate(30, 40),
+            gap=oneword.OneWordMean(gap, gap - 0.5, gap + 0.5, 40), lower=Rate(30, 40),
         )
         for model in broken
     ]  # fmt: skip
-    oneword.Study(
+    oneword.OneWordRecord(
         data="mr", task="sentiment", examined=200, common=120, texts=100, vocabulary=10, words=1, trials=5, seed=0,
-        models=tuple(oneword.Attacked(name=model, accuracy=Rate(80, 100)) for model in broken), cells=tuple(cells),
+        models=tuple(oneword.OneWordModel(name=model, accuracy=Rate(80, 100)) for model in broken), cells=tuple(cells),
         against=tuple(against),
     ).write(root / folder)  # fmt: skip
 
@@ -69,8 +69,8 @@ def test_a_study_without_an_lstm_says_so(tmp_path):
 
 
 def translated(root: Path, kind: str, name: str, **more) -> None:
-    made = translation.Attacked(attack="a", kind=kind, victim=name, data="d", skipped=0, errors=0, **more)
-    translation.TranslationStudy(runs=(made,)).write(root / "translation" / kind / name)
+    made = translation.TranslationRun(attack="a", kind=kind, victim=name, data="d", skipped=0, errors=0, **more)
+    translation.TranslationRecord(runs=(made,)).write(root / "translation" / kind / name)
 
 
 def test_translation_compares_both_models(tmp_path):
@@ -84,16 +84,16 @@ def test_translation_compares_both_models(tmp_path):
     assert row(tmp_path, "S5").verdict == "leans", "which of the two loses more has no interval"
 
 
-def attended(name: str, elsewhere: float, moved: float, shift: float) -> attention.Model:
-    def mean(value: float) -> attention.Mean:
-        return attention.Mean(value, value - 0.02, value + 0.02, 50)
+def attended(name: str, elsewhere: float, moved: float, shift: float) -> attention.AttentionModel:
+    def mean(value: float) -> attention.AttentionMean:
+        return attention.AttentionMean(value, value - 0.02, value + 0.02, 50)
 
-    layer = attention.Layer(
+    layer = attention.AttentionLayer(
         number=1, relative=mean(moved), elsewhere=mean(elsewhere), reach=mean(0.5), shift=mean(shift)
     )
     read = replace(layer, number=0, elsewhere=mean(1 - elsewhere), shift=None)
     layers = (read, layer)
-    return attention.Model(name=name, edits="gs-ec", texts=50, pooled=None, layered=mean(moved), layers=layers)
+    return attention.AttentionModel(name=name, edits="gs-ec", texts=50, pooled=None, layered=mean(moved), layers=layers)
 
 
 def bound(mean: float, tail: float) -> attention.Bound:
@@ -105,12 +105,12 @@ def bound(mean: float, tail: float) -> attention.Bound:
 
 def test_attention_is_read_model_by_model(tmp_path):
     models = (attended("BiLSTM-Attention", 0.8, 0.8, 0.15), attended("BERT", 0.4, 0.5, 0.04))
-    attention.AttentionStudy(
+    attention.AttentionRecord(
         data="mr", recipe="gs-ec", texts=50, models=models, bounds=(bound(0.4, 0.1),)
     ).write(tmp_path / "attention")  # fmt: skip
     assert [row(tmp_path, id).verdict for id in ("S6", "S7", "S8")] == ["holds", "holds", "holds"]
     turned = (attended("BiLSTM-Attention", 0.3, 0.8, 0.01), attended("BERT", 0.4, 0.5, 0.04))
-    attention.AttentionStudy(
+    attention.AttentionRecord(
         data="mr", recipe="gs-ec", texts=50, models=turned, bounds=(bound(0.4, 0.1), bound(0.4, 0.9))
     ).write(tmp_path / "attention")  # fmt: skip
     assert [row(tmp_path, id).verdict for id in ("S6", "S7", "S8")] == ["fails", "fails", "fails"]
@@ -130,8 +130,8 @@ def images(root: Path, times: float, larger: int) -> None:
         for victim, right in (("forest", 90), ("lenet", 99))
         for search in ("hybrid", "iterative", "boundary")
     ]
-    pair = natural.Pair(one="forest", two="lenet", larger=Rate(larger, 100), ties=0)  # of the second
-    natural.Natural(data="mnist", tried=tuple(rows), pairs=(pair,)).write(root / "natural" / "compare")
+    pair = natural.VictimPair(one="forest", two="lenet", larger=Rate(larger, 100), ties=0)  # of the second
+    natural.NaturalRecord(data="mnist", tried=tuple(rows), pairs=(pair,)).write(root / "natural" / "compare")
 
 
 def test_natural_images(tmp_path):
@@ -140,7 +140,7 @@ def test_natural_images(tmp_path):
     images(tmp_path, 1.2, 20)
     assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "does not show", "fails"]
     correlation = natural.Correlation(group="all", rho=0.7, low=0.4, high=0.9, count=50)
-    natural.Natural(data="mnist", correlations=(correlation,)).write(tmp_path / "natural" / "sweep")
+    natural.NaturalRecord(data="mnist", correlations=(correlation,)).write(tmp_path / "natural" / "sweep")
     assert row(tmp_path, "N4").verdict == "holds"
     assert row(tmp_path, "N7").verdict == "not done"
 
@@ -154,16 +154,16 @@ def test_natural_sentences(tmp_path):
         )
         for victim, right, distance in (("b", 70, 1.2), ("a", 60, 1.1), ("c", 89, 1.3))
     ]  # fmt: skip
-    made = naturaltext.NaturalText(data="snli", generator="arae", goal="label", items=30, tried=tuple(rows))
+    made = naturaltext.NaturalTextRecord(data="snli", generator="arae", goal="label", items=30, tried=tuple(rows))
     made.write(tmp_path / "sentences" / "compare")
     assert row(tmp_path, "N5").verdict == "leans"
     assert row(tmp_path, "N6").verdict == "not done"
 
 
-def defended(name: str, made: int, right: int) -> defences.Defended:
+def defended(name: str, made: int, right: int) -> defences.DefenceRow:
     gain = defences.Gain(value=0.0, low=-0.1, high=0.1)
-    active = defences.Attacked(accuracy=Rate(right, 100), success=Rate(0, 0), asked=NOTHING, changed=NOTHING)
-    return defences.Defended(
+    active = defences.DefenceAttacked(accuracy=Rate(right, 100), success=Rate(0, 0), asked=NOTHING, changed=NOTHING)
+    return defences.DefenceRow(
         name=name, about="", clean=Rate(80, 100), premade=Rate(made, 100), active=active, adaptive=None,
         worst=Rate(right, 100), gain=gain, kept=gain, cost=None, passes=1.0, verdict="",
     )  # fmt: skip
@@ -173,10 +173,10 @@ def test_defences_by_their_names_without_settings(tmp_path):
     rows = [defended("none", 0, 10), defended("twin", 50, 12), defended("five:noise=1", 55, 40)]
     rows += [defended("fact=models/fact", 85, 40), defended("five:noise=1(fact)", 80, 45)]
     around = tuple(
-        defences.Around(model=model, original=Rate(90, 100), adversarial=Rate(wrong, 100), texts=10)
+        defences.NeighboursKept(model=model, original=Rate(90, 100), adversarial=Rate(wrong, 100), texts=10)
         for model, wrong in (("plain", 40), ("fact", 80))
     )
-    trial = defences.Trial(
+    trial = defences.DefencesRecord(
         victim="v", data="mr", attack="textfooler", texts=100, labels=("a", "b"), premade="", rows=tuple(rows),
         around=around,
     )  # fmt: skip
@@ -198,7 +198,7 @@ def flips(root: Path, beam: int, error: int) -> None:
         )
 
     economy = hotflip.Economy(success=Rate(9, 10), exact_success=Rate(10, 10), seconds=1.0, exact_seconds=30.0)
-    hotflip.Study(
+    hotflip.HotFlipRecord(
         model="CharCNN-LSTM", data="ag_news", texts=100,
         changes=(change("beam", 3, 0.9), change("beam", beam), change("greedy", 60), change("key*", 30)),
         hardened=(model("plain", 100, 95), model("hotflip", error, 20), model("miyato", 90, 80)),

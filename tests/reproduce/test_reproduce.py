@@ -12,8 +12,8 @@ import typer
 
 from malaprop.cli.main import app
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.records.claims import VERDICTS, Claims, Row
-from malaprop.records.transfer import Estimate, Factor, Transfer
+from malaprop.records.claims import VERDICTS, ClaimRow, ClaimsRecord
+from malaprop.records.transfer import Estimate, Factor, TransferRecord
 from malaprop.reports.claims import summary, write_text
 from malaprop.reports.page import write_page, write_report
 from malaprop.reproduce.claim import SIZES
@@ -23,9 +23,9 @@ from malaprop.reproduce.work import Work, chosen_of, steps_of
 ALL = [(paper, step, size) for paper in PAPERS for step in paper.steps for size in SIZES if step.commands.get(size)]
 
 
-def study(order: tuple[str, ...], share: float | None) -> Transfer:
+def study(order: tuple[str, ...], share: float | None) -> TransferRecord:
     means = {"input form": 0.3, "architecture": 0.2, "embedding": 0.1, "capacity": 0.05}
-    return Transfer(
+    return TransferRecord(
         recipe="pwws", data="mr", data_spec="mr", trained_on="mr", texts=5, wanted=5, seed=0, split="test", columns={},
         settings={}, labels=("a", "b"), models=(), hits=(), totals=(), before=(), carried=(), order=order,
         factors=tuple(
@@ -125,7 +125,7 @@ def test_what_fails_says_why_and_the_others_go_on(tmp_path):
     assert rows["U7"].ours == "it needs transfer, which failed: transfer ended with 2: no such thing"
     assert set(found.failed) == {"transfer", "ensembles"}
     found.write(tmp_path)
-    assert Claims.read(tmp_path) == found
+    assert ClaimsRecord.read(tmp_path) == found
     assert rows["U1"].verdict == "not done", "it printed nothing that can be read"
     assert rows["U12"].ours.startswith("pictures")
     assert {row.verdict for row in found.rows} == {"not done"}
@@ -204,25 +204,25 @@ def test_ids_are_letters_names_or_all():
         chosen_of([])
 
 
-def hostile() -> Claims:
-    row = Row(
+def hostile() -> ClaimsRecord:
+    row = ClaimRow(
         id="U2", paper="a paper", claim="<b>claim</b>", theirs="1 | 2", ours="<script>alert(1)</script>",
         verdict="holds", about="here", commands=("malaprop transfer",),
     )  # fmt: skip
-    return Claims(size="small", rows=(row, replace(row, id="U3", verdict="not done")))
+    return ClaimsRecord(size="small", rows=(row, replace(row, id="U3", verdict="not done")))
 
 
 def test_the_record_is_read_as_it_was_written_and_nothing_else(tmp_path):
     found = hostile()
     found.write(tmp_path)
-    assert Claims.read(tmp_path) == found
+    assert ClaimsRecord.read(tmp_path) == found
     assert found.counts == {"holds": 1, "not done": 1}
-    assert Claims.read(tmp_path / "elsewhere") is None
+    assert ClaimsRecord.read(tmp_path / "elsewhere") is None
     raw = json.loads((tmp_path / "claims.json").read_text())
     raw["rows"][0]["verdict"] = "splendid"
     (tmp_path / "claims.json").write_text(json.dumps(raw))
     with pytest.raises(RecordError, match="is no record of malaprop reproduce"):
-        Claims.read(tmp_path)
+        ClaimsRecord.read(tmp_path)
 
 
 def test_the_page_and_the_text_hold_every_row_and_escape_it(tmp_path):

@@ -10,7 +10,7 @@ import toy
 
 from malaprop.core.errors import RecordError
 from malaprop.core.example import number
-from malaprop.records.diagnosis import FILE, Diagnosis
+from malaprop.records.diagnosis import FILE, DiagnosisRecord
 from malaprop.records.outcome import Edit, Outcome, Queries, Side
 from malaprop.records.rules import Rule, Rules
 from malaprop.records.run import Run
@@ -63,12 +63,12 @@ def test_a_diagnosis_has_bits_counts_and_texts():
 
 def test_the_record_comes_back(tmp_path):
     FOUND.write(tmp_path)
-    assert Diagnosis.read(tmp_path) == FOUND
-    assert Diagnosis.read(tmp_path / "none") is None
+    assert DiagnosisRecord.read(tmp_path) == FOUND
+    assert DiagnosisRecord.read(tmp_path / "none") is None
     for text in ("{", "[]", '{"format": 9}', '{"format": 1}'):
         (tmp_path / FILE).write_text(text)
         with pytest.raises(RecordError, match="is no record of a diagnosis"):
-            Diagnosis.read(tmp_path)
+            DiagnosisRecord.read(tmp_path)
 
 
 def test_the_card_shows_swaps_and_keeps_words_from_outside_as_text():

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from malaprop.models.zoo import grid, number
-from malaprop.records.ensembles import Chosen, Contrast, Ensembles
+from malaprop.records.ensembles import ChosenEnsemble, Contrast, EnsemblesRecord
 from malaprop.records.run import Run
-from malaprop.records.transfer import Estimate, Model, Speed, Transfer
+from malaprop.records.transfer import Estimate, Speed, TransferModel, TransferRecord
 from malaprop.reports import ensembles, render, transfer
 from malaprop.reports.ensembles import teams
 from malaprop.reports.transfer import heat_map, transfers, write_matrix
@@ -23,26 +23,26 @@ from malaprop.transfer.resample import Draws
 COUNTS = {"success": 8, "failed": 2, "skipped": 1, "error": 0}
 
 
-def model(name: str, **more) -> Model:
+def model(name: str, **more) -> TransferModel:
     given = {"spec": name, "number": None, "traits": None, "second": None, "second_spec": None, "counts": COUNTS,
              "drawn": 8, "asked": 90, "forwarded": 50}  # fmt: skip
-    return Model(name=name, **{**given, **more})
+    return TransferModel(name=name, **{**given, **more})
 
 
-def study(models, hits, totals, **more) -> Transfer:
-    return Transfer(
+def study(models, hits, totals, **more) -> TransferRecord:
+    return TransferRecord(
         recipe="pwws", data="mr", data_spec="mr", trained_on="mr", texts=11, wanted=8, seed=0, split="test", columns={},
         settings={}, labels=("a", "b"), models=tuple(models), hits=hits, totals=totals, before=totals, carried=hits,
         **more,
     )  # fmt: skip
 
 
-def small(**more) -> Transfer:
+def small(**more) -> TransferRecord:
     names = ("one", "<script>alert(1)</script>")
     return study([model(name) for name in names], ((None, 3), (5, None)), ((None, 8), (8, None)), **more)
 
 
-def whole() -> Transfer:
+def whole() -> TransferRecord:
     specs = list(grid())
     hits = np.random.default_rng(0).integers(50, 400, (63, 63))
     totals = np.full_like(hits, 500)
@@ -100,15 +100,15 @@ def test_the_matrix_as_a_sheet(tmp_path):
     assert len(lines) == 3
 
 
-def chosen(**more) -> Chosen:
+def chosen(**more) -> ChosenEnsemble:
     given = {"size": 2, "how": "genetic", "members": ("one", "<i>"), "fitness": 0.5, "counts": COUNTS, "drawn": 8,
              "hits": (None, None, 4), "totals": (None, None, 8), "outside": Estimate(0.5, 0.2, 0.8), "common": None,
              "unseen": None}  # fmt: skip
-    return Chosen(**{**given, **more})
+    return ChosenEnsemble(**{**given, **more})
 
 
 def test_ensembles_on_the_page_and_in_the_terminal():
-    record = Ensembles(
+    record = EnsemblesRecord(
         recipe="pwws", data="mr", texts=11, wanted=8, seed=0, models=("one", "<i>", "three"), unseen=(),
         upper=Estimate(0.7, 0.6, 0.8), lower=Estimate(0.4, 0.3, 0.5),
         chosen=(chosen(), chosen(size=3, outside=Estimate(0.6, 0.3, 0.9)), chosen(size=3, how="expert", outside=None)),
@@ -127,7 +127,7 @@ def test_ensembles_on_the_page_and_in_the_terminal():
 def test_differences_have_signs_and_held_out_models_a_column(monkeypatch):
     held = replace(chosen(), unseen=Estimate(0.25, 0.125, 0.5))
     contrast = Contrast(size=2, first="genetic", second="greedy", difference=Estimate(0.009, -0.239, 0.241), targets=3)
-    record = Ensembles(
+    record = EnsemblesRecord(
         recipe="pwws", data="mr", texts=11, wanted=8, seed=0, models=("one", "<i>", "three"), unseen=("three",),
         upper=None, lower=None, chosen=(held,), contrasts=(contrast,),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from malaprop.data.base import Dataset
 from malaprop.models.victims.strings import StringVictim
 from malaprop.records.outcome import compare_key
 from malaprop.records.store import read_outcomes
-from malaprop.records.transfer import Traits, Transfer
+from malaprop.records.transfer import Traits, TransferRecord
 from malaprop.runs.local import run
 from malaprop.transfer.campaign import Campaign
 from malaprop.transfer.ensembles import Choice, ensembles
@@ -108,8 +108,8 @@ def test_what_is_read_is_what_was_written(tmp_path):
     found = replace(found, models=(replace(found.models[0], traits=Traits(architecture="CNN", input="word",
                     embedding="GloVe", layers=1)), *found.models[1:]))  # fmt: skip
     found.write(tmp_path)
-    assert Transfer.read(tmp_path) == found
-    assert Transfer.read(tmp_path / "elsewhere") is None
+    assert TransferRecord.read(tmp_path) == found
+    assert TransferRecord.read(tmp_path / "elsewhere") is None
 
 
 def test_a_finished_source_is_never_attacked_again(tmp_path):
@@ -329,9 +329,9 @@ def test_ensembles_are_attacked_for_real(tmp_path):
         assert chosen.outside.value == pytest.approx(np.mean(rates), abs=1e-5)
         assert chosen.outside.low <= chosen.outside.value <= chosen.outside.high
     found.write(tmp_path)
-    from malaprop.records.ensembles import Ensembles
+    from malaprop.records.ensembles import EnsemblesRecord
 
-    assert Ensembles.read(tmp_path) == found
+    assert EnsemblesRecord.read(tmp_path) == found
     again = campaign()
     assert ensembles(record, refs, again, tmp_path, Choice(sizes=(2, 3), unseen=1)) == found
     assert again.spent.asked == 0

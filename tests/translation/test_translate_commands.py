@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from malaprop.cli.main import main
-from malaprop.records.translation import TranslationStudy
+from malaprop.records.translation import TranslationRecord
 from tests.translation.small_translators import PAIRS
 
 SMALL = [
@@ -71,12 +71,12 @@ def test_train_then_attack_and_report(here, type_in):
     assert "keyword Hund" in page
     won = sum(run["success"]["hits"] for run in done["runs"])
     assert page.count("Attention of a translation before and after</title>") == len(
-        TranslationStudy.read(here / "a").sights
+        TranslationRecord.read(here / "a").sights
     )
-    assert bool(TranslationStudy.read(here / "a").sights) == bool(won)
+    assert bool(TranslationRecord.read(here / "a").sights) == bool(won)
     type_in("report", "a", "--out", "again.html")
     assert "keyword Katze" in (here / "again.html").read_text()
-    assert len(TranslationStudy.read(here / "a").runs) == 2
+    assert len(TranslationRecord.read(here / "a").runs) == 2
     again = type_in("translate", "attack", "--victim", "m", "--data", "pairs.tsv", "--keyword", "Hund,Katze", "--n", 3,
                     "--tries", 4, "--out", "a", "--json", "--resume")  # fmt: skip
     assert last(again)["runs"] == done["runs"]

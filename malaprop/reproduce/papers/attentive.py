@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.attention import AttentionStudy, Layer, Model
-from malaprop.records.oneword import Study
+from malaprop.records.attention import AttentionLayer, AttentionModel, AttentionRecord
+from malaprop.records.oneword import OneWordRecord
 from malaprop.records.summary import Rate
-from malaprop.records.translation import Attacked, TranslationStudy
+from malaprop.records.translation import TranslationRecord, TranslationRun
 from malaprop.reproduce.claim import Claim, Paper, Reading, Step
 from malaprop.reproduce.papers.reading import need
 from malaprop.reproduce.weigh import above, points, short, sign, worst
@@ -21,14 +21,14 @@ def _recurrent(name: str) -> bool:
     return "LSTM" in name
 
 
-def _success(record: Study, model: str, recipe: str) -> Rate:
+def _success(record: OneWordRecord, model: str, recipe: str) -> Rate:
     cell = record.cell(model, recipe)
     if cell is None or cell.reason:
         raise RecordError(f"the study has no {recipe} on {model}")
     return cell.success
 
 
-def _percent(record: Study, model: str, recipe: str) -> str:
+def _percent(record: OneWordRecord, model: str, recipe: str) -> str:
     """Texts broken, of random words the trials that work, which is what the paper counts."""
     broken, cell = _success(record, model, recipe), record.cell(model, recipe)
     if cell is not None and cell.share is not None:
@@ -40,7 +40,7 @@ def _one_word(folder: str) -> Callable[[Path], Reading]:
     """The LSTM falls more often than self-attention, and the weakest word is worth more than the most attended one."""
 
     def read(root: Path) -> Reading:
-        record = need(Study.read, root / folder)
+        record = need(OneWordRecord.read, root / folder)
         names = [model.name for model in record.models]
         told = []
         for name in names:
@@ -59,7 +59,7 @@ def _one_word(folder: str) -> Callable[[Path], Reading]:
 
 
 def _nearer(root: Path) -> Reading:
-    record = need(Study.read, root / "oneword")
+    record = need(OneWordRecord.read, root / "oneword")
     found = [a for a in record.against if (a.first, a.second, a.measure) == ("gs-gr", "gs-ec", "distance")]
     if not found:
         raise RecordError("the study has no distances of gs-gr and gs-ec")
@@ -72,11 +72,11 @@ def _nearer(root: Path) -> Reading:
     return Reading(ours=ours, verdict=worst(verdicts))
 
 
-def _translated(root: Path, kind: str) -> tuple[Attacked, Attacked]:
+def _translated(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
     """Of the LSTM and of the Transformer."""
     out = []
     for name in ("lstm", "transformer"):
-        record = need(TranslationStudy.read, root / "translation" / kind / name)
+        record = need(TranslationRecord.read, root / "translation" / kind / name)
         out.append(record.runs[0])
     return out[0], out[1]
 
@@ -99,9 +99,9 @@ def _typos(root: Path) -> Reading:
     return Reading(ours=f"BLEU, {', '.join(told)}", verdict=worst((*verdicts, order)))
 
 
-def _sides(root: Path) -> tuple[list[Model], list[Model]]:
+def _sides(root: Path) -> tuple[list[AttentionModel], list[AttentionModel]]:
     """Models under attack: recurrent ones, and those of self-attention."""
-    record = need(AttentionStudy.read, root / "attention")
+    record = need(AttentionRecord.read, root / "attention")
     attacked = [model for model in record.models if model.edits == record.recipe]
     sides = [m for m in attacked if _recurrent(m.name)], [m for m in attacked if not _recurrent(m.name)]
     if not all(sides):
@@ -109,7 +109,7 @@ def _sides(root: Path) -> tuple[list[Model], list[Model]]:
     return sides
 
 
-def _first(model: Model) -> Layer:
+def _first(model: AttentionModel) -> AttentionLayer:
     """The first layer; number 0 is what it reads."""
     for layer in model.layers:
         if layer.number == 1:
@@ -130,7 +130,7 @@ def _sparse(root: Path) -> Reading:
 
 
 def _theorem(root: Path) -> Reading:
-    record = need(AttentionStudy.read, root / "attention")
+    record = need(AttentionRecord.read, root / "attention")
     if not record.bounds:
         raise RecordError("the study has no simulation of Theorem 1")
     over = [bound for bound in record.bounds if bound.mean > bound.bound]

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.defences import Defended, Trial
+from malaprop.records.defences import DefenceRow, DefencesRecord
 from malaprop.reproduce.claim import Claim, Paper, Reading, Step
 from malaprop.reproduce.papers.reading import need
 from malaprop.reproduce.weigh import above, short, worst
 
 
-def _row(record: Trial, name: str) -> Defended:
+def _row(record: DefencesRecord, name: str) -> DefenceRow:
     """By its name without settings."""
     for row in record.rows:
         if _plain(row.name) == name:
@@ -30,7 +30,7 @@ def _made(folder: str) -> Callable[[Path], Reading]:
     """FACT is right on more of the samples that were made against the plain model than a twin is."""
 
     def read(root: Path) -> Reading:
-        record = need(Trial.read, root / folder)
+        record = need(DefencesRecord.read, root / folder)
         told = "; ".join(f"{row.name}: {short(row.clean)}, made {short(row.premade)}" for row in record.rows)
         fact, twin, plain = (_row(record, name) for name in ("fact", "twin", "none"))
         return Reading(
@@ -41,7 +41,7 @@ def _made(folder: str) -> Callable[[Path], Reading]:
 
 
 def _active(root: Path) -> Reading:
-    record = need(Trial.read, root / "defences")
+    record = need(DefencesRecord.read, root / "defences")
     told = "; ".join(
         f"{row.name}: {short(row.active.accuracy)}, under both attacks {short(row.worst)}" for row in record.rows
     )
@@ -51,7 +51,7 @@ def _active(root: Path) -> Reading:
 
 
 def _twin(root: Path) -> Reading:
-    twin = _row(need(Trial.read, root / "defences"), "twin").premade
+    twin = _row(need(DefencesRecord.read, root / "defences"), "twin").premade
     low, high = twin.interval
     ours = f"a twin is right on {short(twin)} of them"
     if not twin.total:
@@ -63,7 +63,7 @@ def _twin(root: Path) -> Reading:
 
 
 def _around(root: Path) -> Reading:
-    record = need(Trial.read, root / "defences")
+    record = need(DefencesRecord.read, root / "defences")
     rows = {around.model: around for around in record.around}
     fact = next((around for name, around in rows.items() if _plain(name) == "fact"), None)
     plain = next((around for name, around in rows.items() if name != (fact.model if fact else "")), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.hotflip import Change, Hardened, Study
+from malaprop.records.hotflip import Change, Hardened, HotFlipRecord
 from malaprop.records.store import read_outcomes
 from malaprop.records.summary import Rate
 from malaprop.records.transfer import Estimate
@@ -17,18 +17,18 @@ _SEARCHES = ("beam", "greedy", "key*")
 _RARE = 0.05  # of texts; above it a flip of words is not rare
 
 
-def _study(root: Path) -> Study:
-    return need(Study.read, root / "hotflip")
+def _study(root: Path) -> HotFlipRecord:
+    return need(HotFlipRecord.read, root / "hotflip")
 
 
-def _hardened(record: Study, name: str) -> Hardened:
+def _hardened(record: HotFlipRecord, name: str) -> Hardened:
     for row in record.hardened:
         if row.name == name:
             return row
     raise RecordError(f"the study has no model {name}")
 
 
-def _change(record: Study, attack: str) -> Change:
+def _change(record: HotFlipRecord, attack: str) -> Change:
     """With the least confidence that was asked for: a wrong label."""
     found = [change for change in record.changes if change.attack == attack]
     if not found:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.natural import Natural, Tried
-from malaprop.records.naturaltext import NaturalText
+from malaprop.records.natural import NaturalRecord, Tried
+from malaprop.records.naturaltext import NaturalTextRecord
 from malaprop.records.transfer import Estimate
 from malaprop.reproduce.claim import Claim, Paper, Reading, Step
 from malaprop.reproduce.papers.reading import need
@@ -17,7 +17,7 @@ from malaprop.reproduce.weigh import above, points, short, sign, worst
 _HALF = Estimate(0.5, 0.5, 0.5)
 
 
-def _tried(record: Natural, search: str) -> list[Tried]:
+def _tried(record: NaturalRecord, search: str) -> list[Tried]:
     found = [tried for tried in record.tried if tried.search == search]
     if not found:
         raise RecordError(f"the study has no {search} search")
@@ -25,7 +25,7 @@ def _tried(record: Natural, search: str) -> list[Tried]:
 
 
 def _found(root: Path) -> Reading:
-    record = need(Natural.read, root / "natural" / "compare")
+    record = need(NaturalRecord.read, root / "natural" / "compare")
     rows = [tried for name in ("iterative", "hybrid", "boundary") for tried in _tried(record, name)]
     told = "; ".join(f"{tried.victim}, {tried.search}: {short(tried.success)}" for tried in rows)
     best = {victim: max((t.success for t in rows if t.victim == victim), key=lambda rate: rate.value)
@@ -34,7 +34,7 @@ def _found(root: Path) -> Reading:
 
 
 def _faster(root: Path) -> Reading:
-    record = need(Natural.read, root / "natural" / "compare")
+    record = need(NaturalRecord.read, root / "natural" / "compare")
     slow = {tried.victim: tried for tried in _tried(record, "iterative")}
     told, shows = [], []
     for quick in _tried(record, "hybrid"):
@@ -50,7 +50,7 @@ def _faster(root: Path) -> Reading:
 
 
 def _farther(root: Path) -> Reading:
-    record = need(Natural.read, root / "natural" / "compare")
+    record = need(NaturalRecord.read, root / "natural" / "compare")
     accuracy = {tried.victim: tried.accuracy for tried in record.tried}
     told = "; ".join(
         f"{t.victim} ({100 * t.accuracy.value:.1f}% right): mean {t.distance.mean:.3f}"
@@ -66,7 +66,7 @@ def _farther(root: Path) -> Reading:
 
 
 def _follows(root: Path) -> Reading:
-    record = need(Natural.read, root / "natural" / "sweep")
+    record = need(NaturalRecord.read, root / "natural" / "sweep")
     if not record.correlations:
         raise RecordError("the sweep has no correlation")
     told = "; ".join(
@@ -78,7 +78,7 @@ def _follows(root: Path) -> Reading:
 
 
 def _stays(root: Path) -> Reading:
-    found = need(Natural.read, root / "natural" / "synthetic").synthetic
+    found = need(NaturalRecord.read, root / "natural" / "synthetic").synthetic
     if found is None or found.latent_apart.mean is None or found.plane_apart.mean is None:
         raise RecordError("the record has no synthetic manifold")
     ours = (
@@ -89,7 +89,7 @@ def _stays(root: Path) -> Reading:
 
 
 def _sentences(root: Path) -> Reading:
-    record = need(NaturalText.read, root / "sentences" / "compare")
+    record = need(NaturalTextRecord.read, root / "sentences" / "compare")
     rows = [tried for tried in record.tried if tried.distance.mean is not None]
     told = "; ".join(
         f"{t.victim} ({100 * t.accuracy.value:.1f}% right): {t.distance.mean:.3f}, found {short(t.success)}"
@@ -103,7 +103,7 @@ def _sentences(root: Path) -> Reading:
 def _probed(root: Path) -> Reading:
     told, shows = [], []
     for name in ("word", "verb"):
-        for tried in need(NaturalText.read, root / "sentences" / "probes" / name).tried:
+        for tried in need(NaturalTextRecord.read, root / "sentences" / "probes" / name).tried:
             told.append(f"{name} on {tried.victim}: {short(tried.success)}")
             shows.append(above(tried.success, Estimate(0.0, 0.0, 0.0)))
     return Reading(ours="; ".join(told), verdict=worst(shows))

@@ -9,10 +9,10 @@ from statistics import fmean
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.records.diagnosis import Diagnosis
-from malaprop.records.ensembles import Ensembles
+from malaprop.records.diagnosis import DiagnosisRecord
+from malaprop.records.ensembles import EnsemblesRecord
 from malaprop.records.summary import Rate
-from malaprop.records.transfer import Estimate, Table, Transfer
+from malaprop.records.transfer import ClassTable, Estimate, TransferRecord
 from malaprop.reproduce.claim import Claim, Paper, Reading, Step
 from malaprop.reproduce.papers.reading import need, values, whole
 from malaprop.reproduce.weigh import above, falling, points, short, sign, worst
@@ -37,7 +37,7 @@ def _zoo(root: Path) -> Reading:
 
 def _factors(folder: str) -> Callable[[Path], Reading]:
     def read(root: Path) -> Reading:
-        record = need(Transfer.read, root / folder)
+        record = need(TransferRecord.read, root / folder)
         found = {factor.name: factor.mean for factor in record.factors}
         told = " > ".join(f"{name} {short(found[name])}" for name in record.order if name in found)
         share = record.order_share
@@ -51,7 +51,7 @@ def _factors(folder: str) -> Callable[[Path], Reading]:
     return read
 
 
-def _table(record: Transfer, name: str) -> Table:
+def _table(record: TransferRecord, name: str) -> ClassTable:
     for found in record.tables:
         if found.name == name:
             return found
@@ -59,7 +59,7 @@ def _table(record: Transfer, name: str) -> Table:
 
 
 def _architectures(root: Path) -> Reading:
-    table = _table(need(Transfer.read, root / "transfer"), "architecture")
+    table = _table(need(TransferRecord.read, root / "transfer"), "architecture")
     told, verdicts = [], []
     for at, name in enumerate(table.classes):
         own, row = table.cells[at][at], [cell for place, cell in enumerate(table.cells[at]) if place != at and cell]
@@ -71,7 +71,7 @@ def _architectures(root: Path) -> Reading:
 
 
 def _inputs(root: Path) -> Reading:
-    table = _table(need(Transfer.read, root / "transfer"), "input form and embedding")
+    table = _table(need(TransferRecord.read, root / "transfer"), "input form and embedding")
     means = {name: mean for name, mean in zip(table.classes, table.targets, strict=True) if mean is not None}
     told = ", ".join(f"{name} {mean:.3f}" for name, mean in means.items())
     hard = [name for name in ("Character", "BERT") if name in means]
@@ -81,7 +81,7 @@ def _inputs(root: Path) -> Reading:
 
 
 def _matrix(root: Path) -> Reading:
-    record = need(Transfer.read, root / "transfer")
+    record = need(TransferRecord.read, root / "transfer")
     many = range(len(record.models))
     rates = [rate.value for s in many for t in many if s != t and (rate := record.rate(s, t)) is not None]
     if not rates:
@@ -92,7 +92,7 @@ def _matrix(root: Path) -> Reading:
 
 
 def _broken(root: Path) -> Reading:
-    record = need(Transfer.read, root / "transfer")
+    record = need(TransferRecord.read, root / "transfer")
     rates = [model.success.value for model in record.models if model.success.total]
     if not rates:
         raise RecordError("no text of any model was attacked")
@@ -101,7 +101,7 @@ def _broken(root: Path) -> Reading:
 
 
 def _ensembles(root: Path) -> Reading:
-    record = need(Ensembles.read, root / "transfer")
+    record = need(EnsemblesRecord.read, root / "transfer")
     found = [c for c in record.contrasts if (c.first, c.second) == ("genetic", "expert")]
     if not found:
         raise RecordError("the study has no expert's ensemble to compare with")
@@ -163,7 +163,7 @@ def _growth(root: Path) -> Reading:
 
 
 def _bias(root: Path) -> Reading:
-    record = need(Diagnosis.read, root / "rules" / "shown")
+    record = need(DiagnosisRecord.read, root / "rules" / "shown")
     half = Estimate(0.5, 0.5, 0.5)
     told = [f"away from {one.label}: falls {short(one.falls)}, others rise {short(one.rises)}" for one in record.found]
     verdicts = [above(rate, half) for one in record.found for rate in (one.falls, one.rises)]
