@@ -36,7 +36,20 @@ def test_every_command_and_option_is_described(command):
     assert options - set(re.findall(r"--[a-z-]+", told[command])) - {"--help"} == set()
 
 
-@pytest.mark.parametrize("recipe", [name for name, target in recipes.RECIPES._table.items()])
+@pytest.mark.parametrize("name", [name for name in recipes.RECIPES._table if ":" in name])
+def test_every_preset_is_on_the_page_of_its_recipe(name):
+    import inspect
+
+    base = name.partition(":")[0]
+    told = sections(read(f"recipes/{base}.md"))["Presets"]
+    rows = dict(re.findall(r"^\| `([\w:]+)` \| ([^|]+?) \|", told, re.MULTILINE))
+    given, own = (inspect.signature(recipes.RECIPES[n]).parameters for n in (base, name))
+    changed = {n: p.default for n, p in own.items() if p.default != given[n].default}
+    shown = {n: f'"{v}"' if isinstance(v, str) else str(v).lower() for n, v in changed.items()}
+    assert rows[name] == ", ".join(f"`{n}={v}`" for n, v in shown.items())
+
+
+@pytest.mark.parametrize("recipe", [name for name in recipes.RECIPES._table if ":" not in name])
 def test_every_recipe_has_a_page_with_its_settings(recipe):
     import inspect
 

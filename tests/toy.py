@@ -210,6 +210,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "verify": Fresh(target),
         "tags": Batched(tags, key=lambda text: text.parts.tobytes()),
         "encoder": Batched(encode),
+        "encoder/rough": Batched(encode),
         "language-model": Batched(perplexity),
     }
 

@@ -80,6 +80,15 @@ class Search(Protocol):
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fallback:
+    """What is tried where an attack fails: other candidates and another search, from the original text, within the same
+    constraints and what is left of the same budget."""
+
+    candidates: Candidates
+    search: Search
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ending:
     """How an attack on one example ended. `final` is the adversarial text, or the strongest attempt where it failed."""
@@ -110,6 +119,7 @@ class Attack:
     goal: Goal = field(default_factory=Untargeted)
     budget: int | None = None
     measures: tuple[str, ...] = ()
+    fallback: Fallback | None = None
     wants: frozenset[Capability] = field(default=frozenset(), repr=False)  # of the victim, beside what the goal needs
     encoder: str = "minilm"  # the sentence encoder that compares texts: minilm, mpnet, use
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
@@ -180,12 +190,14 @@ class Attack:
         if not len(trial.open()):
             return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
         while True:
-            final = yield from self._searched(trial, first)
+            final = yield from _search(trial, first)
+            if not final.reached and trial.attack.fallback is not None and not trial.spent:
+                trial = trial.pass_on(_second(trial.attack, trial.attack.fallback))
+                continue
             if not final.reached:
-                affordable = self.budget is None or trial.asked < self.budget
                 return Ending(
                     *("failed", origin, first, final.text, final.answer, trial.asked),
-                    reason=NOTHING_TO_CHANGE if not trial.tried and affordable else "",
+                    reason=NOTHING_TO_CHANGE if not trial.tried and not trial.spent else "",
                     measures=trial.notes,
                     checks=trial.checks,
                 )
@@ -206,18 +218,24 @@ class Attack:
                 return Ending("failed", origin, first, final.text, fresh, trial.asked, reason, checks=trial.checks + 1)
             trial = trial.rewound(final.text, fresh)
 
-    def _searched(self, trial: Trial, first: Floats) -> Steps[Held]:
-        """What the search ends with, before it is verified afresh and by the plain road."""
-        start = trial.start(first)
-        try:
-            space = yield from trial.space()
-            end = start
-            if isinstance(self.candidates, Own) or any(len(words) for words in space.words):
-                end = yield from self.search.steps(trial, start, space)
-            trial.hold(end)
-        except Spent:
-            yield from trial.look_back()
-        return trial.held or start
+
+def _second(attack: Attack, fallback: Fallback) -> Attack:
+    """The attack that follows one which failed."""
+    return replace(attack, candidates=fallback.candidates, search=fallback.search, fallback=None)
+
+
+def _search(trial: Trial, first: Floats) -> Steps[Held]:
+    """What the search ends with, before it is verified afresh and by the plain road."""
+    attack, start = trial.attack, trial.start(first)
+    try:
+        space = yield from trial.space()
+        end = start
+        if isinstance(attack.candidates, Own) or any(len(words) for words in space.words):
+            end = yield from attack.search.steps(trial, start, space)
+        trial.hold(end)
+    except Spent:
+        yield from trial.look_back()
+    return trial.held or start
 
 
 def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str, float]]:

@@ -75,7 +75,9 @@ class Trial:
         self.times = 1  # how often the search was begun
         self.asked = 0
         self.tried = 0  # edits that were scored; probes do not count
+        self.before = 1  # queries asked before the search began: the original, or all that an earlier search asked
         self.held: Held | None = None
+        self.inherited: Held | None = None  # the best of an earlier search
         self.notes: dict[str, float] = {}  # what a search counted, for the record of the example
         self._watch = WATCH.get()
         self._tags: list[str] | None = None
@@ -110,8 +112,20 @@ class Trial:
         """
         again = Trial(self.attack, self.example, self.origin, self.seed, self.unknown, self.rounding)
         again.corrected = {**self.corrected, text.parts.tobytes(): answer}
-        again.asked, again.checks, again.times = 1, self.checks + 1, self.times + 1
+        again.asked = again.before = self.before
+        again.held = again.inherited = self.inherited
+        again.checks, again.times = self.checks + 1, self.times + 1
         return again
+
+    def pass_on(self, attack: Attack) -> Trial:
+        """A trial of another attack on the same text: what was asked counts, and the best so far stays held."""
+        following = Trial(attack, self.example, self.origin, self.seed, self.unknown, self.rounding)
+        following.corrected, following.checks, following.times = self.corrected, self.checks, self.times
+        following.asked = following.before = self.asked
+        following.tried = self.tried
+        following.held = following.inherited = self.held
+        following.notes, following._tags = self.notes, self._tags
+        return following
 
     def confirmed(self, scored: Scored) -> Steps[Scored]:
         """The same, with plain answers for what reaches the goal by no more than rounding, asked for together.
@@ -176,6 +190,11 @@ class Trial:
             self.asked += part.count
             out.append(part)
         return out
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self.attack.budget is not None and self.asked >= self.attack.budget
 
     def spend(self, count: int) -> int:
         """How many of these queries, put to the victim by another road than `score`, the budget covers; they count."""

@@ -126,7 +126,7 @@ class Bout:
         reasons = []
         rows = self.rows
         for other in self.peers:
-            if not other.tool.has(recipe.removesuffix(STOCK), stock=recipe.endswith(STOCK)):
+            if not other.tool.has(peers_name(recipe), stock=recipe.endswith(STOCK)):
                 continue
             try:
                 held = runs[other.tool.name] = self._theirs(other, recipe, rows)
@@ -137,7 +137,7 @@ class Bout:
 
     def _theirs(self, other: Peer, recipe: str, rows: Sequence[Row]) -> Measured:
         t, stock = self.terms, recipe.endswith(STOCK)
-        name = recipe.removesuffix(STOCK)
+        name = peers_name(recipe)
         return other.run(self.spec, rows, name, threads=t.threads, seconds=t.seconds, seed=t.seed, stock=stock)
 
     def _ours(self, recipe: str, rows: Sequence[Row], precision: str) -> Measured:
@@ -153,6 +153,11 @@ class Bout:
             return floor(victim, texts, seconds=1.0, forward=lowered(victim))
         finally:
             restore()
+
+
+def peers_name(recipe: str) -> str:
+    """What the peers call a recipe, without what is said of the wrapper or of our side."""
+    return recipe.removesuffix(STOCK).removesuffix(own.DEFAULTS)
 
 
 def correct_rows(victim: Victim, data: str, n: int) -> tuple[Row, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from malaprop.bench import peer
-from malaprop.bench.bout import STOCK, Bout, Terms
+from malaprop.bench.bout import STOCK, Bout, Terms, peers_name
 from malaprop.bench.cell import GOALS, Cell, encoder
 from malaprop.bench.machine import describe
 from malaprop.bench.peer import TOOLS, Peer
@@ -39,13 +39,14 @@ def bench(
     """Runs every cell of the plan and writes bench.json, bench.md and bench.svg to `out` after each.
 
     A recipe may carry the suffix ` (stock wrapper)`: TextAttack then uses its own Hugging Face wrapper, on victims that
-    have one. `given` names peers' Pythons; others are looked for in the working folder. Without any, our side
-    alone is run. A side that fails leaves its reason; the rest goes on. With `resume`, cells that an
-    earlier run in `out` ended on the same terms are kept.
+    have one; or ` (our defaults)`: ours is then run with its own defaults, not in the peer's variant. `given` names
+    peers' Pythons; others are looked for in the working folder. Without any, our side alone is run. A side that fails
+    leaves its reason; the rest goes on. With `resume`, cells that an earlier run in `out` ended on the same terms are
+    kept.
     """
     terms, tell = terms or Terms(), say or _to_stderr
     for recipe, _ in plan:
-        if recipe.removesuffix(STOCK) not in RECIPES:
+        if peers_name(recipe) not in RECIPES:
             raise unknown("recipe of bench", recipe, RECIPES)
     found = found_peers(given or {}, tell)
     table = _Table(out, _about(terms), resume)

@@ -44,6 +44,7 @@ class Meter:
 
     def __init__(self, inner: Predictor) -> None:
         self.inner, self.model = inner, inner.model
+        self.tokenizer = getattr(inner, "tokenizer", None)  # of a peer's own wrapper
         self.reset()
 
     def reset(self) -> None:

@@ -18,6 +18,8 @@ NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "pwws": CORPORA,
         "textfooler": ("stopwords", *TAGGERS),
         "textfooler-untagged": ("stopwords",),
+        "textfooler-similar": ("stopwords", *TAGGERS),
+        "deepwordbug": ("stopwords",),
         "genetic": ("stopwords",),
     },
     "OpenAttack": {

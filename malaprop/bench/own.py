@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from malaprop.attacks.trial import Trial
 
 
+DEFAULTS = " (our defaults)"  # behind the name of a recipe: ours is not brought in line with the peer's variant
+
+
 @dataclass(slots=True)
 class Watch:
     seconds: float = 0.0
@@ -81,15 +84,16 @@ def lower_precision(spec: str) -> bool:
 
 
 def build(recipe: str) -> Attack:
-    """The library's recipe in the peer's variant, so that both tools walk the same way."""
+    """The library's recipe in the peer's variant, so that both tools walk the same way, or with our own defaults."""
     from malaprop.attacks.constraints.words import SamePart
     from malaprop.attacks.recipes import RECIPES as LIBRARY
 
-    if not recipe.startswith("textfooler"):
-        made: Attack = LIBRARY[recipe](peer=True)
-        return made
-    made = LIBRARY["textfooler"](peer=True, cosine=0.5, similarity=None)
-    if recipe == "textfooler":
+    name, _, rest = recipe.removesuffix(DEFAULTS).partition("-")
+    without = {"pwws": {"unknown": None}}.get(name, {})  # the peer is given the victim's own unknown word
+    if name == "textfooler" and rest != "similar":
+        without = {"similarity": None}
+    made: Attack = LIBRARY[name if recipe.endswith(DEFAULTS) else f"{name}:textattack"](**without)
+    if rest != "untagged":
         return made
     return replace(made, constraints=tuple(c for c in made.constraints if not isinstance(c, SamePart)))
 
@@ -161,7 +165,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("victim")
     parser.add_argument("rows", type=Path)
-    parser.add_argument("recipe", choices=RECIPES)
+    parser.add_argument("recipe", choices=[*RECIPES, *(f"{name}{DEFAULTS}" for name in RECIPES)])
     parser.add_argument("out", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)

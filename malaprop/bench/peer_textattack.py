@@ -26,7 +26,7 @@ from malaprop.bench.metered import (
     write,
 )
 
-RECIPES = ("pwws", "textfooler", "textfooler-untagged", "genetic")
+RECIPES = ("pwws", "textfooler", "textfooler-untagged", "textfooler-similar", "genetic", "deepwordbug")
 ROLES = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 
 
@@ -75,9 +75,15 @@ def special_tokens(folder: Path) -> dict[str, str]:
 
 
 def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> Any:
-    """The recipe as TextAttack has it. Without sentence encoder and language model, which ours leaves out as well."""
+    """The recipe as TextAttack has it, without its sentence encoder and language model, which ours leaves out as well.
+
+    `textfooler-similar` has the sentence encoder that ours has, with the same threshold.
+    """
     from textattack import Attack  # type: ignore[import-not-found,unused-ignore]
-    from textattack.attack_recipes import PWWSRen2019  # type: ignore[import-not-found,unused-ignore]
+    from textattack.attack_recipes import (  # type: ignore[import-not-found,unused-ignore]
+        DeepWordBugGao2018,
+        PWWSRen2019,
+    )
     from textattack.constraints.grammaticality import PartOfSpeech  # type: ignore[import-not-found,unused-ignore]
     from textattack.constraints.overlap import MaxWordsPerturbed  # type: ignore[import-not-found,unused-ignore]
     from textattack.constraints.pre_transformation import (  # type: ignore[import-not-found,unused-ignore]
@@ -96,9 +102,12 @@ def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> An
 
     if recipe == "pwws":
         attack = PWWSRen2019.build(model)
+    elif recipe == "deepwordbug":
+        attack = DeepWordBugGao2018.build(model)
     elif recipe.startswith("textfooler"):
         rules = [RepeatModification(), StopwordModification(), WordEmbeddingDistance(min_cos_sim=0.5)]
-        rules += [PartOfSpeech(allow_verb_noun_swap=True)] if recipe == "textfooler" else []
+        rules += [PartOfSpeech(allow_verb_noun_swap=True)] if recipe != "textfooler-untagged" else []
+        rules += [sentence_constraint()] if recipe == "textfooler-similar" else []
         attack = Attack(
             UntargetedClassification(model),
             rules,
@@ -113,14 +122,37 @@ def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> An
             WordSwapEmbedding(max_candidates=8),
             AlzantotGeneticAlgorithm(pop_size=60, max_iters=20, post_crossover_check=False),
         )
-    unknown = getattr(model.model, "unknown", None)
-    if recipe == "pwws" and unknown:  # its own [UNK] is three words to a victim that reads words
+    unknown = getattr(model.model, "unknown", None) or getattr(getattr(model, "tokenizer", None), "unk_token", None)
+    if recipe in ("pwws", "deepwordbug") and unknown:  # its own [UNK] is three words to a victim that reads words
         attack.search_method.unk_token = unknown
     if stop_words is not None:  # both tools may then change the same words
         for constraint in attack.pre_transformation_constraints:
             if isinstance(constraint, StopwordModification):
                 constraint.stopwords = set(stop_words)
     return attack
+
+
+def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
+    """Our sentence encoder as a constraint of theirs, with the defaults that our textfooler has."""
+    from textattack.constraints import Constraint  # type: ignore[import-not-found,unused-ignore]
+
+    from malaprop.models.encoder import open_encoder
+
+    encoder = open_encoder()
+
+    class Similar(Constraint):  # type: ignore[misc,unused-ignore]
+        def _check_constraint_many(self, texts: list[Any], original: Any) -> list[Any]:
+            if len(original.words) < least or not texts:
+                return texts
+            first, *rest = encoder.encode([text.text for text in (original, *texts)])
+            for text, vector in zip(texts, rest, strict=True):
+                text.attack_attrs["similarity_score"] = float(first @ vector)
+            return [text for text in texts if text.attack_attrs["similarity_score"] >= floor]
+
+        def _check_constraint(self, text: Any, original: Any) -> bool:
+            return bool(self._check_constraint_many([text], original))
+
+    return Similar(compare_against_original=True)
 
 
 def outcome(result: Any) -> dict[str, Any]:

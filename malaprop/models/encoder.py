@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -17,8 +19,10 @@ from malaprop.core.score import Floats
 from malaprop.models import checkpoint
 from malaprop.models.batches import Bounds, batches, bounds_for
 from malaprop.models.quiet import quietly
+from malaprop.models.sketching import Sketch, worthwhile
 from malaprop.models.wordpieces import WordPieces
 
+States = Callable[[Tensor, Tensor], Tensor]  # ids and which of them are no padding to the last states
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
 LIMITS = {"mpnet": 384}  # what its makers let it read
 
@@ -49,29 +53,48 @@ class SentenceEncoder:
         self.bounds = bounds
         self.fingerprint = checkpoint.fingerprint(folder)
 
-    @torch.inference_mode()
     def encode(self, strings: Sequence[str]) -> Floats:
         """Unit vectors [string, dim]; the product of two is their cosine."""
+        return self._encode(strings, self._states)
+
+    def sketch(self, strings: Sequence[str]) -> Floats:
+        """The same in half the time, within 0.01 of each cosine, where the processor has bf16; else the same."""
+        return self._encode(strings, self._states if self._sketch is None else self._sketch.states)
+
+    @cached_property
+    def _sketch(self) -> Sketch | None:
+        settings = self.model.config.to_dict()
+        plain = settings["model_type"] == "bert" and settings.get("position_embedding_type", "absolute") == "absolute"
+        return Sketch.of(self.model) if plain and worthwhile(self.device) else None
+
+    @torch.inference_mode()
+    def _encode(self, strings: Sequence[str], states: States) -> Floats:
         if not strings:
             return np.empty((0, self.dim), np.float32)
         rows = self.pieces.rows([(string,) for string in strings], self.limit)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         out = np.empty((len(rows), self.dim), np.float32)
-        for part in batches(lengths, self.bounds or bounds_for(self.device, rows=32)):
-            out[part] = self._mean([rows[i] for i in part.tolist()]).cpu().numpy()
+        for part in batches(lengths, self.bounds or replace(bounds_for(self.device, rows=32), waste=0.05)):
+            out[part] = self._mean([rows[i] for i in part.tolist()], states).cpu().numpy()
         return out
 
-    def _mean(self, rows: list[list[int]]) -> Float[Tensor, "batch dim"]:
+    def _mean(self, rows: list[list[int]], states: States) -> Float[Tensor, "batch dim"]:
         ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        inside = np.zeros_like(ids)
+        inside = np.zeros(ids.shape, np.bool_)
         for at, row in enumerate(rows):
             ids[at, : len(row)] = row
-            inside[at, : len(row)] = 1
+            inside[at, : len(row)] = True
         mask = torch.from_numpy(inside).to(self.device)
-        padded = None if inside.all() else mask
-        states = self.model(input_ids=torch.from_numpy(ids).to(self.device), attention_mask=padded).last_hidden_state
-        mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        found = states(torch.from_numpy(ids).to(self.device), mask)
+        mean = (found * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         return functional.normalize(mean, dim=1)
+
+    def _states(
+        self, ids: Int[Tensor, "batch token"], inside: Bool[Tensor, "batch token"]
+    ) -> Float[Tensor, "batch token dim"]:
+        padded = None if bool(inside.all()) else inside.long()
+        states: Tensor = self.model(input_ids=ids, attention_mask=padded).last_hidden_state
+        return states
 
 
 class Encoder(Protocol):

@@ -63,6 +63,7 @@ def shared() -> dict[str, Service]:
     return {
         "tags": Batched(tags, key=lambda text: (text.values(), tuple(text.spans())), size=lambda text: text.slots),
         **{service_of(name): _encoding(name, "cpu") for name in ENCODERS},
+        **{f"{service_of(name)}/rough": _sketching(name, "cpu") for name in ENCODERS},
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
     }
@@ -74,12 +75,21 @@ def _encoding(name: str, device: str) -> Service:
     return Batched(lambda texts: _encoder(name, device).encode(texts), size=len)
 
 
+@cache
+def _sketching(name: str, device: str) -> Service:
+    """The same for choices that a rough vector settles; of an encoder that has no quicker road the same service."""
+    if name == "use":
+        return _encoding(name, device)
+    return Batched(lambda texts: _encoder(name, device).sketch(texts), size=len)
+
+
 def services(victim: Victim) -> dict[str, Service]:
     """All services for attacks on one victim; gradients and the like where it shows them."""
     scoring, parts = Scoring(victim), victim.parts
     made: dict[str, Service] = {**shared(), "victim": scoring, "verify": Fresh(victim)}
     if victim.device.startswith("cuda"):
-        made.update({service_of(name): _encoding(name, victim.device) for name in ENCODERS})
+        for name in ENCODERS:
+            made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, victim.device)
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:
         made["gradient"] = Passes(gradients, scoring)
     if (attention := parts.get(Capability.ATTENTION)) is not None:

@@ -17,13 +17,13 @@ _OF_VECTORS = ("language_model", "neighbours", "distance")
 def study_recipe(name: str, **settings: Any) -> Attack:
     """A recipe by name: any, and `genetic:wordnet`, the genetic attack of the paper, with the words that `pwws` takes.
 
-    `genetic` alone is the recipe of that name, with counter-fitted neighbours.
+    `genetic` alone is the recipe of that name, with counter-fitted neighbours. `pwws` has no fallback unless asked for.
     """
     if name != GENETIC:
-        return recipe(name, **settings)
+        return recipe(name, **({"fallback": False, **settings} if name == "pwws" else settings))
     if given := [setting for setting in _OF_VECTORS if setting in settings]:
         raise SettingError(
             f"{GENETIC} takes its words from WordNet, so {given[0]} would do nothing; leave it out, or take --recipe "
             "genetic"
         )
-    return replace(recipe("genetic", **settings), name=GENETIC, candidates=WordNetSynonyms())
+    return replace(recipe("genetic", **{"until": False, **settings}), name=GENETIC, candidates=WordNetSynonyms())

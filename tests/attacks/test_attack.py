@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import attack_all, examples, listed, only, victim
 
-from malaprop.attacks.attack import Attack
+from malaprop.attacks.attack import Attack, Fallback
 from malaprop.attacks.candidates.chars import Homoglyphs
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.constraints.edits import MaxWords
@@ -321,3 +321,35 @@ def test_a_targeted_attack_leaves_clean_accuracy_as_it_is():
     assert targeted.success.total == 2
     assert targeted.to_dict()["target_already"] == 1
     assert targeted.apart == "1 the target already"
+
+
+FIRST = {"good": ("nice",)}  # which does not break it
+SECOND = Fallback(candidates=Listed(table={"good": ("bad",), "fine": ("poor",)}), search=Greedy())
+
+
+def test_a_fallback_is_tried_where_the_attack_fails_and_its_queries_count():
+    alone, both = (only(listed(FIRST, fallback=f), "a good fine film") for f in (None, SECOND))
+    assert (alone.status, both.status) == ("failed", "success")
+    assert "bad" in both.adversarial.text
+    assert both.queries.asked > alone.queries.asked
+
+
+def test_a_fallback_keeps_the_constraints_and_the_budget_of_the_attack():
+    one = only(listed(FIRST, fallback=SECOND, constraints=(MaxWords(count=1),)), "a good fine good film")
+    assert len(one.edits) <= 1
+    spent = only(listed(FIRST, fallback=SECOND, budget=4), "a good fine film")
+    assert spent.queries.asked <= 4
+    assert spent.status == "failed"
+
+
+def test_a_fallback_is_not_asked_where_the_attack_succeeds():
+    table = {"good": ("bad",)}
+    alone, both = (only(listed(table, fallback=f), "a good film") for f in (None, SECOND))
+    assert (alone.status, alone.queries) == (both.status, both.queries)
+
+
+def test_the_strongest_attempt_of_both_is_kept_where_the_fallback_fails_too():
+    weak = Fallback(candidates=Listed(table={"film": ("movie",)}), search=Greedy())
+    found = only(listed({"great": ("fine",)}, fallback=weak), "a great good film")
+    assert found.status == "failed"
+    assert found.adversarial.text == "a fine good film"

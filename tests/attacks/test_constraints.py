@@ -168,7 +168,34 @@ def test_sentence_similarity_is_against_the_original():
 def test_what_needs_a_service_is_put_only_to_texts_that_would_win():
     asked: list[str] = []
     services = toy.toy_services(toy.victim())
-    services["encoder"].function = lambda items: asked.extend(items) or toy.encode(items)
+    services["encoder/rough"].function = lambda items: asked.extend(items) or toy.encode(items)
     attack = listed(constraints=(SentenceCosine(floor=0.1),))
     only(attack, "a fine film", services=services)
     assert asked == ["a fine film", "a poor film"]
+
+
+@pytest.mark.parametrize(("floor", "plain"), [(0.9, []), (0.502, ["a fine film", "a poor film"])])
+def test_a_quick_cosine_near_the_floor_is_settled_by_the_plain_one(floor, plain):
+    """Quick vectors may be off by rounding: far from the floor they decide, near it the plain encoder does."""
+    asked: list[str] = []
+
+    def vectors(items, shift=0.0):
+        return [np.asarray([1.0, 0.0] if "fine" in t else [0.5 + shift, 0.0], np.float32) for t in items]
+
+    services = toy.toy_services(toy.victim())
+    services["encoder/rough"].function = lambda items: vectors(items, 0.004)  # 0.504 in place of 0.5
+    services["encoder"].function = lambda items: asked.extend(items) or vectors(items)
+    outcome = only(
+        listed({"fine": ("poor",)}, constraints=(SentenceCosine(floor=floor),)), "a fine film", services=services
+    )
+    assert outcome.status == "failed"  # 0.5 is under either floor
+    assert asked == plain
+
+
+def test_short_texts_are_not_compared():
+    services = toy.toy_services(toy.victim())
+    services["encoder/rough"].function = lambda items: pytest.fail(f"asked for {items}")
+    attack = listed(constraints=(SentenceCosine(floor=1.0, least=4),))
+    assert only(attack, "a fine film", services=services).status == "success"
+    with pytest.raises(SettingError, match="least must be at least 0"):
+        SentenceCosine(least=-1)

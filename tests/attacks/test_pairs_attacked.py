@@ -24,7 +24,11 @@ def attacked(attack, fields=PAIR, *, label=1, asked=None, **more):
             asked.extend(texts)
         return [np.asarray([1.0, 0.0], np.float32) for _ in texts]
 
-    services = toy_services(model) | {"encoder": Batched(vectors), "language-model": Batched(lambda t: [1.0] * len(t))}
+    services = toy_services(model) | {
+        "encoder": Batched(vectors),
+        "encoder/rough": Batched(vectors),
+        "language-model": Batched(lambda t: [1.0] * len(t)),
+    }
     return next(run(attack, model, examples([fields], label=label, **more), services=services))
 
 

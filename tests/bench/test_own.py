@@ -50,8 +50,10 @@ def test_timed_candidates_pass_questions_and_answers_on():
 def test_recipes_are_the_peers_variants(recipe):
     attack = own.build(recipe)
     assert any(type(c).__name__ == "KeepStopWords" for c in attack.constraints)
-    assert any(type(c).__name__ == "SamePart" for c in attack.constraints) == (recipe == "textfooler")
-    assert not any(c.stage == "text" for c in attack.constraints)  # no sentence encoder
+    assert any(type(c).__name__ == "SamePart" for c in attack.constraints) == (
+        recipe in ("textfooler", "textfooler-similar")
+    )
+    assert any(c.stage == "text" for c in attack.constraints) == (recipe == "textfooler-similar")  # sentence encoder
 
 
 def test_a_victim_that_is_not_there_is_said_in_one_line(tmp_path):

@@ -66,4 +66,5 @@ def test_a_recording_is_the_victim_but_for_the_record():
 
 def test_recipes_of_the_comparison_ask_no_tagger():
     assert throughput.recipe("pwws").candidates.part == "any"
-    assert throughput.recipe("deepwordbug").name == "deepwordbug"
+    assert throughput.recipe("deepwordbug").name == "deepwordbug:textattack"
+    assert throughput.recipe("typos").name == "typos"

@@ -74,6 +74,19 @@ def test_mpnet_is_an_encoder_too(tmp_path):
     assert np.allclose(together[0], (states / states.norm()).numpy(), atol=1e-6)
 
 
+def test_sketches_are_near_the_plain_vectors(folder, monkeypatch):
+    from malaprop.attacks.constraints.similarity import ROUGH
+    from malaprop.models import encoder as module
+
+    monkeypatch.setattr(module, "worthwhile", lambda device: True)
+    sketcher = SentenceEncoder(folder, bounds=Bounds(rows=3, waste=1.0))
+    plain, rough = sketcher.encode(STRINGS), sketcher.sketch(STRINGS)
+    assert not np.array_equal(plain, rough)
+    assert np.abs(plain @ plain.T - rough @ rough.T).max() < ROUGH
+    monkeypatch.setattr(module, "worthwhile", lambda device: False)
+    assert np.array_equal(SentenceEncoder(folder).sketch(STRINGS), SentenceEncoder(folder).encode(STRINGS))
+
+
 @pytest.fixture
 def causal(tmp_path):
     fast = tokenizer(tmp_path)

@@ -8,7 +8,7 @@ import toy
 from toy import attack_all, listed
 
 from malaprop.attacks.attack import Ending
-from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.example import Example
 from malaprop.engine.service import Tally
@@ -73,10 +73,10 @@ def test_a_missing_asset_ends_the_run_and_is_no_examples_fault(toy_examples):
 
 def test_a_missing_service_is_an_error_of_the_examples_that_ask_it():
     target = toy.victim()
-    services = {k: v for k, v in toy.toy_services(target).items() if k != "encoder"}
-    rows = toy.examples(["fine film", "great film"])
-    reached, not_reached = attack_all(listed(search=Greedy(nearest=True)), rows, target, services=services)
-    assert (reached.status, reached.reason) == ("error", "nothing here answers to 'encoder'")
+    services = {k: v for k, v in toy.toy_services(target).items() if k != "encoder/rough"}
+    rows = toy.examples(["fine film", "nice film"])
+    reached, not_reached = attack_all(listed(constraints=(SentenceCosine(),)), rows, target, services=services)
+    assert (reached.status, reached.reason) == ("error", "nothing here answers to 'encoder/rough'")
     assert not_reached.status == "failed"
 
 

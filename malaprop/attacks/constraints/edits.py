@@ -18,6 +18,7 @@ class MaxShare:
     """At most this share of the words in fields that may change differs from the original, and at least one may."""
 
     share: float = 0.2
+    up: bool = False  # a part of a word counts as one: of 14 words 20% are 3, not 2
     stage: ClassVar[Literal["edit"]] = "edit"
 
     def __post_init__(self) -> None:
@@ -25,8 +26,13 @@ class MaxShare:
             raise SettingError(f"MaxShare.share must lie in (0, 1], got {self.share}")
 
     def edits(self, trial: Trial, variants: Variants) -> Flags:
-        most = max(1, int(np.floor(self.share * len(trial.open()) + 1e-9)))
-        return variants.changes(trial.origin) <= most
+        return variants.changes(trial.origin) <= words_within(self.share, len(trial.open()), up=self.up)
+
+
+def words_within(share: float, words: int, *, up: bool = False) -> int:
+    """How many words a share of them is, rounded down or up; at least one."""
+    exact = share * words
+    return max(1, int(np.ceil(exact - 1e-9) if up else np.floor(exact + 1e-9)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.score import SLACK, Floats, Scored, best, ranked, winner, winners
-from malaprop.core.text import Ints
+from malaprop.core.text import Ints, checked
 from malaprop.core.variants import Variants
 
 
@@ -20,8 +20,8 @@ class Ranking(Protocol):
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]: ...
 
 
-def _unknown(trial: Trial) -> int:
-    return trial.origin.table.id(trial.unknown)
+def _unknown(trial: Trial, word: str | None = None) -> int:
+    return trial.origin.table.id(trial.unknown if word is None else word)
 
 
 def arranged(space: Space, weights: Floats, slack: float = SLACK) -> Space:
@@ -75,16 +75,22 @@ class UnknownWord:
 class Saliency:
     """Ren et al. 2019: softmax of the word saliency times the best gain of its replacements, which are fixed here.
 
-    With `peer`, as TextAttack has it: the value reached instead of the gain, and all replacements stay open.
+    With `peer`, as TextAttack has it: the value reached instead of the gain, and all replacements stay open. `unknown`
+    is what is put in a word's place; None: the word that the victim itself has for unknown ones.
     """
 
     peer: bool = False
+    unknown: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.unknown is not None:
+            checked(self.unknown)
 
     def order(self, trial: Trial, start: Held, space: Space) -> Steps[Space]:
         if not self.peer:
             space = space.able()
-        swaps = Variants.each(start.text, space.slots, space.words)
-        probed, scored = yield from trial.score([_probes(start, space.slots, _unknown(trial)), swaps], probes=1)
+        swaps, unknown = Variants.each(start.text, space.slots, space.words), _unknown(trial, self.unknown)
+        probed, scored = yield from trial.score([_probes(start, space.slots, unknown), swaps], probes=1)
         saliency, _ = _read(probed, start, space.slots)
         # without the sum of the softmax: it changes no order, but shrinks differences below what rounding moves
         weight = np.exp(saliency - saliency.max())

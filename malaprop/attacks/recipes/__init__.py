@@ -27,5 +27,15 @@ RECIPES = Catalogue(
         "hotflip-word": "malaprop.attacks.recipes.hotflip:hotflip_word",
         "key": "malaprop.attacks.recipes.hotflip:key",
         "key*": "malaprop.attacks.recipes.hotflip:key_star",
+        # presets: a recipe with other defaults
+        "pwws:paper": "malaprop.attacks.recipes.presets:pwws_paper",
+        "pwws:textattack": "malaprop.attacks.recipes.presets:pwws_textattack",
+        "textfooler:paper": "malaprop.attacks.recipes.presets:textfooler_paper",
+        "textfooler:original": "malaprop.attacks.recipes.presets:textfooler_original",
+        "textfooler:textattack": "malaprop.attacks.recipes.presets:textfooler_textattack",
+        "genetic:paper": "malaprop.attacks.recipes.presets:genetic_paper",
+        "genetic:textattack": "malaprop.attacks.recipes.presets:genetic_textattack",
+        "genetic:openattack": "malaprop.attacks.recipes.presets:genetic_openattack",
+        "deepwordbug:textattack": "malaprop.attacks.recipes.presets:deepwordbug_textattack",
     },
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from malaprop.attacks.constraints.edits import words_within
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
@@ -20,15 +21,17 @@ class Genetic:
     """A population of `size` texts over `rounds` generations; at most `share` of the words differ from the original.
 
     The paper: a member moves by drawing a slot, likelier the more replacements it has, and taking the best one there;
-    parents are drawn likelier the fitter they are, and a child takes each word from either.
-    `peer`, as TextAttack has it: a member goes on drawing slots until one gains, parents are likelier the *weaker* they
-    are, and children may exceed the share.
+    parents are drawn likelier the fitter they are, and a child takes each word from either. With `until` a member goes
+    on drawing slots until one gains, and the share is rounded up.
+    `peer`, as TextAttack has it: the same, but parents are likelier the *weaker* they are, and children may exceed the
+    share.
     """
 
     size: int = 60
     rounds: int = 20
     heat: float = 0.3  # of the softmax that draws parents; the authors' code
     share: float = 0.2
+    until: bool = False
     peer: bool = False
 
     def __post_init__(self) -> None:
@@ -58,8 +61,8 @@ class _People:
         self.weights = np.tile(space.sizes.astype(np.float64), (search.size, 1))  # [member, open slot]
         self.words = np.concatenate(space.words)  # of all open slots, flat
         self.starts = np.cumsum(space.sizes) - space.sizes
-        share = search.share * len(trial.open())
-        self.most = max(1, int(np.ceil(share) if search.peer else np.floor(share + 1e-9)))
+        self.insists = search.until or search.peer
+        self.most = words_within(search.share, len(trial.open()), up=self.insists)
 
     def order(self) -> Ints:
         """Members from fittest to weakest."""
@@ -77,7 +80,7 @@ class _People:
         self.trial.hold_best(scored, chosen)
 
     def move(self, who: Ints) -> Steps[None]:
-        """Each of these members changes one slot; a peer's member tries on until it gains or has no slot left."""
+        """Each of these members changes one slot, or one that insists tries on until it gains or has no slot left."""
         slots = self.space.slots
         differs = self.rows[who] != self.trial.origin.words
         full = differs.sum(1) >= self.most
@@ -94,7 +97,7 @@ class _People:
             fine = self.trial.allows(tries)
             (scored,) = yield from self.trial.score([tries.keep(fine)])
             words, mover = (a[fine][: len(scored.values)] for a in (words, mover))
-            floors = self.values[who[going]] if self.search.peer else np.full(len(going), -np.inf, np.float32)
+            floors = self.values[who[going]] if self.insists else np.full(len(going), -np.inf, np.float32)
             chosen = yield from self.trial.choose_each(scored, mover, floors)
             found = np.flatnonzero(chosen >= 0)
             chosen, moved = chosen[found], who[going[found]]
@@ -102,7 +105,7 @@ class _People:
             self.weights[moved, places[found]] = 0
             self._live(moved, scored, chosen)
             left[going[found]] = 0
-            if not self.search.peer:
+            if not self.insists:
                 return
 
     def _tries(self, who: Ints, differs: NDArray[np.bool_], places: Ints) -> tuple[Variants, Ints, Ints]:

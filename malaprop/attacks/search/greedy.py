@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from malaprop.attacks.constraints.similarity import most_similar
 from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
 from malaprop.attacks.trial import Held, Space, Trial
-from malaprop.core.ask import Ask, Steps
+from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.score import SLACK, Scored, best
+from malaprop.core.score import SLACK, Scored
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 
@@ -81,9 +82,8 @@ def _nearest(trial: Trial, scored: Scored) -> Steps[Held | None]:
         others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
         return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
     kept = [i for i, fine in enumerate(flags.tolist()) if fine]
-    vectors = yield Ask(trial.encoder, [trial.shown(trial.origin), *(trial.shown(texts[i]) for i in kept)])
-    similarity = np.asarray([float(np.dot(vectors[0], v)) for v in vectors[1:]], np.float32)
-    return trial.take(scored, int(hits[kept[best(similarity)]]))
+    top = yield from most_similar(trial, [texts[i] for i in kept])
+    return trial.take(scored, int(hits[kept[top]]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

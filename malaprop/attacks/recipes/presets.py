@@ -1,0 +1,88 @@
+"""Presets: a recipe with other defaults and a name of its own, as another toolkit or the authors have it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.recipes import chars, words
+
+
+def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
+    """The recipe with these settings as its defaults; any of its settings can still be given."""
+    given = inspect.signature(recipe)
+    own = [p.replace(default=settings.get(p.name, p.default)) for p in given.parameters.values()]
+    if wrong := settings.keys() - given.parameters.keys():
+        raise TypeError(f"{name}: {recipe.__name__} takes no {', '.join(sorted(wrong))}")
+
+    def make(**more: Any) -> Attack:
+        return replace(recipe(**{**settings, **more}), name=name)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = about
+    vars(make)["__signature__"] = given.replace(parameters=own)
+    return make
+
+
+pwws_paper = preset(
+    "pwws:paper",
+    words.pwws,
+    "Ren et al. 2019, without a fallback; OpenAttack's PWWS is this variant too.",
+    fallback=False,
+)
+pwws_textattack = preset(
+    "pwws:textattack",
+    words.pwws,
+    "Ren et al. 2019 as TextAttack has it: synonyms of any part of speech, asked again at every step, which must gain.",
+    peer=True,
+    unknown="[UNK]",  # whatever the victim's own is
+)
+textfooler_paper = preset(
+    "textfooler:paper",
+    words.textfooler,
+    "Jin et al. 2019 by the letter: words of a cosine of at least 0.7, sentence similarity for texts of any length.",
+    cosine=0.7,
+    least=0,
+    fallback=False,
+)
+textfooler_original = preset(
+    "textfooler:original",
+    words.textfooler,
+    "Jin et al. 2019 as the authors' code has it: a cosine of 0.5, no sentence similarity under 15 words.",
+    fallback=False,
+)
+textfooler_textattack = preset(
+    "textfooler:textattack",
+    words.textfooler,
+    "Jin et al. 2019 as TextAttack has it: as the authors' code, but words are ranked by the true label's loss alone.",
+    peer=True,
+)
+genetic_paper = preset(
+    "genetic:paper",
+    words.genetic,
+    "Alzantot et al. 2018 with the language model that keeps the likelier half of a word's neighbours.",
+    language_model=True,
+    until=False,
+)
+genetic_textattack = preset(
+    "genetic:textattack",
+    words.genetic,
+    "Alzantot et al. 2018 as TextAttack has it: weaker parents are likelier, and children may exceed the share.",
+    peer=True,
+)
+genetic_openattack = preset(
+    "genetic:openattack",
+    words.genetic,
+    "Alzantot et al. 2018 as OpenAttack has it: no bound on how many words change.",
+    share=1.0,
+    until=False,
+)
+deepwordbug_textattack = preset(
+    "deepwordbug:textattack",
+    chars.deepwordbug,
+    "Gao et al. 2018 as TextAttack has it: four random edits a word, tried once, and stop words stay.",
+    fallback=False,
+)
