@@ -60,6 +60,8 @@ def augment(
     make = augmenter(method, copies)
     if out.exists() and Path(data).expanduser().exists() and out.samefile(Path(data).expanduser()):
         raise SettingError(f"--out {out} is the data itself; give another file")
+    if out.exists():
+        raise SettingError(f"--out {out} exists already; delete it or give another file")
     texts = o.selection(data, split, n, seed, text=text, label=label)
     if split == "auto" and not texts.is_file:
         texts = replace(texts, split="train")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from malaprop.data.base import Dataset, need_two_labels
 from malaprop.data.matching import agree
 from malaprop.records.documents import write_whole
 from malaprop.records.rules import Rule, write_rules
+from malaprop.records.settings import compare_settings, keep_settings
 from malaprop.records.store import check_writable, read_outcomes
 from malaprop.runs.folder import ENGINES
 
@@ -99,8 +100,10 @@ class Mining:
             lack := [v.name for v, slope in zip(opened, miner.slopes, strict=True) if not slope]
         ):
             say(f"{', '.join(lack)}: no gradients, so every replaced text is scored", self.quiet)
-        agreed = self._compared(miner, data) if self.check else None
         marks = [victim.fingerprint or victim.name for victim in opened]
+        decisive = self._decisive(data, texts, [f"{v.name} {v.fingerprint}".strip() for v in opened])
+        compare_settings(path.parent, decisive)
+        agreed = self._compared(miner, data) if self.check else None
         whole = "\x1f".join([method, data.fingerprint, str(len(data)), *map(str, (texts.seed, *marks))])
         shelf = Shelf.at(path.parent, blake2b(whole.encode(), digest_size=8).hexdigest())
         with count_bar(f"weighing the words of {data.name}", len(data), self.quiet) as seen:
@@ -115,6 +118,7 @@ class Mining:
                 f"no replacement in {data.name} lowers its label (weighed {self.least} times or more); give more "
                 "texts, a smaller --least, or other victims"
             )
+        keep_settings(path.parent, decisive)
         write_rules(rules, path)
         for reason, count in Counter(mined.faults).most_common(3):
             say(f"{count} of {mined.texts} texts were left out: {reason}", self.quiet)
@@ -138,6 +142,19 @@ class Mining:
         write_whole(path.with_name(ABOUT), json.dumps(about, ensure_ascii=False, indent=1) + "\n")
         shelf.clear()
         return {"out": str(path), **about}
+
+    def _decisive(self, data: Dataset, texts: Selection, victims: Sequence[str]) -> dict[str, Any]:
+        """What the rules depend on."""
+        own = {name: getattr(self, name) for name in ("method", "every", "best", "least")}
+        shrink = "auto" if self.shrink is None else self.shrink
+        return {
+            **own,
+            "shrink": shrink,
+            "victims": victims,
+            "data": data.name,
+            "fingerprint": data.fingerprint,
+            "texts": asdict(texts),
+        }
 
     def _mined(self, miner: Miner, data: Dataset, seen: Callable[[int], None], shelf: Any) -> Mined:
         from malaprop.rules.mine import mine

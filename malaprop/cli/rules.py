@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -148,15 +149,19 @@ def pmi(
     from malaprop.cli.rulebook import by_label, read
     from malaprop.core.errors import DataError
     from malaprop.records.rules import write_rules
+    from malaprop.records.settings import keep_settings
     from malaprop.records.store import check_writable
     from malaprop.rules.pmi import pmi_rules
 
     path = _file(out, format, "pmi", data)
     check_writable(path.parent)
-    found = read(o.selection(data, split, n, seed, text=text, label=label, fields=fields), quiet=quiet)
+    texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields)
+    found = read(texts, quiet=quiet)
     made = pmi_rules(found.examples, found.labels, lift=lift, every=all_)
     if not made:
         raise DataError(f"no replacement in {found.name} lowers its label; give more texts")
+    decisive = {"method": "pmi", "every": all_, "lift": lift, "data": found.name, "texts": asdict(texts)}
+    keep_settings(path.parent, decisive | {"fingerprint": found.fingerprint})
     write_rules(made, path)
     if not quiet:
         print(f"{len(made):,} rules from {len(found):,} texts")

@@ -15,10 +15,11 @@ from malaprop.attacks.translation.typo import OneTypo
 from malaprop.cli import options as o
 from malaprop.cli.progress import outcomes_bar
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.errors import RecordError, SettingError, VictimError
 from malaprop.data.base import Dataset
 from malaprop.models.translation.translator import Translator
 from malaprop.models.victims.seq2seq import load as load_translator
+from malaprop.records.documents import write_whole
 from malaprop.records.translation import TranslationRecord, TranslationRun, TranslationSight
 from malaprop.runs.victims import device_of
 from malaprop.studies.selection import Selection
@@ -27,6 +28,7 @@ from malaprop.translation.sights import sights
 from malaprop.translation.study import gather
 
 GOALS = ("keyword", "bleu")
+_LINES = "translations.jsonl"
 
 
 def goals_of(goal: str, keywords: Sequence[str], *, drop: float, free: bool) -> list[Goal]:
@@ -188,6 +190,8 @@ def run(
     """Translations of texts or of a dataset, printed and written; BLEU where there are references."""
     if bool(texts) == (data is not None):
         raise SettingError("say what to translate: --text SENTENCE or --data PAIRS, one of the two")
+    if out is not None and (out / _LINES).exists():
+        raise RecordError(f"{out / _LINES} exists already; choose another --out")
     translator = load_translator(victim, device=device_of(device), beam=beam)
     sources, references = list(texts), [""] * len(texts)
     if data is not None:
@@ -202,11 +206,11 @@ def run(
             quiet,
         )
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / "translations.jsonl").open("w", encoding="utf-8") as file:
-            for source, output, reference in zip(sources, outputs, references, strict=True):
-                row = {"source": source, "translation": output, **({"reference": reference} if reference else {})}
-                file.write(_json.dumps(row, ensure_ascii=False) + "\n")
+        rows = [
+            {"source": source, "translation": output, **({"reference": reference} if reference else {})}
+            for source, output, reference in zip(sources, outputs, references, strict=True)
+        ]
+        write_whole(out / _LINES, "".join(_json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     if not quiet and (texts or out is None):
         for output in outputs:
             print(output)

@@ -14,14 +14,20 @@ FILE = "settings.toml"
 
 
 def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Writes the settings at the first start; later ones that differ are refused, naming the first that does."""
-    ours, path = plain(settings), folder / FILE
+    """Writes the settings at the first start; later ones that differ are refused."""
+    compare_settings(folder, settings)
+    if not (folder / FILE).is_file():
+        write_whole(folder / FILE, to_toml(plain(settings)))
+
+
+def compare_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Raises where the folder holds results of other settings, naming the first that differs."""
+    path = folder / FILE
     if not path.is_file():
-        write_whole(path, to_toml(ours))
         return
     try:
         theirs = read_toml(path)
     except SettingError as error:
         raise RecordError(f"{error}; choose another --out") from None
-    if (difference := first_difference(ours, theirs)) is not None:
+    if (difference := first_difference(plain(settings), theirs)) is not None:
         raise RecordError(f"cannot go on in {folder}: {difference}; use the same settings or choose another --out")

@@ -28,12 +28,15 @@ class Shelf:
 
     @classmethod
     def at(cls, out: Path, mark: str) -> Shelf:
-        """Clears away what another mining left."""
+        """A shelf that holds what another mining left is refused."""
         shelf = cls(out / _FOLDER, mark)
         note = shelf.folder / "mark"
         try:
-            if shelf.folder.is_dir() and (not note.is_file() or note.read_text(encoding="utf-8") != mark):
-                shutil.rmtree(shelf.folder)
+            if note.is_file() and note.read_text(encoding="utf-8") != mark and any(shelf.folder.glob("*.npz")):
+                raise RecordError(
+                    f"{out} holds a mining of other victims, texts or another method that was not finished; repeat its "
+                    f"settings, delete {shelf.folder}, or choose another --out"
+                )
             shelf.folder.mkdir(parents=True, exist_ok=True)
             note.write_text(mark, encoding="utf-8")
             clear_leftovers(shelf.folder)

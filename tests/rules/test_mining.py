@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import toy
 
-from malaprop.core.errors import CapabilityError, DataError, SettingError, VictimError
+from malaprop.core.errors import CapabilityError, DataError, RecordError, SettingError, VictimError
 from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
 from malaprop.rules import mine as mining
@@ -174,7 +174,7 @@ def test_a_victim_without_names_has_the_order_of_the_data():
     alone = found(mine(miner(), toy.examples(TEXTS)))
     both = miner(Named("odd", ("pos", "neg")), toy.victim(), labels=NAMES)
     assert found(mine(both, toy.examples(TEXTS))) == alone
-    with pytest.raises(DataError, match="has the label 'new'"):
+    with pytest.raises(DataError, match="has the label"):
         miner(Named("odd", ("pos", "neg")), labels=("neg", "new"))
 
 
@@ -276,8 +276,10 @@ def test_a_killed_mining_goes_on(tmp_path, monkeypatch):
     assert found(again) == whole
     assert again.texts == 30
     assert len(calls.texts) - before < len(calls.texts) * 0.75
-    shelf = Shelf.at(tmp_path, "another")
-    assert shelf.get(0) is None
+    with pytest.raises(RecordError, match="holds a mining of other victims"):
+        Shelf.at(tmp_path, "another")
+    shelf = Shelf.at(tmp_path, "mark")
+    assert shelf.get(0) is not None, "what another one left is not cleared away"
     shelf.clear()
     assert not (tmp_path / "shards").exists()
 
