@@ -199,9 +199,9 @@ def test_a_victim_that_fails_one_call_changes_no_outcome(failing, toy_examples):
     [
         (lambda texts: [[float("nan"), 1.0] for _ in texts], "nan"),
         (lambda texts: [[float("inf"), 1.0] for _ in texts], "inf"),
-        (lambda texts: [[0.5, 0.5]] * (len(texts) + 1), "expected 1 rows"),
-        (lambda texts: [0.5 for _ in texts], "expected 1 rows"),
-        (lambda texts: [[1.0] for _ in texts], "at least two labels"),
+        (lambda texts: [[0.5, 0.5]] * (len(texts) + 1), "expected 1 row,"),
+        (lambda texts: [[[0.5, 0.5]] for _ in texts], "expected 1 row,"),
+        (lambda texts: [[7.0] for _ in texts], "one number a text, 7 among them"),
         (lambda texts: None, "expected"),
         (lambda texts: [["high", "low"] for _ in texts], "no table of numbers"),
     ],

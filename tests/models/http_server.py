@@ -23,6 +23,11 @@ from malaprop.core.victim import Victim
 
 KEY = "sk-very-secret-123"
 NAMES = ("NEGATIVE", "POSITIVE")
+GARBAGE = (
+    b"null", b"true", b"{}", b"[" * 100_000, b"\xff\xfe\x00", b'{"scores": [1', b"[[1,2],[1]]", b'[["a", "b"]]',
+    b'{"scores": [[1e999, 1]]}', b'{"scores": "none"}', b'{"scores": [[' + b"9" * 400 + b", 1]]}", b'{"error": null}',
+    b'[{"label": 1}]',
+)  # fmt: skip
 LEAKS: dict[str, Callable[[str], Response]] = {  # answers that repeat the key, each in its own way
     "error": lambda key: JSONResponse({"error": f"bad key {key}"}),
     "nested": lambda key: JSONResponse({"error": {"message": ["no such key", key.upper()]}}),
@@ -124,6 +129,19 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
             log.failed += 1
             return JSONResponse({"detail": "busy"}, 503)
         return scored(texts)
+
+    @app.post("/cut")
+    async def cut(request: Request) -> Any:
+        whole = json.dumps(scored(await read("cut", request)))
+        if dice.random() < 0.2:
+            log.failed += 1
+            whole = whole[: dice.randrange(1, len(whole))]
+        return Response(whole, media_type="application/json")
+
+    @app.post("/garbage")
+    async def garbage(request: Request) -> Any:
+        texts = await read("garbage", request)
+        return Response(dice.choice(GARBAGE), media_type="application/json") if "awful" in str(texts) else scored(texts)
 
     @app.post("/busy")
     async def busy(request: Request) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import socket
 import time
@@ -17,7 +18,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.models.victims import endpoint
-from malaprop.models.victims.endpoint import in_line, split_address
+from malaprop.models.victims.endpoint import _ends_early, in_line, split_address
 from malaprop.models.victims.http import HttpVictim, _place
 from malaprop.models.victims.load import load, wrap
 
@@ -451,3 +452,15 @@ def test_an_address_is_a_name_like_any_other(at, server, capsys):
     both = load(f"ensemble:{server[0]}/healthy+{server[0]}/bare", quiet=True)
     assert np.allclose(both.predict(TEXTS), expected(TEXTS), atol=1e-6)
     assert capsys.readouterr().err == ""
+
+
+def test_json_that_was_cut_is_told_from_what_never_was_json():
+    whole = json.dumps({"scores": [[0.25, 0.75], [1, 2e-3]], "names": ['a"b', "c"], "right": True})
+    for end in range(1, len(whole)):
+        with pytest.raises(json.JSONDecodeError) as error:
+            json.loads(whole[:end])
+        assert _ends_early(error.value), whole[:end]
+    for other in ("scores: 1", "{'a': 1}", "[1, 2]]", "hello", "", "[1 2]", '{"a" 1}'):
+        with pytest.raises(json.JSONDecodeError) as error:
+            json.loads(other)
+        assert not _ends_early(error.value), other

@@ -73,6 +73,24 @@ def test_a_server_that_fails_every_tenth_call_changes_no_outcome(server, healthy
     assert log.failed > 3
 
 
+def test_answers_that_were_cut_change_no_outcome(server, healthy, rows):
+    address, log = server
+    log.failed = 0
+    assert told(attacked(f"{address}/cut", rows, batch=2)) == told(healthy)
+    assert log.failed > 3
+
+
+def test_garbage_is_the_fault_of_its_own_examples_alone(server, healthy, rows):
+    outcomes = attacked(f"{server[0]}/garbage", rows, retries=1)
+    bad = {o.id for o in outcomes if o.status == "error"}
+    assert bad >= {o.id for o in outcomes if "awful" in o.original.fields["text"]}
+    assert all(
+        (o.reason and "answered with" in o.reason) or "answered 1 text" in o.reason for o in outcomes if o.id in bad
+    )
+    assert all("\n" not in o.reason for o in outcomes if o.id in bad)
+    assert told([o for o in outcomes if o.id not in bad]) == told([o for o in healthy if o.id not in bad])
+
+
 @pytest.mark.parametrize(
     ("route", "settings", "reason"),
     [
@@ -93,7 +111,7 @@ def test_only_the_examples_that_the_server_chokes_on_end_in_error(server, health
 @pytest.mark.parametrize(
     ("route", "reason"),
     [
-        ("shape", "expected 1 rows"),
+        ("shape", "expected 1 row,"),
         ("html", "answered with HTML"),
         ("nowhere", "answered 404 Not Found"),
         ("locked", "answered 401 Unauthorized"),

@@ -58,6 +58,8 @@ def winners_alone(rows: Sequence[Mapping[str, Any]], *, name: str, label_names: 
 
 def _array(answer: Any, name: str) -> NDArray[Any]:
     """Numbers or strings, of the kind that came."""
+    if answer is None:
+        raise _no_table(answer, name)
     try:
         if hasattr(answer, "detach"):
             answer = answer.detach().cpu()
@@ -66,7 +68,7 @@ def _array(answer: Any, name: str) -> NDArray[Any]:
         if found.dtype.kind in "OS":  # of mixed kinds, or strings of some library's own
             strings = all(isinstance(one, str) for one in found.reshape(-1).tolist())
             found = found.astype(np.str_) if strings else np.asarray(answer, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _no_table(answer, name) from None
     if found.dtype.kind not in "biufU":
         raise _no_table(answer, name)

@@ -26,6 +26,7 @@ _SECRET = re.compile(r"(?:^|[_-])(?:api)?(?:key|token|secret|pass(?:word|wd)?|pw
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
 _REDIRECTS = (301, 302, 307, 308)
 _HOPS = 3
+_PART = re.compile(r"[a-zA-Z.+-]{0,8}")  # of a number or a word of JSON
 _LARGEST = 1 << 26  # bytes of an answer
 _LONGEST = 60.0  # seconds that a pause may last, whatever the server wishes
 _PATIENCE = 16  # calls in a row that may fail for good; finding one bad text in 256 takes ten
@@ -94,7 +95,7 @@ class Endpoint:
     """One address that takes POST; any number of threads may call it.
 
     Tried again, after a pause that doubles and is drawn a little shorter or longer: refused and lost connections,
-    time-outs, and status 408, 425, 429 and 5xx. A pause changes times alone, never an answer. Once a call could not
+    time-outs, answers that end too early, and status 408, 425, 429 and 5xx. A pause changes times alone, never an answer. Once a call could not
     reach the server at all, the next ones try once until one succeeds; after 16 failures in a row it is left alone for
     30 seconds at a time. Redirects are followed on the same host alone, so the key goes nowhere else.
     """
@@ -276,8 +277,10 @@ class Endpoint:
             raise RefusedError(f"{self.shown} {line}; {hint}", status)
         try:
             return scrub_within(json.loads(data), [key])
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             said = in_line(data, secrets=[key])
+            if isinstance(error, json.JSONDecodeError) and _ends_early(error):
+                raise _Again(f"answered with JSON that ends too early ({said})", status) from None
             kind = "HTML" if is_html(data) else "what is not JSON" if data.strip() else "an empty body"
             raise VictimError(
                 f"{self.shown} answered with {kind}{f' ({said})' if said else ''}; expected JSON such as "
@@ -287,6 +290,12 @@ class Endpoint:
     def close(self) -> None:
         """Lets the kept connections go; the next call opens new ones."""
         _let_go(self._idle)
+
+
+def _ends_early(error: json.JSONDecodeError) -> bool:
+    """Whether JSON that began well was cut: nothing is wrong with it but that it ends."""
+    begins, rest = error.doc.lstrip()[:1] in ("{", "["), error.doc[error.pos :].strip()
+    return begins and (error.msg.startswith("Unterminated string") or bool(_PART.fullmatch(rest)))
 
 
 def _let_go(idle: deque[HTTPConnection]) -> None:

@@ -113,9 +113,9 @@ class StringVictim:
     def _check(self, scores: Floats, texts: Sequence[Fields]) -> Floats:
         if scores.ndim != 2 or len(scores) != len(texts) or scores.shape[1] < 2:
             shape = " x ".join(map(str, scores.shape)) or "a single number"
+            many, rows = ("1 text", "1 row") if len(texts) == 1 else (f"{len(texts)} texts", f"{len(texts)} rows")
             raise VictimError(
-                f"{self.name} answered {len(texts)} texts with {shape}; expected {len(texts)} rows, one score a label, "
-                "at least two labels"
+                f"{self.name} answered {many} with {shape}; expected {rows}, one score a label, at least two labels"
             )
         if self.labels is None:
             self.labels = scores.shape[1]
