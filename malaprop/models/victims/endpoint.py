@@ -95,9 +95,10 @@ class Endpoint:
     """One address that takes POST; any number of threads may call it.
 
     Tried again, after a pause that doubles and is drawn a little shorter or longer: refused and lost connections,
-    time-outs, answers that end too early, and status 408, 425, 429 and 5xx. A pause changes times alone, never an answer. Once a call could not
-    reach the server at all, the next ones try once until one succeeds; after 16 failures in a row it is left alone for
-    30 seconds at a time. Redirects are followed on the same host alone, so the key goes nowhere else.
+    time-outs, answers that end too early, and status 408, 425, 429 and 5xx. A pause changes times alone, never an
+    answer. Once a call could not reach the server at all, the next ones try once until one succeeds; after 16 failures
+    in a row it is left alone for 30 seconds at a time. Redirects are followed on the same host alone, so the key goes
+    nowhere else.
     """
 
     url: str
