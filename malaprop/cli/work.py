@@ -6,7 +6,7 @@ import json as _json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -25,6 +25,7 @@ from malaprop.engine.cache import OnDisk
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import check_writable
 from malaprop.records.totals import Totals
+from malaprop.runs.cautions import cautions
 from malaprop.runs.folder import ENGINES, Engine, write_run
 from malaprop.runs.local import Local
 
@@ -46,6 +47,7 @@ class Work:
     engine: str = "local"
     address: str | None = None
     workers: int | None = None
+    _told: set[str] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -69,6 +71,11 @@ class Work:
     def options(self) -> dict[str, Any]:
         """What victims are made with, here and on workers."""
         return {"quiet": self.quiet, "precision": self.precision}
+
+    def _tell_once(self, *lines: str) -> None:
+        """What holds for every attack of a suite is said once."""
+        tell((line for line in lines if line and line not in self._told), self.quiet)
+        self._told.update(lines)
 
     def victim(self, spec: str) -> Victim:
         from malaprop.runs.victims import victim
@@ -160,14 +167,17 @@ class Work:
         name, totals = engine.about.name, Totals()
         asked = engine.victim if isinstance(engine, Local) else engine.about  # who can say how many labels there are
         data = agree(data, asked)
-        tell(filter(None, [describe_match(data, asked)]), self.quiet)
+        doubts = cautions(attack, engine.victim if isinstance(engine, Local) else None, data)
+        self._tell_once(describe_match(data, asked), *doubts)
         with outcomes_bar(f"{attack.name} on {name}", len(data), self.quiet) as seen:
 
             def both(outcome: Outcome) -> None:
                 totals.add(outcome)
                 seen(outcome)
 
-            write_run(attack, engine, data, folder, seed=self.seed, width=self.width, resume=resume, seen=both)
+            write_run(
+                attack, engine, data, folder, seed=self.seed, width=self.width, resume=resume, seen=both, notes=doubts
+            )
         wall = perf_counter() - began
         for note in engine.about.notes:  # what a function's answers turned out to be
             say(note, self.quiet)
@@ -181,7 +191,8 @@ class Work:
         summary = totals.summary()
         tell((f"{attack.name} on {name}: {line}" for line in summary.warnings), self.quiet)
         about = {"victim": name, "recipe": attack.name, "data": data.name, "split": data.part, "labels": data.labels}
-        return {**about, "wall": round(wall, 2), **summary.to_dict()}
+        found = summary.to_dict()
+        return {**about, "wall": round(wall, 2), **found, "warnings": [*doubts, *found["warnings"]]}
 
 
 def _places(specs: Sequence[str]) -> list[str]:

@@ -16,8 +16,8 @@ from malaprop.records.documents import write_whole
 
 FILE = "run.toml"
 # A resume may change these: they alter how fast the outcomes come, not what they are.
-# So may `split`, which runs of older versions lack: the fingerprint of the data decides.
-_FREE = frozenset({"width", "started", "versions", "split"})
+# So may `split` and `notes`, which runs of older versions lack: the fingerprint of the data decides.
+_FREE = frozenset({"width", "started", "versions", "split", "notes"})
 
 
 def versions() -> dict[str, str]:
@@ -46,6 +46,7 @@ class Run:
     budget: int | None = None
     width: int = 1
     labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what makes the figures doubtful, as far as it was known before
     started: str = field(default_factory=now)
     parts: dict[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
@@ -53,6 +54,7 @@ class Run:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "parts", plain(self.parts))
 
     def write(self, folder: Path) -> Path:
@@ -88,5 +90,5 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("recipe", "victim", "data", "split", "started"), str),
     **dict.fromkeys(("n", "seed", "budget", "width"), int),
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
-    "labels": list,
+    **dict.fromkeys(("labels", "notes"), list),
 }

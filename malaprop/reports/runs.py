@@ -202,13 +202,23 @@ def _table(group: Sequence[RunEntry]) -> Markup:
         "Unique",
         "Forwarded",
         *(name.replace("_", " ").capitalize() for name in extra),
+        *(["Beside the rates"] if (beside := any(e.summary.apart for e in group)) else []),
     )
     rows = []
     for e in group:
         s = e.summary
         spent = (s.asked.median, s.asked.mean, s.unique.mean, s.forwarded.mean)
         taken = (number(s.measures[m].mean if m in s.measures else None, ".3g") for m in extra)
-        rows.append((e.attack, str(s.success), share(s.changed_share.mean), *map(number, spent), *taken))
+        rows.append(
+            (
+                e.attack,
+                str(s.success),
+                share(s.changed_share.mean),
+                *map(number, spent),
+                *taken,
+                *([s.apart] if beside else []),
+            )
+        )
     return grid("Figures of each attack", names, rows)
 
 
@@ -226,7 +236,19 @@ def victims(found: Sequence[RunEntry]) -> Markup:
 
 
 def errors(found: Sequence[RunEntry]) -> Markup:
-    """Examples that could not be attacked, by reason; nothing where there are none."""
+    """What makes figures doubtful, and examples that could not be attacked; nothing where there is neither."""
+    return join(_warnings(found), _errors(found))
+
+
+def _warnings(found: Sequence[RunEntry]) -> Markup:
+    rows = [(e.victim, e.attack, line) for e in found for line in (*e.run.notes, *e.summary.warnings)]
+    if not rows:
+        return Markup("")
+    shown = grid("Warnings by run", ("Victim", "Attack", "Warning"), rows, "plain errors")
+    return tag("section", tag("h2", "Warnings", id="warnings"), shown, class_="card", aria_labelledby="warnings")
+
+
+def _errors(found: Sequence[RunEntry]) -> Markup:
     rows = [(e.victim, e.attack, f"{count:,}", reason) for e in found for reason, count in e.summary.reasons.items()]
     if not rows:
         return Markup("")
@@ -244,7 +266,10 @@ def settings(found: Sequence[RunEntry]) -> Markup:
     for e in found:
         run = e.run
         shown = {
-            **{k: getattr(run, k) for k in ("recipe", "victim", "data", "n", "seed", "budget", "width", "started")},
+            **{
+                k: getattr(run, k)
+                for k in ("recipe", "victim", "data", "split", "n", "seed", "budget", "width", "started")
+            },
             **{k: getattr(run, k) for k in ("parts", "fingerprints", "versions")},
         }
         items.append(tag("details", tag("summary", f"{e.victim}, {e.attack}"), tag("pre", to_toml(shown), tabindex=0)))

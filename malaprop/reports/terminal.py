@@ -17,14 +17,22 @@ _COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries")
 _ANY = 10_000  # characters in a line that no table needs
 
 
-def _row(entry: RunEntry, extra: Sequence[str], wrong: bool) -> tuple[str, ...]:
+def _row(entry: RunEntry, extra: Sequence[str], apart: Sequence[str], wrong: bool) -> tuple[str, ...]:
     s = entry.summary
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
     broken = f"{100 * s.success.value:.0f}% ({s.success.hits}/{s.success.total})" if s.success.total else "-"
     measures = (_short(s.measures[m].mean) if m in s.measures else "-" for m in extra)
     errors = (str(s.counts["error"]),) if wrong else ()
-    return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *errors
+    return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *_apart(entry, apart), *errors
+
+
+_APART = {"nothing to change": "nothing_to_change", "the target already": "target_already"}
+
+
+def _apart(entry: RunEntry, names: Sequence[str]) -> tuple[str, ...]:
+    """Texts that are counted beside the rates."""
+    return tuple(str(getattr(entry.summary, _APART[name])) for name in names)
 
 
 def _short(value: float | None) -> str:
@@ -49,11 +57,12 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
     extra = sorted({name for entry in group for name in entry.summary.measures})
     wrong = any(entry.summary.counts["error"] for entry in group)
-    for place, name in enumerate((*_COLUMNS, *extra, *(["errors"] if wrong else []))):
+    apart = [name for name, field in _APART.items() if any(getattr(entry.summary, field) for entry in group)]
+    for place, name in enumerate((*_COLUMNS, *extra, *apart, *(["errors"] if wrong else []))):
         side: JustifyMethod = "left" if place == 0 else "right"
         table.add_column(name, justify=side, no_wrap=place > 0 and not narrow, overflow="fold")
     for entry in group:
-        table.add_row(*map(Text, _row(entry, extra, wrong)))
+        table.add_row(*map(Text, _row(entry, extra, apart, wrong)))
     return table
 
 

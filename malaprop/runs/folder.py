@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -52,7 +52,7 @@ class Engine(Protocol):
         """Outcomes as they come; the same ones from every engine."""
 
 
-def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: int) -> Run:
+def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: int, notes: Sequence[str] = ()) -> Run:
     """What will be run, as it is written beside the outcomes."""
     return Run(
         recipe=attack.name,
@@ -64,6 +64,7 @@ def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: in
         budget=attack.budget,
         width=width,
         labels=data.labels,
+        notes=tuple(notes),
         parts=plain(attack),
         fingerprints={"victim": victim.fingerprint, "data": data.fingerprint},
     )
@@ -84,13 +85,14 @@ def write_run(
     width: int = 256,
     resume: bool = False,
     seen: Seen | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
     """Runs what is left of the work and keeps no outcome in memory.
 
-    `seen` gets each outcome as it is on disk, those of an earlier attempt first.
+    `seen` gets each outcome as it is on disk, those of an earlier attempt first; `notes` go into run.toml.
     """
     attack = attack.for_labels(data.labels)
-    about = describe(attack, engine.about, data, seed=seed, width=width)
+    about = describe(attack, engine.about, data, seed=seed, width=width, notes=notes)
     with Writer(folder, about, resume=resume) as writer:
         if seen is not None and len(writer.done):
             for found in iter_outcomes(folder):

@@ -1,0 +1,71 @@
+"""What makes a run's figures doubtful before it begins: texts cut off by the model, texts in another language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from malaprop.attacks.candidates.lookup import Misspellings, NearWords, Vocabulary, WordNetSynonyms
+from malaprop.data.languages import other_language
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.example import Example
+    from malaprop.core.victim import Fields, Victim
+
+MOST = 1000  # texts that are looked at
+_SHARE = 0.02  # of the texts, from which on another language is spoken of: single quotations are no matter
+_ENGLISH = {
+    WordNetSynonyms: "WordNet",
+    NearWords: "English word vectors",
+    Misspellings: "English misspellings",
+    Vocabulary: "frequent English words",
+}
+
+
+@runtime_checkable
+class Cuts(Protocol):
+    """A victim that reads no more than so many tokens of a text."""
+
+    def count_cut(self, texts: Sequence[Fields]) -> int:
+        """How many of these texts it does not read to their end."""
+
+
+def cautions(attack: Attack, victim: Victim | None, examples: Iterable[Example]) -> tuple[str, ...]:
+    """A line for each doubt; of a victim that runs elsewhere (None) the language alone is looked at."""
+    some = list(islice(examples, MOST))
+    found = (_cut(victim, some) if victim is not None else "", _languages(attack, some))
+    return tuple(filter(None, found))
+
+
+def _cut(victim: Victim, some: Sequence[Example]) -> str:
+    model = victim
+    while model.inside is not None:
+        model = model.inside
+    if not isinstance(model, Cuts):
+        return ""
+    try:
+        many = model.count_cut([tuple(example.fields.values()) for example in some])
+    except Exception:  # noqa: BLE001 - what is wrong with a text is said of that text, when it is attacked
+        return ""
+    if not many:
+        return ""
+    return (
+        f"{many:,} of {len(some):,} texts are longer than {victim.name} reads: changes in what it leaves out do nothing"
+    )
+
+
+def _languages(attack: Attack, some: Sequence[Example]) -> str:
+    source = _ENGLISH.get(type(attack.candidates))
+    if source is None:
+        return ""
+    found = Counter(filter(None, (other_language(" ".join(example.fields.values())) for example in some)))
+    if found.total() < max(1, _SHARE * len(some)):
+        return ""
+    most = ", ".join(language for language, _ in found.most_common(2))
+    return (
+        f"{found.total():,} of {len(some):,} texts do not look English ({most}), and {attack.name} takes its words "
+        f"from {source}: what it puts into them is English"
+    )

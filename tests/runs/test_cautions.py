@@ -1,0 +1,58 @@
+"""What is said of texts before they are attacked."""
+
+from __future__ import annotations
+
+import pytest
+import toy
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates.chars import Homoglyphs
+from malaprop.attacks.candidates.lookup import WordNetSynonyms
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.data.languages import other_language
+from malaprop.runs.cautions import cautions
+
+PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("the film is not as good as it was in the book", ""),
+        ("a moving, funny film", ""),  # no function words of any kind
+        ("Der Film ist nicht so gut wie das Buch", "German"),
+        ("Le film n'est pas aussi bon que le livre", "French"),
+        ("La película es muy larga pero los actores son buenos", "Spanish"),
+        ("Il film non è bello come il libro", "Italian"),
+        ("O filme não é tão bom, mas os atores são muito bons", "Portuguese"),
+        ("De film is niet zo goed, maar het boek wel", "Dutch"),
+        ("这部电影很好看", "Chinese"),
+        ("Фильм очень хороший", "Cyrillic script"),
+        ("", ""),
+        ("10/10 !!!", ""),
+        ("die hard was the best film of the year, and so on", ""),
+        ("an homage to Les Enfants du Paradis, with all of the charm that it has", ""),
+    ],
+)
+def test_other_languages_are_noticed(text, language):
+    assert other_language(text) == language
+
+
+def test_english_words_for_german_texts_are_warned_of():
+    texts = toy.examples(["Der Film ist nicht gut"] * 3 + ["a good film"] * 7)
+    (line,) = cautions(PWWS, toy.victim(), texts)
+    assert line.startswith("3 of 10 texts do not look English (German), and pwws takes its words from WordNet")
+    assert not cautions(PWWS, toy.victim(), texts[3:])
+    assert not cautions(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), toy.victim(), texts)
+
+
+def test_texts_that_a_model_does_not_read_to_their_end_are_counted():
+    class Short(toy.White):
+        inside = None
+
+        def count_cut(self, texts):
+            return sum(len(fields[0].split()) > 3 for fields in texts)
+
+    line, *rest = cautions(PWWS, Short(toy.victim()), toy.examples(["a good film", "a good film, and a long one"]))
+    assert line == "1 of 2 texts are longer than toy reads: changes in what it leaves out do nothing"
+    assert not rest
