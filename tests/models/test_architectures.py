@@ -88,7 +88,8 @@ def test_the_fast_road_scores_as_the_plain_one_in_any_company(folders: Any, name
     assert isinstance(victim, TokenVictim)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folders(name), dtype=torch.float32).eval()
     quick = replace(victim, scorer=fast_scorer(victim, kind, model))
-    pool = Pool([Variants.itself(Text.of(text, Words(), owner)) for owner, text in enumerate(TEXTS)])
+    table = Words()
+    pool = Pool([Variants.itself(Text.of(text, table, owner)) for owner, text in enumerate(TEXTS)])
     every = np.arange(pool.size)
     scores = quick.finish(quick.begin(pool, every))
     assert np.abs(scores - predict(victim, TEXTS)).max() < 1e-5

@@ -20,6 +20,7 @@ from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.firstlayer import of_transformers
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.joins import best_join
 from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import at_breaks
 from malaprop.models.precision import ROUNDING, dtype_for
@@ -113,6 +114,7 @@ def wrap_transformers(
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
+        join=best_join(pieces.pieces, TEXTS),
         forward=forward,
         rows=partial(pieces.rows, limit=most, left=left),
         scorer=scorer,

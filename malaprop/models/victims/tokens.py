@@ -19,11 +19,12 @@ from malaprop.core.gradient import Gradients
 from malaprop.core.insight import Padding
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.text import BREAK, Ints, Words
+from malaprop.core.text import BREAK, Ints, Text, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.attention import WordAttention
 from malaprop.models.batches import Bounds
 from malaprop.models.embeddings import L1
+from malaprop.models.joins import Join, Joined, join
 from malaprop.models.pieces import Cut, Pieces
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers import Scorer
@@ -32,15 +33,6 @@ from malaprop.models.splice import Splice, ship, splice
 from malaprop.models.states import WordStates
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
-
-
-@dataclass(slots=True, eq=False)
-class _Seen:
-    """What is known of one table of words."""
-
-    pieces: Pieces
-    spaces: bool  # whether a space is a token: then one word less is also one token less beside it
-    splices: dict[bytes, bool] = field(default_factory=dict)  # by the parts of a base: may its variants be spliced?
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +71,7 @@ class TokenVictim:
     masks: bool = True  # whether `forward` masks padding; if not, it gets batches of one length
     bounds: Bounds | None = None  # of the plain forward's batches; None: what suits the device
     context_free: bool = False
+    join: Join = "parts"  # of which strings the tokens of a text are put together
     fingerprint: str = ""
     label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
@@ -96,7 +89,7 @@ class TokenVictim:
     renews: ClassVar[bool] = False
     notes: ClassVar[tuple[str, ...]] = ()
     inside: ClassVar[None] = None
-    _seen: list[_Seen] = field(default_factory=list, init=False, repr=False)
+    _seen: list[Joined] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.limit <= len(self.head) + len(self.tail):
@@ -146,13 +139,13 @@ class TokenVictim:
         if self.pairs:
             self._check_fields(len(pool.bases[b].names) for b in np.unique(pool.base[wanted]).tolist())
         seen = self._of(pool.table)
-        good = self._may_splice(seen, pool, wanted)
-        good &= ~self._cut_pairs(seen, pool, wanted, good)
+        view, good = seen.view(pool, wanted, self._encode_texts)
+        good &= ~self._cut_pairs(seen.pieces, view, wanted, good)
         some, rest = np.flatnonzero(good), np.flatnonzero(~good)
         answers = []
         with full_precision(self.device):
             if len(some):
-                answers.append(self._spliced(seen.pieces, pool, wanted[some], fast))
+                answers.append(fast.logits(self._splice(seen.pieces, view, wanted[some])).float())
             if len(rest):
                 texts = [text.values() for text in pool.texts(wanted[rest])]
                 answers.append(self._whole(texts, plain if self.rows is None else fast))
@@ -189,45 +182,23 @@ class TokenVictim:
         with torch.cuda.stream(torch.cuda.Stream(where, priority=-1)):  # type: ignore[no-untyped-call]
             yield
 
-    def _of(self, table: Words) -> _Seen:
+    def _of(self, table: Words) -> Joined:
         for seen in self._seen:
-            if seen.pieces.table is table:
+            if seen.table is table:
                 return seen
-        self._seen.insert(0, _Seen(Pieces(self.cut, table), not self.context_free and any(map(len, self.cut([" "])))))
+        self._seen.insert(0, join(self.join, self.cut, table, context_free=self.context_free))
         del self._seen[_TABLES:]
         return self._seen[0]
 
-    def _may_splice(self, seen: _Seen, pool: Pool, wanted: Ints) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """For each wanted variant whether the tokens of its base's parts, joined, are those of its base's strings."""
-        if self.context_free:
-            return np.ones(len(wanted), bool)
-        used = np.unique(pool.base[wanted]).tolist()
-        keys = {b: pool.bases[b].parts.tobytes() for b in used}
-        fresh = {key: pool.bases[b] for b, key in keys.items() if key not in seen.splices}
-        if fresh:
-            seen.pieces.grow()
-            whole = self._encode([base.values() for base in fresh.values()])
-            for (key, base), tokens in zip(fresh.items(), whole, strict=True):
-                seen.splices[key] = seen.pieces.tokens(base.parts).tolist() == list(tokens)
-        good = np.zeros(len(pool.bases), bool)
-        good[used] = [seen.splices[keys[b]] for b in used]
-        fine = good[pool.base[wanted]]
-        if seen.spaces and not pool.word.all():
-            deletes = np.zeros(pool.size, bool)
-            deletes[pool.row[pool.word == 0]] = True
-            fine &= ~deletes[wanted]
-        return fine
-
     def _cut_pairs(
-        self, seen: _Seen, pool: Pool, wanted: Ints, good: np.ndarray[tuple[int], np.dtype[np.bool_]]
+        self, pieces: Pieces, pool: Pool, wanted: Ints, good: np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which of the good variants are pairs over the limit, of which the tokenizer knows what to cut."""
         out = np.zeros(len(wanted), bool)
         pairs = np.asarray([self.rows is not None and len(base.names) > 1 for base in pool.bases], bool)
         some = np.flatnonzero(good & pairs[pool.base[wanted]])
         if len(some):
-            work = self._splice(seen.pieces, pool, wanted[some])
-            out[some] = work.whole > self.limit
+            out[some] = self._splice(pieces, pool, wanted[some]).whole > self.limit
         return out
 
     def count_cut(self, texts: Sequence[Fields]) -> int:
@@ -239,6 +210,9 @@ class TokenVictim:
         if self.encode_whole is not None:
             return self.encode_whole(texts)
         return self.cut([BREAK.join(fields) for fields in texts])
+
+    def _encode_texts(self, texts: Sequence[Text]) -> Sequence[Sequence[int]]:
+        return self._encode([text.values() for text in texts])
 
     def _splice(self, pieces: Pieces, pool: Pool, wanted: Ints) -> Splice:
         return splice(
@@ -252,9 +226,6 @@ class TokenVictim:
             pad=self.pad,
             device=self.device,
         )
-
-    def _spliced(self, pieces: Pieces, pool: Pool, wanted: Ints, scorer: Scorer) -> Float[Tensor, "wanted any"]:
-        return scorer.logits(self._splice(pieces, pool, wanted)).float()
 
     def _whole(self, texts: Sequence[Fields], scorer: Scorer) -> Float[Tensor, "text any"]:
         made: dict[str, Any] = {"limit": self.limit, "pad": self.pad, "device": self.device}
