@@ -155,3 +155,6 @@ class DefencesRecord(Record):
     rows: tuple[DefenceRow, ...] = ()
     around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
+
+    def parts(self) -> tuple[CertifiedRecord, ...]:
+        return tuple(row.certified for row in self.rows if row.certified)

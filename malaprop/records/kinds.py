@@ -75,6 +75,10 @@ class Record:
         """Plain values for JSON, as they are written."""
         return {"format": kind_of(type(self)).form, **encode(self)}
 
+    def parts(self) -> tuple[Any, ...]:
+        """Records that this one holds, which may lie on disk by themselves too."""
+        return ()
+
     def write(self, folder: Path) -> Path:
         """The file, with all of the record or as it was before."""
         kind = kind_of(type(self))

@@ -36,7 +36,7 @@ def figure(found: Sequence[CertifiedRecord]) -> Markup:
     title = "Certified accuracy against changed words"
     key = legend([(name, color) for name, color, _ in lines])
     chart = rate_chart(title, "Certified accuracy", lines, axis)
-    return tables.panels(tables.panel(title, chart, key))
+    return tables.panels(tables.panel(title, chart, key), kind="panels lone")
 
 
 def table(found: Sequence[CertifiedRecord]) -> Markup:

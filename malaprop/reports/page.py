@@ -53,10 +53,16 @@ def gather(folders: Iterable[Path]) -> tuple[Runs, list[Any]]:
 
 
 def sections(records: Iterable[Any]) -> list[tuple[Section, list[Any]]]:
-    """The records of each kind with the section that shows them, in the order of the page."""
+    """The records of each kind with the section that shows them, in the order of the page.
+
+    What is a part of another record is shown there alone.
+    """
+    records = list(records)
+    inner = [part for record in records for part in record.parts()]
     held: dict[str, list[Any]] = {}
     for record in records:
-        held.setdefault(kind_of(type(record)).section, []).append(record)
+        if record not in inner:
+            held.setdefault(kind_of(type(record)).section, []).append(record)
     return sorted(((load(place), found) for place, found in held.items()), key=lambda pair: pair[0].rank)
 
 

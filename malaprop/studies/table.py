@@ -54,6 +54,7 @@ COMMANDS: dict[str, Command] = {
     "pretrain": Command(f"{_CLI}.pretrain:pretrain", "Pre-train a small encoder."),
     "run": Command(f"{_CLI}.run:run", "Conduct the study that a TOML file describes."),
     "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from records alone."),
+    "status": Command(f"{_CLI}.status:status", "Show what a folder holds and what is left of it."),
     "reproduce": Command(f"{_CLI}.reproduce:reproduce", "Run the papers' claims and set ours beside theirs."),
     "serve": Command(f"{_CLI}.serve:serve", "Attack a victim in the browser."),
     "list": Command(f"{_CLI}.list_:list_", "List recipes, models, defences, datasets or assets."),

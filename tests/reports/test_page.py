@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 from every_kind import RECORDS
@@ -75,3 +76,12 @@ def test_the_command_prints_every_record(tmp_path, monkeypatch, capsys):
 def test_a_folder_with_nothing_says_so(tmp_path):
     with pytest.raises(RecordError, match="no run and no record below"):
         gather([tmp_path])
+
+
+def test_a_certificate_that_a_defence_test_holds_is_shown_there_alone(tmp_path):
+    proof, test = RECORDS["certified"], RECORDS["defences"]
+    (row,) = test.rows
+    replace(test, rows=(replace(row, certified=proof),)).write(tmp_path)
+    proof.write(tmp_path / "inside")
+    page = write_report([tmp_path], tmp_path / "report.html").read_text()
+    assert page.count("<h3>Certified accuracy</h3>") == 1

@@ -1,0 +1,66 @@
+"""malaprop status: what a folder holds, and what is left of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from malaprop.cli import options as o
+
+
+def status(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that commands wrote, or folders above them.")],
+    json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Show what folders hold: studies, runs and how far they are, records; nothing is loaded or changed.
+
+    Examples:
+
+      malaprop status runs/mine
+
+      malaprop status runs --json
+    """
+    from malaprop.records.holdings import look
+    from malaprop.reports.tables import lines_of
+
+    held = look(folders)
+    if not quiet:
+        for folder, command in held.studies:
+            print(f"study: {command or 'without a name'}, in {folder}")
+        runs = [
+            (_place(run.folder, folders), run.fault or run.name, f"{run.done:,} {run.what}", f"{run.left:,}")
+            for run in held.runs
+        ]
+        records = [(_place(one.folder, folders), one.kind, one.fault or one.about) for one in held.records]
+        if runs:
+            print(lines_of("", (f"{len(runs)} runs in", "of", "done", "left"), runs, boxed=False))
+        if records:
+            print(lines_of("", (f"{len(records)} records in", "kind", "of"), records, boxed=False))
+        if not (held.studies or runs or records):
+            print("nothing that a command wrote")
+        elif held.left:
+            print(f"{held.left:,} examples are left; the same command with the same --out goes on with them")
+    o.finish({"command": "status", **_summary(held)}, json)
+
+
+def _place(folder: Path, asked: list[Path]) -> str:
+    """The folder as short as it can be said: below the one that was asked for, where that was one."""
+    return str(folder.relative_to(asked[0])) if len(asked) == 1 else str(folder)
+
+
+def _summary(held: Any) -> dict[str, Any]:
+    return {
+        "studies": [{"folder": str(folder), "study": command} for folder, command in held.studies],
+        "runs": [
+            {"folder": str(r.folder), "run": r.name, "lines": r.what, "done": r.done, "wanted": r.wanted,
+             "left": r.left, "fault": r.fault or None}
+            for r in held.runs
+        ],
+        "records": [
+            {"folder": str(one.folder), "kind": one.kind, "fault": one.fault or None} for one in held.records
+        ],
+        "left": held.left,
+    }  # fmt: skip

@@ -1,0 +1,53 @@
+"""malaprop status: what folders hold, and what is left."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from every_kind import RECORDS
+
+from malaprop.cli.main import main
+from malaprop.records import Outcome, Run, Side, Writer
+
+
+@pytest.fixture
+def type_in(monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["malaprop", "status", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return run
+
+
+def test_runs_records_and_studies_are_told_with_what_is_left(type_in, tmp_path):
+    run = Run(recipe="pwws", victim="toy", data="tiny", n=5)
+    with Writer(tmp_path / "runs" / "one", run) as writer:
+        for number in range(2):
+            writer.add(Outcome(id=str(number), status="skipped", label=0, original=Side({"text": "a"}, 1)))
+    lines = tmp_path / "runs" / "one" / "outcomes.jsonl"
+    lines.write_text(lines.read_text() + '{"torn')
+    RECORDS["certified"].write(tmp_path / "proofs")
+    (tmp_path / "proofs" / "tuning.json").write_text("{}")
+    (tmp_path / "study.toml").write_text('command = "study oneword"\n')
+    code, out, _ = type_in(tmp_path, "--json")
+    assert code == 0
+    held = json.loads(out.splitlines()[-1])
+    (one,) = held["runs"]
+    assert (one["run"], one["done"], one["wanted"], one["left"]) == ("pwws on toy, tiny", 2, 5, 3)
+    assert held["left"] == 3
+    assert held["studies"] == [{"folder": str(tmp_path), "study": "study oneword"}]
+    assert {r["kind"]: bool(r["fault"]) for r in held["records"]} == {"certified": False, "tuning": True}
+    for text in ("study: study oneword", "2 outcomes", "3 examples are left", "is no record of malaprop tune"):
+        assert text in " ".join(out.split())
+
+
+def test_nothing_is_said_to_be_nothing_and_no_folder_is_refused(type_in, tmp_path):
+    assert "nothing that a command wrote" in type_in(tmp_path)[1]
+    code, _, err = type_in(tmp_path / "nowhere")
+    assert code == 2
+    assert "no such folder" in err
