@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from malaprop.core.errors import MalapropError, RecordError
@@ -90,12 +90,12 @@ def _command(path: Path) -> str:
 def _run(path: Path) -> HeldRun:
     with path.open("rb") as file:
         done = sum(line.endswith(b"\n") for line in file)
-    held = {"folder": path.parent, "what": LINES[path.name], "done": done}
+    held = HeldRun(folder=path.parent, what=LINES[path.name], done=done)
     try:
         run = Run.read(path.parent)
     except MalapropError as error:
-        return HeldRun(**held, fault=str(error))
-    return HeldRun(**held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}")
+        return replace(held, fault=str(error))
+    return replace(held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}")
 
 
 def _record(kind: Kind, path: Path) -> HeldRecord:
