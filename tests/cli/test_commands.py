@@ -154,7 +154,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("attack", "pwwss", "--victim", "toymodel:predict"), "did you mean pwws?"),
+        (("attack", "pwwss", "--victim", "toymodel:predict"), "did you mean pwws"),
         (("attack", "homoglyph", "--victim", "toymodel:predct", "--data", "reviews.csv"), "did you mean predict?"),
         (("attack", "homoglyph", "--victim", "nomodel:predict", "--data", "reviews.csv"), "no module is called"),
         (attack("--data", "missing.csv"), "no such file: missing.csv"),
@@ -174,12 +174,6 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (("list", "recipies"), "recipes"),
         (("fetch", "wordnett"), "did you mean wordnet?"),
         (("train", "LSTM-W-GloVe-3"), "LSTM-W-GloVe-1"),
-        (
-            ("study", "hotflip", "--fields", "both"),
-            "it belongs to study attention and study oneword",
-        ),
-        (("study", "attention", "--vocabulary", "9"), "it belongs to study oneword"),
-        (("study", "oneword", "--beam", "3"), "it belongs to study hotflip"),
         (("audit", "--hardened", "fact=x"), "--hardened does nothing in audit; it belongs to audit --defences"),
         (("tune", "five", "--victim", "x", "--set", "epochs=1"), "it belongs to tune fact"),
         (("train", "LSTM-W-Random-1", "--seeds", "2"), "--seeds is no option of train lstm-w-random-1"),
