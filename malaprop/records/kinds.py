@@ -98,109 +98,34 @@ class Record:
         return made
 
 
+def _own(name: str, record: str, about: str, again: str, *, section: str = "", indent: int | None = 1) -> Kind:
+    """A kind of ours: its class is in the module of records of its name, its section in that of reports."""
+    return Kind(
+        name=name,
+        record=f"malaprop.records.{name}:{record}",
+        section=f"malaprop.reports.{section or name}:SECTION",
+        about=about,
+        again=again,
+        indent=indent,
+    )
+
+
 _STUDY = "run malaprop study again"
 _OWN = (
-    Kind(
-        name="claims",
-        record="malaprop.records.claims:ClaimsRecord",
-        section="malaprop.reports.claims:SECTION",
-        about="malaprop reproduce",
-        again="run it again",
-    ),
-    Kind(
-        name="transfer",
-        record="malaprop.records.transfer:TransferRecord",
-        section="malaprop.reports.transfer:SECTION",
-        about="malaprop transfer",
-        again="run it again",
-        indent=None,
-    ),
-    Kind(
-        name="ensembles",
-        record="malaprop.records.ensembles:EnsemblesRecord",
-        section="malaprop.reports.ensembles:SECTION",
-        about="malaprop ensemble",
-        again="run it again",
-        indent=None,
-    ),
-    Kind(
-        name="humans",
-        record="malaprop.records.humans:HumansRecord",
-        section="malaprop.reports.humans:SECTION",
-        about="human scores",
-        again="write it again with malaprop humans score",
-    ),
-    Kind(
-        name="defences",
-        record="malaprop.records.defences:DefencesRecord",
-        section="malaprop.reports.defences:SECTION",
-        about="a defence test",
-        again="run malaprop audit --defences again",
-    ),
-    Kind(
-        name="certified",
-        record="malaprop.records.certified:CertifiedRecord",
-        section="malaprop.reports.certified:SECTION",
-        about="certificates",
-        again="run malaprop certify again",
-    ),
-    Kind(
-        name="tuning",
-        record="malaprop.records.tuning:TuningRecord",
-        section="malaprop.reports.tuning:SECTION",
-        about="malaprop tune",
-        again="give another --out",
-    ),
-    Kind(
-        name="translation",
-        record="malaprop.records.translation:TranslationRecord",
-        section="malaprop.reports.translation:SECTION",
-        about="attacks on translation",
-        again="run malaprop translate again",
-    ),
-    Kind(
-        name="hotflip",
-        record="malaprop.records.hotflip:HotFlipRecord",
-        section="malaprop.reports.hotflip:SECTION",
-        about="a HotFlip study",
-        again=_STUDY,
-    ),
-    Kind(
-        name="oneword",
-        record="malaprop.records.oneword:OneWordRecord",
-        section="malaprop.reports.oneword:SECTION",
-        about="a study of one-word attacks",
-        again=_STUDY,
-    ),
-    Kind(
-        name="attention",
-        record="malaprop.records.attention:AttentionRecord",
-        section="malaprop.reports.attention:SECTION",
-        about="an attention study",
-        again=_STUDY,
-    ),
-    Kind(
-        name="diagnosis",
-        record="malaprop.records.diagnosis:DiagnosisRecord",
-        section="malaprop.reports.rules:SECTION",
-        about="a diagnosis",
-        again="run malaprop rules show --out again",
-    ),
-    Kind(
-        name="natural",
-        record="malaprop.records.natural:NaturalRecord",
-        section="malaprop.reports.natural:SECTION",
-        about="natural adversaries",
-        again="run it again",
-        indent=None,
-    ),
-    Kind(
-        name="naturaltext",
-        record="malaprop.records.naturaltext:NaturalTextRecord",
-        section="malaprop.reports.naturaltext:SECTION",
-        about="natural adversaries",
-        again="run it again",
-    ),
+    _own("claims", "ClaimsRecord", "malaprop reproduce", "run it again"),
+    _own("transfer", "TransferRecord", "malaprop transfer", "run it again", indent=None),
+    _own("ensembles", "EnsemblesRecord", "malaprop ensemble", "run it again", indent=None),
+    _own("humans", "HumansRecord", "human scores", "write it again with malaprop humans score"),
+    _own("defences", "DefencesRecord", "a defence test", "run malaprop audit --defences again"),
+    _own("certified", "CertifiedRecord", "certificates", "run malaprop certify again"),
+    _own("tuning", "TuningRecord", "malaprop tune", "give another --out"),
+    _own("translation", "TranslationRecord", "attacks on translation", "run malaprop translate again"),
+    _own("hotflip", "HotFlipRecord", "a HotFlip study", _STUDY),
+    _own("oneword", "OneWordRecord", "a study of one-word attacks", _STUDY),
+    _own("attention", "AttentionRecord", "an attention study", _STUDY),
+    _own("diagnosis", "DiagnosisRecord", "a diagnosis", "run malaprop rules show --out again", section="rules"),
+    _own("natural", "NaturalRecord", "natural adversaries", "run it again", indent=None),
+    _own("naturaltext", "NaturalTextRecord", "natural adversaries", "run it again"),
 )
 
 

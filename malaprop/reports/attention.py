@@ -10,6 +10,7 @@ from malaprop.records.documents import write_whole
 from malaprop.reports.maps import ShadeTable, loglog, tables
 from malaprop.reports.markup import Markup, join, tag
 from malaprop.reports.section import Section
+from malaprop.reports.style import stand_alone
 from malaprop.reports.tables import DASH, card, lines_of, panel, printable, scrolled, shown, table
 
 TITLE = "Attention study"
@@ -31,7 +32,6 @@ _PAGE = (
     '"Segoe UI","Liberation Sans",Arial,sans-serif}.scroll{overflow-x:auto}p{max-width:78ch;color:#5d5850}'
     "table{border-collapse:collapse}th,td{text-align:left;padding:3px 14px 3px 0;border-bottom:1px solid #e2ddd2}"
 )
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def attention_studies(found: Sequence[AttentionRecord]) -> Markup:
@@ -169,14 +169,9 @@ def _edited(before: str, after: str) -> Markup:
 
 def render(sights: Sequence[AttentionSight]) -> str:
     """A page of single texts that needs nothing else."""
-    head = join(
-        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("title", "Before and after"),
-        tag("style", Markup(_PAGE)),
+    return stand_alone(
+        "Before and after", _PAGE, tag("h1", "Attention and states before and after"), *map(_sight, sights)
     )
-    body = join(tag("h1", "Attention and states before and after"), *map(_sight, sights))
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
 def figure_files(sights: Sequence[AttentionSight], bounds: Sequence[Bound] = ()) -> dict[str, str]:

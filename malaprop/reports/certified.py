@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from malaprop.records.certified import CertifiedRecord
-from malaprop.records.summary import Point
 from malaprop.reports import tables
-from malaprop.reports.figures import Axis, legend, rate_chart
+from malaprop.reports.figures import Axis, Mark, legend, rate_chart
 from malaprop.reports.markup import Markup, join, tag
 from malaprop.reports.section import Section
 
@@ -28,7 +27,7 @@ def certificates(found: Sequence[CertifiedRecord]) -> Markup:
 def figure(found: Sequence[CertifiedRecord]) -> Markup:
     """Certified accuracy against the number of changed words."""
     lines = [
-        (_name(one), color, [Point(float(d), rate) for d, rate in enumerate(one.certified) if rate.total])
+        (_name(one), color, [Mark.of(d, rate) for d, rate in enumerate(one.certified) if rate.total])
         for color, one in enumerate(found)
     ]
     most = max(len(one.certified) for one in found) - 1

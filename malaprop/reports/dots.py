@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from malaprop.records.summary import Rate
-from malaprop.reports.figures import WIDTH, clip, percent, stroke
+from malaprop.reports.figures import WIDTH, clip, figure, shares, stroke
 from malaprop.reports.markup import Markup, tag
 
-_LEFT, _RIGHT, _ROW, _STEP, _TOP = 150, 16, 18, 9, 8
+_SIDE, _ROW, _STEP, _TOP = 150, 18, 9, 8
 SHAPES = ("circle", "square", "diamond", "triangle", "cross", "flag")  # told apart without colours too
 
 
@@ -23,14 +23,10 @@ def dots(name: str, lines: Sequence[tuple[str, Sequence[RateDot]]]) -> Markup:
     """The figure. Dots of a line lie one under the other, so that intervals stay apart."""
     heights = [_ROW + _STEP * len(found) for _, found in lines]
     bottom = _TOP + sum(heights)
-    parts = []
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x = f"{_place(share):.1f}"
-        parts.append(tag("line", x1=x, x2=x, y1=_TOP, y2=bottom, class_="base" if share == 0 else "grid"))
-        parts.append(tag("text", percent(share), x=x, y=bottom + 16, text_anchor="middle"))
+    parts = shares(_SIDE, WIDTH - _SIDE - 16, _TOP, bottom)
     top = float(_TOP)
     for (called, found), height in zip(lines, heights, strict=True):
-        label = tag("text", tag("title", called), clip(called, 20), x=_LEFT - 10, y=f"{top + height / 2:.1f}",
+        label = tag("text", tag("title", called), clip(called, 20), x=_SIDE - 10, y=f"{top + height / 2:.1f}",
                     dy="0.34em", text_anchor="end", class_="name")  # fmt: skip
         parts += [
             label,
@@ -38,9 +34,7 @@ def dots(name: str, lines: Sequence[tuple[str, Sequence[RateDot]]]) -> Markup:
         ]
         top += height
     about = "; ".join(f"{called}: {', '.join(f'{d.kind} {d.rate}' for d in found)}" for called, found in lines)
-    box = f"0 0 {WIDTH} {bottom + 22:g}"
-    return tag("svg", tag("title", name), tag("desc", about), *parts, role="img", class_="figure dots", viewBox=box,
-               aria_label=f"{name}. {about}")  # fmt: skip
+    return figure("dots", name, about, (WIDTH, bottom + 22), *parts)
 
 
 def key(kinds: Sequence[str]) -> Markup:
@@ -71,7 +65,7 @@ def shape(number: int, x: float, y: float, size: float) -> Markup:
 
 
 def _place(share: float) -> float:
-    return _LEFT + share * (WIDTH - _LEFT - _RIGHT)
+    return _SIDE + share * (WIDTH - _SIDE - 16)
 
 
 def _dot(dot: RateDot, y: float) -> Markup:

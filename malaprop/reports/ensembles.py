@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 
 from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
 from malaprop.records.transfer import Estimate
-from malaprop.reports.figures import legend, percent, stroke
-from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.figures import Axis, Mark, legend, rate_chart
+from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
-from malaprop.reports.tables import bullets, card, lines_of, panel, table
+from malaprop.reports.tables import bullets, card, lines_of, panel, panels, table
 
 TITLE = "Ensembles"
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 320, 46, 20, 12, 44
-_UPPER, _LOWER = 6, 7  # colours of the lines of reference
 
 
 def teams(found: Sequence[EnsemblesRecord]) -> Markup:
@@ -45,81 +43,22 @@ def _figure(record: EnsemblesRecord) -> Markup:
     lines = curves(record)
     if not lines:
         return Markup("")
-    title = "Rate on models outside the ensemble, by its size"
-    names = [(how, color) for color, how in enumerate(lines)]
-    key = [*names]
-    if record.upper is not None:
-        key.append(("mean base rate", _UPPER))
-    if record.lower is not None:
-        key.append(("mean over all pairs", _LOWER))
-    return panel(title, _chart(record, lines), legend(key))
-
-
-def _chart(record: EnsemblesRecord, lines: dict[str, list[tuple[int, Estimate]]]) -> Markup:
     sizes = sorted({size for points in lines.values() for size, _ in points})
-    said = (f"{how} from {points[0][1]} at size {points[0][0]} to {points[-1][1]} at size {points[-1][0]}"
-            for how, points in lines.items())  # fmt: skip
-    about = "Rate on models outside against the size of the ensemble: " + "; ".join(said)
-    drawn = [*_frame(sizes)]
-    for line, color in ((record.upper, _UPPER), (record.lower, _LOWER)):
-        if line is not None:
-            drawn.append(_level(line, color))
-    drawn += [_curve(how, color, points, sizes) for color, (how, points) in enumerate(lines.items())]
-    return tag(
-        "svg",
-        tag("title", "Transfer of ensembles"),
-        tag("desc", about),
-        *drawn,
-        role="img",
-        class_="figure lines",
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        style="max-width:680px",
-        aria_label=f"Transfer of ensembles. {about}",
-    )
-
-
-def _x(size: int, sizes: Sequence[int]) -> float:
-    share = (sizes.index(size) + 0.5) / len(sizes)
-    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
-
-
-def _y(share: float) -> float:
-    return _TOP + (1 - share) * (_HEIGHT - _TOP - _BOTTOM)
-
-
-def _frame(sizes: Sequence[int]) -> Iterator[Markup]:
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = f"{_y(share):.1f}"
-        yield tag("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="base" if share == 0 else "grid")
-        yield tag("text", percent(share), x=_LEFT - 8, y=y, dy="0.34em", text_anchor="end")
-    for size in sizes:
-        yield tag("text", size, x=f"{_x(size, sizes):.1f}", y=_HEIGHT - _BOTTOM + 19, text_anchor="middle")
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    yield tag("text", "Size of the ensemble", x=middle, y=_HEIGHT - 6, text_anchor="middle", class_="axis")
-
-
-def _level(line: Estimate, color: int) -> Markup:
-    paint, dash = stroke(color)
-    y = f"{_y(line.value):.1f}"
-    return tag(
-        "line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="line", style=f"stroke:{paint}",
-        stroke_dasharray=dash or None,
-    )  # fmt: skip
-
-
-def _curve(how: str, color: int, points: Sequence[tuple[int, Estimate]], sizes: Sequence[int]) -> Markup:
-    paint, dash = stroke(color)
-    shift = 4 * (color - 1.5)  # so that intervals of one size stand side by side
-    places = [(_x(size, sizes) + shift, e) for size, e in points]
-    whiskers = [
-        tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{_y(e.low):.1f}", y2=f"{_y(e.high):.1f}") for x, e in places
+    axis = Axis(label="Size of the ensemble", low=-0.5, high=len(sizes) - 0.5, marks=range(len(sizes)),
+                show=lambda at: str(sizes[int(at)]))  # fmt: skip
+    drawn = [
+        (how, color, [Mark(sizes.index(size), e.value, e.low, e.high) for size, e in points])
+        for color, (how, points) in enumerate(lines.items())
     ]
-    dots = [tag("circle", cx=f"{x:.1f}", cy=f"{_y(e.value):.1f}", r=3, style=f"fill:{paint}") for x, e in places]
-    path = "L".join(f"{x:.1f} {_y(e.value):.1f}" for x, e in places)
-    line = tag(
-        "path", tag("title", how), d=f"M{path}", class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None
-    )
-    return tag("g", tag("g", *whiskers, class_="whisker"), line, *dots)
+    known = [(name, color, line) for name, color, line in _levels(record) if line is not None]
+    levels = [(color, line.value) for _, color, line in known]
+    chart = rate_chart("Transfer of ensembles", "Rate on models outside", drawn, axis, levels)
+    key = [(how, color) for color, how in enumerate(lines)] + [(name, color) for name, color, _ in known]
+    return panels(panel("Rate on models outside the ensemble, by its size", chart, legend(key)), kind="panels lone")
+
+
+def _levels(record: EnsemblesRecord) -> tuple[tuple[str, int, Estimate | None], ...]:
+    return ("mean base rate", 6, record.upper), ("mean over all pairs", 7, record.lower)
 
 
 def _shown(value: Estimate | None) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from malaprop.records import Point, Rate
 from malaprop.reports.entries import COLORS
-from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.markup import Child, Markup, join, tag
 
 WIDTH, HEIGHT = 560, 320
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 44
@@ -16,18 +17,30 @@ DASHES = ("", "7 4", "2 3", "9 3 2 3", "14 3", "5 2 1 2 1 2", "3 6")
 POINTS = 160  # a step curve of more is thinned; the eye sees no difference at this width
 
 
-def _figure(kind: str, name: str, about: str, width: float, height: float, *children: Markup) -> Markup:
-    box = f"0 0 {width:g} {height:g}"
+def figure(kind: str, name: str, about: str, size: tuple[float, float], *parts: Child, style: str = "") -> Markup:
+    """An SVG with a name and a description for those who cannot see it; `size` is that of its box."""
     return tag(
         "svg",
         tag("title", name),
         tag("desc", about),
-        *children,
+        *parts,
         role="img",
         class_=f"figure {kind}",
-        viewBox=box,
+        viewBox=f"0 0 {size[0]:g} {size[1]:g}",
+        style=style or None,
         aria_label=f"{name}. {about}",
     )
+
+
+def shares(left: float, wide: float, top: float, bottom: float, *, edges: bool = False) -> list[Markup]:
+    """Lines down from 0 to 100% with their labels; those at the `edges` lean inwards."""
+    parts = []
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
+        x = f"{left + share * wide:.1f}"
+        anchor = "middle" if not edges or 0 < share < 1 else "end" if share else "start"
+        parts.append(tag("line", x1=x, x2=x, y1=top, y2=bottom, class_="base" if share == 0 else "grid"))
+        parts.append(tag("text", percent(share), x=x, y=bottom + 15, text_anchor=anchor))
+    return parts
 
 
 def stroke(color: int) -> tuple[str, str]:
@@ -67,6 +80,7 @@ class Axis:
     high: float
     log: bool = False
     show: Callable[[float], str] = compact
+    marks: Sequence[float] = ()  # where the axis is labelled, if not at round numbers
 
     def place(self, value: float) -> float:
         value = min(max(value, self.low), self.high)
@@ -77,6 +91,8 @@ class Axis:
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
     def ticks(self) -> list[float]:
+        if self.marks:
+            return list(self.marks)
         if not self.log:
             step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1.0) if (self.high - self.low) / s <= 6)
             return [self.low + i * step for i in range(int((self.high - self.low) / step + 1e-9) + 1)]
@@ -118,15 +134,7 @@ def _steps(line: StepLine, axis: Axis) -> Markup:
     path = [f"M{axis.place(axis.low):.1f} {_height(line.start):.1f}"]
     path += [f"H{axis.place(p.at):.1f}V{_height(p.accuracy.value):.1f}" for p in _thin(line.points)]
     path.append(f"H{axis.place(max(line.end, axis.low)):.1f}")
-    color, dash = stroke(line.color)
-    return tag(
-        "path",
-        tag("title", line.name),
-        d="".join(path),
-        class_="line",
-        style=f"stroke:{color}",
-        stroke_dasharray=dash or None,
-    )
+    return _line(line.color, "".join(path), line.name)
 
 
 def line_chart(name: str, lines: Sequence[StepLine], axis: Axis) -> Markup:
@@ -136,36 +144,69 @@ def line_chart(name: str, lines: Sequence[StepLine], axis: Axis) -> Markup:
         for line in lines
     )
     about = f"Accuracy against {axis.label.lower()}: " + ", ".join(ends)
-    return _figure("lines", name, about, WIDTH, HEIGHT, _frame(axis), *(_steps(line, axis) for line in lines))
+    return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *(_steps(line, axis) for line in lines))
 
 
-def rate_chart(name: str, what: str, lines: Sequence[tuple[str, int, Sequence[Point]]], axis: Axis) -> Markup:
-    """Rates, from 0 to 100%, at a few places of the axis: joined by straight lines, with their intervals."""
-    ends = (f"{called} from {points[0].accuracy} to {points[-1].accuracy}" for called, _, points in lines if points)
-    about = f"{what} against {axis.label.lower()}: " + ", ".join(ends)
-    drawn = (_joined(called, color, points, axis) for called, color, points in lines if points)
-    return _figure("lines", name, about, WIDTH, HEIGHT, _frame(axis), *drawn)
+class Mark(NamedTuple):
+    """A value with its interval at a place of the axis."""
+
+    at: float
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, at: float, rate: Rate) -> Mark:
+        return cls(at, rate.value, *rate.interval)
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f}% ({100 * self.low:.1f}-{100 * self.high:.1f})"
 
 
-def _joined(name: str, color: int, points: Sequence[Point], axis: Axis) -> Markup:
-    paint, dash = stroke(color)
-    places = [(axis.place(p.at), _height(p.accuracy.value), *map(_height, p.accuracy.interval)) for p in points]
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y, _, _ in places)
-    whiskers = [tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{a:.1f}", y2=f"{b:.1f}") for x, _, a, b in places]
-    line = tag(
-        "path", tag("title", name), d=f"M{path}", class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None
+Curve = tuple[str, int, Sequence[Mark]]  # name, colour, points
+
+
+def rate_chart(
+    name: str, what: str, curves: Sequence[Curve], axis: Axis, levels: Sequence[tuple[int, float]] = ()
+) -> Markup:
+    """Values from 0 to 100% at a few places of the axis: joined by straight lines, with their intervals.
+
+    `levels` are lines across, each a colour and a height, to compare with.
+    """
+    curves = [curve for curve in curves if curve[2]]
+    ends = (
+        f"{called} from {p[0]} at {axis.show(p[0].at)} to {p[-1]} at {axis.show(p[-1].at)}" for called, _, p in curves
     )
-    return tag("g", tag("g", *whiskers, class_="whisker"), line)
+    about = f"{what} against {axis.label.lower()}: " + ", ".join(ends)
+    across = (_line(color, f"M{LEFT} {_height(at):.1f}H{WIDTH - RIGHT}") for color, at in levels)
+    shift = 4 if len(curves) > 1 else 0  # so that intervals of one place stand side by side
+    drawn = (
+        _joined(called, color, points, axis, shift * (number - (len(curves) - 1) / 2))
+        for number, (called, color, points) in enumerate(curves)
+    )
+    return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *across, *drawn)
+
+
+def _line(color: int, path: str, title: str = "") -> Markup:
+    paint, dash = stroke(color)
+    named = tag("title", title) if title else None
+    return tag("path", named, d=path, class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None)
+
+
+def _joined(name: str, color: int, points: Sequence[Mark], axis: Axis, shift: float) -> Markup:
+    places = [(axis.place(p.at) + shift, *(_height(y) for y in (p.value, p.low, p.high))) for p in points]
+    whiskers = [tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{a:.1f}", y2=f"{b:.1f}") for x, _, a, b in places]
+    paint = f"fill:{stroke(color)[0]}"
+    dots = [tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3, style=paint) for x, y, _, _ in places]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y, _, _ in places)
+    return tag("g", tag("g", *whiskers, class_="whisker"), _line(color, f"M{path}", name), *dots)
 
 
 def legend(names: Sequence[tuple[str, int]]) -> Markup:
     """A key of lines, as a list."""
     items = []
     for name, color in names:
-        paint, dash = stroke(color)
-        mark = tag(
-            "line", x1=1, x2=27, y1=6, y2=6, class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None
-        )
+        mark = _line(color, "M1 6H27")
         items.append(tag("li", tag("svg", mark, viewBox="0 0 28 12", width=28, height=12, aria_hidden="true"), name))
     return tag("ul", *items, class_="legend")
 
@@ -181,18 +222,13 @@ class Bar:
 
 def interval_bars(name: str, bars: Sequence[Bar]) -> Markup:
     """Rates from 0 to 100%, one under the other."""
-    row, label, right = 44, 0, 8
-    height, wide = row * len(bars) + 22, WIDTH - label - right
-    parts = []
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x = f"{label + share * wide:.1f}"
-        anchor = "start" if share == 0 else "end" if share == 1 else "middle"
-        parts.append(tag("line", x1=x, x2=x, y1=4, y2=height - 18, class_="base" if share == 0 else "grid"))
-        parts.append(tag("text", percent(share), x=x, y=height - 3, text_anchor=anchor))
+    row, right = 44, 8
+    height, wide = row * len(bars) + 22, WIDTH - right
+    parts = shares(0, wide, 4, height - 18, edges=True)
     for number, bar in enumerate(bars):
-        parts.append(_bar(bar, number * row, label, wide))
+        parts.append(_bar(bar, number * row, 0, wide))
     about = "; ".join(f"{bar.name} {bar.rate}" for bar in bars)
-    return _figure("bars", name, about, WIDTH, height, *parts)
+    return figure("bars", name, about, (WIDTH, height), *parts)
 
 
 def _bar(bar: Bar, top: float, left: float, wide: float) -> Markup:
@@ -241,4 +277,4 @@ def word_bars(name: str, words: Sequence[tuple[str, int, Sequence[str]]]) -> Mar
             tag("text", clip(", ".join(became), 38), x=right + 28, y=y, dy="0.34em", class_="became"),
         ]
     about = ", ".join(f"{word} {count} times" for word, count, _ in words)
-    return _figure("words", name, about, WIDTH, row * len(words) + 4, *parts)
+    return figure("words", name, about, (WIDTH, row * len(words) + 4), *parts)

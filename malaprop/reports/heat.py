@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from malaprop.records.documents import write_whole
 from malaprop.reports.markup import Markup, join, tag
+from malaprop.reports.style import stand_alone
 from malaprop.reports.tables import printable
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top; }}
 td.number {{ text-align: right; }}
 """
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _ABOUT = (
     "A word's value is how much the logarithm of the label's likelihood falls when the word gives way to the victim's "
     "unknown word; a substitute's, how much it falls when the substitute takes the word's place. Positive: the text "
@@ -297,13 +297,7 @@ def render(heats: Sequence[Heat]) -> str:
         *(() if others is None else (tag("h2", "Strongest substitutes"), tag("div", others, class_="scroll"))),
         *map(_section, heats),
     ]
-    head = join(
-        Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("title", "Word importance"),
-        tag("style", Markup(_PAGE_STYLE)),
-    )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{join(*body)}</body></html>\n'
+    return stand_alone("Word importance", _PAGE_STYLE, *body)
 
 
 def write_heat(heats: Sequence[Heat], folder: Path) -> Path:

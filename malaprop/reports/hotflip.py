@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records import Point
 from malaprop.records.hotflip import Change, Economy, Hardened, HotFlipRecord, NearestWords
-from malaprop.reports.figures import Axis, legend, percent, rate_chart
+from malaprop.reports.figures import Axis, Mark, legend, percent, rate_chart
 from malaprop.reports.markup import Child, Markup, join
 from malaprop.reports.section import Section
 from malaprop.reports.tables import card, lines_of, panel, panels, share, table
@@ -34,7 +33,7 @@ def _card(study: HotFlipRecord, number: int) -> Markup:
 
 def _figure(study: HotFlipRecord) -> Markup:
     lines = [
-        (curve.attack, color, [Point(at, rate) for at, rate in curve.points if rate.total])
+        (curve.attack, color, [Mark.of(at, rate) for at, rate in curve.points if rate.total])
         for color, curve in enumerate(study.curves)
     ]
     most = max((at for curve in study.curves for at, _ in curve.points), default=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from malaprop.records.defences import DefencesRecord, Neighbourhood, NeighboursKept, NeighbourStrip, NoiseField
-from malaprop.reports.figures import clip, stroke
+from malaprop.reports.figures import clip, figure, stroke
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.tables import grid, panel, panels
 
@@ -56,8 +56,7 @@ def strips(one: Neighbourhood, labels: Sequence[str]) -> Markup:
         f"{_named(labels, one.label)}"
         for s in one.strips
     )
-    return tag("svg", tag("title", title), tag("desc", about), *parts, role="img", class_="figure strips",
-               viewBox=f"0 0 {wide} {top}", aria_label=f"{title}. {about}")  # fmt: skip
+    return figure("strips", title, about, (wide, top), *parts)
 
 
 def _named(labels: Sequence[str], label: int) -> str:
@@ -105,9 +104,7 @@ def field(one: NoiseField, labels: Sequence[str]) -> Markup:
     ]
     about = "; ".join(counts)
     about = about[0].upper() + about[1:]
-    drawn = tag("svg", tag("title", f"Noisy vectors, {one.model}"), tag("desc", about), *parts, role="img",
-                class_="figure field", viewBox=f"0 0 {_SIDE} {_SIDE}",
-                aria_label=f"Noisy vectors. {about}")  # fmt: skip
+    drawn = figure("field", f"Noisy vectors, {one.model}", about, (_SIDE, _SIDE), *parts)
     return join(
         drawn,
         tag("p", f"Circles: around the original word. Squares: around the adversarial one. {about}.", class_="small"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from malaprop.reports.entries import COLORS
-from malaprop.reports.figures import compact
+from malaprop.reports.figures import compact, figure
 from malaprop.reports.markup import Markup, join, tag
 
 WIDTH, HEIGHT = 560, 360
@@ -67,18 +67,7 @@ def scatter(name: str, groups: Sequence[Dots], frame: ScatterFrame, lines: Seque
         tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{y:.1f}", y2=f"{y:.1f}", class_="whisker")
         for y in (frame.place(frame.left, line)[1] for line in lines)
     ]
-    return tag(
-        "svg",
-        tag("title", name),
-        tag("desc", about),
-        _axes(frame),
-        *across,
-        *marks,
-        role="img",
-        class_="figure scatter",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        aria_label=f"{name}. {about}",
-    )
+    return figure("scatter", name, about, (WIDTH, HEIGHT), _axes(frame), *across, *marks)
 
 
 def _marks(group: Dots, frame: ScatterFrame) -> list[Markup]:

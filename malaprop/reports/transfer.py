@@ -8,6 +8,7 @@ from pathlib import Path
 
 from malaprop.core.errors import RecordError
 from malaprop.records.transfer import ClassTable, Estimate, Factor, Speed, TransferModel, TransferRecord
+from malaprop.reports.figures import figure
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import bullets, card, lines_of, panel, scrolled, table
@@ -69,18 +70,8 @@ def heat_map(record: TransferRecord) -> Markup:
         parts.append(tag("text", _called(model), transform=turn, dy="0.34em"))
     for s in range(many):
         parts += [_cell(record, s, t, left, top, cell, numbered, scale) for t in range(many)]
-    about = _about(record)
-    return tag(
-        "svg",
-        tag("title", "Transfer between models"),
-        tag("desc", about),
-        *parts,
-        role="img",
-        class_="figure heat",
-        viewBox=f"0 0 {width} {height}",
-        style=f"width:{width}px;max-width:none;font-size:{size}px",
-        aria_label=f"Transfer between models. {about}",
-    )
+    style = f"width:{width}px;max-width:none;font-size:{size}px"
+    return figure("heat", "Transfer between models", _about(record), (width, height), *parts, style=style)
 
 
 def _scale(record: TransferRecord, numbered: bool) -> Callable[[float], float]:

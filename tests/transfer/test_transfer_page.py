@@ -114,7 +114,7 @@ def test_ensembles_on_the_page_and_in_the_terminal():
         chosen=(chosen(), chosen(size=3, outside=Estimate(0.6, 0.3, 0.9)), chosen(size=3, how="expert", outside=None)),
     )  # fmt: skip
     page = teams([record])
-    assert "genetic from 0.500 (0.200-0.800) at size 2 to 0.600 (0.300-0.900) at size 3" in page
+    assert "genetic from 50.0% (20.0-80.0) at 2 to 60.0% (30.0-90.0) at 3" in page
     assert "mean base rate" in page
     assert "<i>" not in page
     assert "Transfer of ensembles" not in teams([replace(record, chosen=(chosen(outside=None),))])
