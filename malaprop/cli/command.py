@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from malaprop.cli.options import finish, say
 from malaprop.core.errors import SettingError
-from malaprop.studies.settings import Option, build, core_of, is_list, is_table, options
+from malaprop.studies.settings import Option, build, core_of, is_table, options
 from malaprop.studies.study import Study, conduct
 from malaprop.studies.table import who_has
 
@@ -33,24 +33,23 @@ def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """As typer reads it: lists are separated by commas, tables are repeated name=value."""
-    kind, default = core_of(option.kind), option.default
-    if is_list(option.kind):
-        kind, default = str, None if not default else default if default is MISSING else ",".join(map(_word, default))
-    elif is_table(option.kind):
-        kind, default = list[str], None
-    elif kind is Any:
-        kind = str
-    limits: dict[str, Any] = {} if option.min is None or kind not in (int, float) else {"min": option.min}
+    """As typer reads it: words, which the settings read themselves, so that a wrong one is refused in the same line
+    wherever it comes from; lists are separated by commas, tables are repeated name=value."""
+    kind, default, shown = core_of(option.kind), option.default, "<str>"
+    if is_table(option.kind):
+        kind, default, shown = list[str], None, "<name=value>"
+    elif kind is not bool:
+        shown = {int: "<int>", float: "<float>", Path: "<path>"}.get(kind, "<str>")
+        kind, default = str, default if default is MISSING or default is None else _word(default) or None
     if default is None:
         kind = kind | None
     info = (
         typer.Argument(help=option.help, metavar=option.flag)
         if option.argument
-        else typer.Option(_flag(option), help=option.help, **limits)
+        else typer.Option(_flag(option), help=option.help, metavar=None if kind is bool else shown)
     )
     return inspect.Parameter(
-        option.field,
+        option.attribute,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[kind, info],
@@ -58,6 +57,9 @@ def _parameter(option: Option) -> inspect.Parameter:
 
 
 def _word(value: Any) -> str:
+    """A default as it would be typed."""
+    if isinstance(value, tuple):
+        return ",".join(map(_word, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -74,12 +76,12 @@ class SettingsCommand(TyperCommand):
             return super().parse_args(ctx, args)
         except _USAGE as error:
             option = getattr(error, "option_name", None)
-            words = ctx.command_path.split()[1:]
-            owners = who_has(option, words[0]) if option and len(words) > 1 else []
+            group = ctx.parent.info_name if ctx.parent is not None else ""
+            owners = who_has(option, group) if option else []
             if not owners:
                 raise
             raise SettingError(
-                f"{' '.join(words)} has no option {option}; it belongs to malaprop {' and '.join(owners)}"
+                f"{option} is no option of {group} {ctx.info_name}; it belongs to {' and '.join(owners)}"
             ) from None
 
 

@@ -16,6 +16,7 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, plain
 from malaprop.studies.table import COMMANDS, GROUPS, Command, plugins
 
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
@@ -126,13 +127,13 @@ def _root(
 def main() -> None:
     """Runs a command: exit 0 done, 1 the run failed, 2 the input was wrong."""
     try:
-        app()
+        code = app(standalone_mode=False)
     except MalapropError as error:
         _end(plain(error), 2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         _end(_STOPPED, 130)
-    except SystemExit as end:  # typer makes one of Ctrl-C, without a word
-        _end(_STOPPED, 130) if end.code == 130 else sys.exit(end.code)
+    except _USAGE as error:
+        _refuse(error)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -140,6 +141,18 @@ def main() -> None:
         if os.environ.get("MALAPROP_TRACE"):
             raise
         _end(f"the run failed: {plain(error)} (set MALAPROP_TRACE=1 to see where)", 1)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(error: Any) -> None:
+    """What was typed wrongly, in one line; nothing behind a group's name is answered with its help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        sys.exit(2)
+    where = "malaprop" if error.ctx is None else error.ctx.command_path
+    words = " ".join(error.format_message().split()).rstrip(".")
+    _end(f"{words}; see {where} --help", 2)
 
 
 def _end(line: str, code: int) -> None:

@@ -41,7 +41,7 @@ class Selection:
         "train, validation, test or all. Of a file auto is the test part where a victim was trained on that file, and "
         "all of it where none was.",
     )
-    n: int = opt(100, "How many examples, drawn by the seed; 0 for all.", min=0)
+    n: int = opt(100, "How many examples, drawn by the seed; all (or 0) for all.", min=0, words={"all": 0})
     seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
     text: str | None = opt(None, "Name of the text column, if it is not 'text'; two with a comma for pairs.")
     label: str | None = opt(None, "Name of the label column, if it is not 'label'.")

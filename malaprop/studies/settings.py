@@ -35,20 +35,23 @@ def opt(
     name: str = "",
     min: float | None = None,
     choices: Sequence[str] = (),
+    words: Mapping[str, Any] | None = None,
     argument: bool = False,
     free: bool = False,
 ) -> Any:
     """A field of a settings class, with what a user should know of it.
 
-    Without a default it has to be given. `name` is the option's name where it is not the field's. `argument`: it is
-    typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a folder that holds the study may be gone on
-    with under another value, for the results that are there stay right (speed, what is shown, more attacks).
+    Without a default it has to be given. `name` is the option's name where it is not the field's; `words` are names for
+    values, as {"all": 0}. `argument`: it is typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a folder
+    that holds the study may be gone on with under another value, for the results that are there stay right (speed, what
+    is shown, more attacks).
     """
     about = {
         "help": help,
         "name": name,
         "min": min,
         "choices": tuple(choices),
+        "words": dict(words or {}),
         "argument": argument,
         "free": free,
     }
@@ -62,13 +65,14 @@ class Option:
     """One setting as its class declares it; `group` names the fields that lead to it from the class."""
 
     name: str
-    field: str
+    attribute: str  # the field's name
     kind: Any
     default: Any  # MISSING: it has to be given
     group: tuple[str, ...] = ()
     help: str = ""
     min: float | None = None
     choices: tuple[str, ...] = ()
+    words: Mapping[str, Any] = field(default_factory=dict)
     argument: bool = False
     free: bool = False
 
@@ -79,6 +83,8 @@ class Option:
 
     def read(self, value: Any) -> Any:
         """The value in the field's own type, from the command line, a file or Python; says what is wrong with it."""
+        if isinstance(value, str) and value.strip().lower() in self.words:
+            return self.words[value.strip().lower()]
         made = _convert(value, self.kind, self.flag)
         if self.min is not None and made is not None and made < self.min:
             raise SettingError(f"{self.flag} must be at least {self.min}, got {made}")
@@ -168,7 +174,12 @@ def _options(cls: type, given: Any, group: tuple[str, ...]) -> Iterator[Option]:
             continue
         about = {name: value for name, value in one.metadata.items() if name != "name"}
         yield Option(
-            name=one.metadata.get("name") or one.name, field=one.name, kind=kind, default=default, group=group, **about
+            name=one.metadata.get("name") or one.name,
+            attribute=one.name,
+            kind=kind,
+            default=default,
+            group=group,
+            **about,
         )
 
 
@@ -179,15 +190,15 @@ def _default(one: Field[Any]) -> Any:
 def build(cls: type[Made], values: Mapping[str, Any]) -> Made:
     """The settings with these values by their flat names; a name that the class does not have is refused."""
     known = {option.name.replace("-", "_"): option for option in options(cls)}
-    known |= {option.field: option for option in known.values()}
+    known |= {option.attribute: option for option in known.values()}
     read: dict[tuple[str, ...], Any] = {}
     for name, value in values.items():
         option = known.get(name.replace("-", "_"))
         if option is None:
             raise unknown("setting", name, {option.name for option in known.values()})
-        read[(*option.group, option.field)] = option.read(value)
+        read[(*option.group, option.attribute)] = option.read(value)
     for option in known.values():
-        if option.default is MISSING and (*option.group, option.field) not in read:
+        if option.default is MISSING and (*option.group, option.attribute) not in read:
             raise SettingError(f"{option.flag} is missing: {option.help[:1].lower()}{option.help[1:]}")
     return _make(cls, read, (), None)
 
@@ -210,7 +221,7 @@ def flat(settings: Any) -> dict[str, Any]:
         holder = settings
         for name in option.group:
             holder = getattr(holder, name)
-        out[option.name] = getattr(holder, option.field)
+        out[option.name] = getattr(holder, option.attribute)
     return out
 
 

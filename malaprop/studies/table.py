@@ -115,7 +115,7 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
     if not isinstance(name, str):
         raise SettingError(f'{path} does not say which study it is; begin it with command = "study oneword"')
     cls = find_study(name)
-    tables = {word for one in options(cls) if is_table(one.kind) for word in (one.name, one.field)}
+    tables = {word for one in options(cls) if is_table(one.kind) for word in (one.name, one.attribute)}
     values: dict[str, Any] = {}
     for key, value in raw.items():
         values |= value if isinstance(value, Mapping) and key not in tables else {key: value}

@@ -17,7 +17,7 @@ from malaprop.studies.settings import build, flat, lasting, opt, options
 class Drawn:
     """A group."""
 
-    n: int = opt(10, "How many.", min=1)
+    n: int = opt(10, "How many.", min=1, words={"all": 0})
     out: Path | None = opt(None, "Folder.", free=True)
 
 
@@ -47,6 +47,7 @@ def test_values_may_come_as_words_or_as_values():
     assert made == build(Toy, {**values, "loud": True})
     assert (made.models, made.floors, made.training, made.drawn.n) == (("a", "c"), (0.0, 0.5), {"e": 3, "f": "g"}, 7)
     assert build(Toy, flat(made)) == made
+    assert build(Toy, {"spec": "x", "n": "all"}).drawn.n == 0
     assert build(Toy, {"spec": "x", "out": "here"}).drawn.out == Path("here")
     assert build(Toy, {"spec": "x", "thing": len}).thing is len
 
