@@ -42,9 +42,9 @@ def opt(
     """A field of a settings class, with what a user should know of it.
 
     Without a default it has to be given. `name` is the option's name where it is not the field's; `words` are names for
-    values, as {"all": 0}. `argument`: it is typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a folder
-    that holds the study may be gone on with under another value, for the results that are there stay right (speed, what
-    is shown, more attacks).
+    values, as {"all": 0}. `argument`: it is typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a
+    folder that holds the study may be gone on with under another value, for the results that are there stay right
+    (speed, what is shown, more attacks).
     """
     about = {
         "help": help,
