@@ -218,6 +218,9 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
 def attack_all(attack: Attack, rows: Sequence[Example], target: Any = None, **settings: Any) -> list[Outcome]:
     """Outcomes in the order of the examples."""
     target = target or victim()
+    if Capability.NUMBER in attack.needs and isinstance(target, StringVictim):
+        call = target.call
+        target = victim(lambda texts: [row[1] for row in call(texts)], answers="number")
     if attack.needs - target.offers and isinstance(target, StringVictim):
         target = White(target)
     services = settings.pop("services", None) or toy_services(target)

@@ -12,6 +12,7 @@ from malaprop.attacks.candidates.own import Own
 from malaprop.attacks.candidates.rules import RuleWords
 from malaprop.attacks.encoders import check as check_encoder
 from malaprop.attacks.goals.goal import Goal, Untargeted
+from malaprop.attacks.goals.moved import Moved
 from malaprop.attacks.partmarks import Bits
 from malaprop.attacks.trial import Held, Space, Spent, Trial
 from malaprop.core.ask import Ask, ServiceFailed, Steps
@@ -26,6 +27,7 @@ from malaprop.core.variants import Variants
 from malaprop.records.outcome import NOTHING_TO_CHANGE, TARGET_ALREADY
 
 MEASURES = ("similarity", "perplexity", "grammar", "distance")
+WRONG = "the victim does not give the true label"
 RETRIES = 32  # searches of one example that may end with a success which is none
 
 
@@ -143,9 +145,12 @@ class Attack:
 
     def for_labels(self, names: Sequence[str]) -> Attack:
         """The same attack on data whose labels have these names, for rules that speak of labels by name."""
-        if not isinstance(self.candidates, RuleWords):
-            return self
-        return replace(self, candidates=self.candidates.for_labels(names))
+        made = self
+        if isinstance(self.goal, Moved):
+            made = replace(made, goal=self.goal.for_labels(names))
+        if isinstance(self.candidates, RuleWords):
+            made = replace(made, candidates=self.candidates.for_labels(names))
+        return made
 
     def steps(
         self,
@@ -178,15 +183,22 @@ class Attack:
             return Ending("error", origin, None, None, None, trial.asked, str(failure))
 
     def _run(self, trial: Trial) -> Steps[Ending]:
-        origin, label = trial.origin, trial.example.label
         first = yield from trial.first()
-        if not 0 <= label < len(first):
+        if not isinstance(self.goal, Moved):
+            return (yield from self._go_on(trial, first))
+        trial.attack = replace(self, goal=self.goal.from_original(first))
+        return (yield from trial.attack._go_on(trial, first))
+
+    def _go_on(self, trial: Trial, first: Floats) -> Steps[Ending]:
+        """From the answer for the original on."""
+        origin, label, number = trial.origin, trial.example.label, isinstance(self.goal, Moved)
+        if not number and not 0 <= label < len(first):
             reason = f"label {label} is not among the victim's {len(first)} labels"
             return Ending("error", origin, first, None, None, trial.asked, reason)
         if self.goal.wrong(first[None], label)[0]:
-            right = winner(first) == label
-            reason = TARGET_ALREADY if right else "the victim does not give the true label"
-            return Ending("skipped", origin, first, None, None, trial.asked, reason)
+            right = not number and winner(first) == label
+            wrong = "the victim's score is off by more than the bound" if number else WRONG
+            return Ending("skipped", origin, first, None, None, trial.asked, TARGET_ALREADY if right else wrong)
         if not len(trial.open()):
             return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
         while True:

@@ -59,7 +59,10 @@ Workers = Annotated[
 Budget = Annotated[int | None, typer.Option(help="Most victim queries an example may ask.", min=1)]
 Goal = Annotated[
     str | None,
-    typer.Option(help="untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, or confident:0.9."),
+    typer.Option(
+        help="untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, confident:0.9, or "
+        "moved:0.5 where the victim gives a number."
+    ),
 ]
 Measure = Annotated[
     str | None,

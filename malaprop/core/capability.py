@@ -11,6 +11,7 @@ from malaprop.core.errors import CapabilityError
 class Capability(StrEnum):
     LABELS = "labels"  # which label wins
     SCORES = "scores"  # a score for every label
+    NUMBER = "number"  # one number a text, as a regression gives
     GRADIENTS = "gradients"  # of the loss, at the input embeddings
     CHARACTERS = "characters"  # gradients of the loss by the characters it reads
     ATTENTION = "attention"  # weights from word to word
@@ -20,6 +21,8 @@ class Capability(StrEnum):
 
 
 _INSTEAD = {  # attacks that do without
+    Capability.SCORES: "the goal moved:BOUND (--goal moved:0.5), where a victim gives a number",
+    Capability.NUMBER: "another goal: moved:BOUND is for victims that give one number a text",
     Capability.CHARACTERS: "key* or deepwordbug, which need scores alone",
     Capability.GRADIENTS: "textfooler or pwws, which need scores alone",
     Capability.ATTENTION: "gs-gr with --set probe=leave-out, which needs scores alone",

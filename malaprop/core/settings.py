@@ -14,9 +14,12 @@ from malaprop.core.errors import SettingError
 
 
 def plain(value: Any) -> Any:
-    """A part as plain values: dataclasses become tables with their class under `kind`."""
+    """A part as plain values: dataclasses become tables with their class under `kind`.
+
+    A field whose metadata say `record=False` is left out: it is known from the data.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.metadata.get("record", True)}
         return {"kind": type(value).__name__, **plain(fields)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items() if v is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *,
     if known is not None:
         return _among(cells, whole, places, tuple(known))
     integers = [number for number in whole if number is not None]
-    if not integers:
+    if not integers and not all(map(_is_number, cells)):
         return _named(cells, _ordered(set(cells)), "")
     if len(integers) < len(cells):
         return _mixed(cells, whole, places)
@@ -41,6 +42,13 @@ def read_labels(values: Sequence[object], known: Sequence[str] | None = None, *,
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     note = f"labels {shown} do not count from 0: read as names of labels 0 to {len(names) - 1}, in this order"
     return _named([str(number) for number in integers], names, note)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
 
 
 def _ordered(names: set[str]) -> list[str]:
@@ -84,6 +92,10 @@ def _among(cells: list[str], whole: list[int | None], places: list[str], known: 
 
 
 def _mixed(cells: list[str], whole: list[int | None], places: list[str]) -> Labels:
+    if all(_is_number(cell) for cell in cells):  # of a regression: the values themselves, in their order
+        names = sorted(set(cells), key=float)
+        index = {name: i for i, name in enumerate(names)}
+        return Labels([index[cell] for cell in cells], tuple(names), "")
     odd = next(i for i, number in enumerate(whole) if (number is None) != (whole[0] is None))
     kinds = ("an integer", "a name") if whole[0] is not None else ("a name", "an integer")
     raise DataError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from malaprop.data.base import Examples
 
 UNUSED = -1  # the number of a label that no example has
+_BETWEEN = re.compile(r"[+|;,]")
 _SHOWN = 8  # names in a message
 _REMEDY = "name the victim's labels in its order with --labels a,b"
 
@@ -36,6 +38,8 @@ def agree(data: Some, victim: Scores) -> Some:
 
     Names are matched with names. Without names on one side the numbers are taken, if both have as many labels.
     """
+    if victim.labels == 1:  # a number, which the goal compares with what the data says
+        return data
     names = names_of(victim)
     try:
         turned: Some = data.in_terms_of(names)
@@ -100,8 +104,8 @@ def order(data: str, labels: Sequence[str], names: Sequence[str], present: Colle
 
 
 def _places(data: str, labels: Sequence[str], names: Sequence[str], present: Collection[int] | None) -> list[int]:
-    places = {name.casefold(): i for i, name in enumerate(names)}
-    found = [places.get(name.casefold(), UNUSED) for name in labels]
+    places = {_key(name): i for i, name in enumerate(names)}
+    found = [places.get(_key(name), UNUSED) for name in labels]
     wanted = range(len(labels)) if present is None else sorted(present)
     if missing := [labels[i] for i in wanted if found[i] == UNUSED]:
         raise DataError(
@@ -109,6 +113,11 @@ def _places(data: str, labels: Sequence[str], names: Sequence[str], present: Col
             f"rename them, or {_REMEDY}"
         )
     return found
+
+
+def _key(name: str) -> str:
+    """What two names of one label share; a set of labels may be written in any order, as a+b, b|a or b; a."""
+    return "+".join(sorted(filter(None, (part.strip() for part in _BETWEEN.split(name.casefold()))))) or name
 
 
 def are_numbers(labels: Sequence[str]) -> bool:

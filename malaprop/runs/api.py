@@ -10,6 +10,7 @@ from malaprop.attacks.attack import Attack
 from malaprop.attacks.goals import GOALS
 from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Goal, Targeted
+from malaprop.attacks.goals.moved import Moved
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def goal(name: str | None) -> Goal | None:
-    """A goal as it is typed: untargeted, label-only, targeted:LABEL or confident:FLOOR; None stays None."""
+    """A goal as it is typed: untargeted, label-only, targeted:LABEL, confident:FLOOR, moved:BOUND; None stays None."""
     if name is None:
         return None
     kind, _, rest = name.partition(":")
@@ -33,6 +34,11 @@ def goal(name: str | None) -> Goal | None:
             return Confident(floor=float(rest))
         except ValueError:
             raise SettingError(f"a confident goal is written confident:FLOOR, as confident:0.9, got {name!r}") from None
+    if kind == "moved" and rest:
+        try:
+            return Moved(bound=float(rest))
+        except ValueError:
+            raise SettingError(f"a goal of moving a score is written moved:BOUND, as moved:0.5, got {name!r}") from None
     if kind != "targeted":
         made: Goal = GOALS[kind]()
         return made

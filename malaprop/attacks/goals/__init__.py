@@ -8,6 +8,7 @@ GOALS = Catalogue(
         "untargeted": "malaprop.attacks.goals.goal:Untargeted",
         "targeted": "malaprop.attacks.goals.goal:Targeted",
         "confident": "malaprop.attacks.goals.confident:Confident",
+        "moved": "malaprop.attacks.goals.moved:Moved",
         "label-only": "malaprop.attacks.goals.goal:LabelOnly",
     },
 )

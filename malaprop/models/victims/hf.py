@@ -21,6 +21,7 @@ from malaprop.models.firstlayer import of_transformers
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.joins import best_join
+from malaprop.models.labelsets import fold, is_multi_label, view_of
 from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import at_breaks
 from malaprop.models.precision import ROUNDING, dtype_for
@@ -49,7 +50,12 @@ MOST = 4_096  # tokens, for models that state no limit
 
 
 def load_transformers(
-    source: str | Path, *, device: str = "cpu", precision: str = "fp32", name: str | None = None
+    source: str | Path,
+    *,
+    device: str = "cpu",
+    precision: str = "fp32",
+    name: str | None = None,
+    label: str | None = None,
 ) -> TokenVictim | StringVictim:
     """A sequence classifier from a local folder or a hub name; no code that comes with it is run."""
     local = isinstance(source, Path)
@@ -63,6 +69,7 @@ def load_transformers(
         name=name or folder.name,
         limit=checkpoint.read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
         fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
+        label=label,
     )
 
 
@@ -75,15 +82,21 @@ def wrap_transformers(
     name: str | None = None,
     limit: int | None = None,
     fingerprint: str = "",
+    label: str | None = None,
 ) -> TokenVictim | StringVictim:
     """A loaded classifier, held against its own tokenizer and asked alone and in company before it is trusted."""
-    labels = int(getattr(model.config, "num_labels", 0))
-    if labels < 2:
-        raise VictimError(f"{name or type(model).__name__} scores {labels} label; expected a classifier of two or more")
     name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
     where = torch.device(device or model.device)
-    dtype = dtype_for(precision, where)
     model = model.eval().to(where)
+    model = _as_one_answer(model, label, name)
+    fingerprint = f"{fingerprint}-{label}" if fingerprint and label is not None else fingerprint
+    labels = int(getattr(model.config, "num_labels", 0))
+    if labels < 1:
+        raise VictimError(f"{name} scores no label; expected a classifier, or a regression of one number")
+    number = labels == 1
+    if number and precision == "bf16":
+        raise SettingError(f"{name} gives a number, which is reckoned in fp32; use --precision fp32 or auto")
+    dtype = torch.float32 if number else dtype_for(precision, where)
     most = min(limit or MOST, places(model, tokenizer))
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
@@ -132,7 +145,8 @@ def wrap_transformers(
         fingerprint=f"{fingerprint}-bf16" if fingerprint and half else fingerprint,
         label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
-        gradients=gradients,
+        number=number,
+        gradients=None if number else gradients,
         attention=WordAttention(
             layout=gradients.layout,
             weigh=from_transformers(model, separator=separator),
@@ -147,10 +161,21 @@ def wrap_transformers(
             first=partial(of_transformers, model),
             device=where,
         ),
-        pooled=None if last is None else read_by(last, forward),
-        padding=ZeroWords.like(gradients, labels),
+        pooled=None if last is None or number else read_by(last, forward),
+        padding=None if number else ZeroWords.like(gradients, labels),
         device=str(where),
     )
+
+
+def _as_one_answer(model: Any, label: str | None, name: str) -> Any:
+    """A model that gives every label by itself as a classifier of sets of labels, or of one label, yes or no."""
+    if not is_multi_label(model.config) or int(model.config.num_labels) < 2:
+        if label is not None:
+            raise SettingError(f"{name} gives one label a text; #label= is for models that give several")
+        return model
+    table = model.config.id2label or {}
+    names = [str(table.get(i, f"LABEL_{i}")) for i in range(int(model.config.num_labels))]
+    return fold(model, view_of(names, label, name), name)
 
 
 def _pieces(model: Any, tokenizer: Any, limit: int) -> WordPieces | str:
@@ -221,6 +246,8 @@ def _by_strings(
 ) -> StringVictim:
     """For tokenizers that only read whole texts; texts of other lengths are kept apart where padding would show."""
 
+    number = int(model.config.num_labels) == 1
+
     @torch.inference_mode()
     def ask(rows: Sequence[Mapping[str, list[int]]]) -> torch.Tensor:
         if len({len(row["input_ids"]) for row in rows}) == 1:
@@ -228,8 +255,8 @@ def _by_strings(
         else:
             batch = dict(tokenizer.pad([dict(row) for row in rows], return_tensors="pt").to(where))
         with without_padding(model):
-            probabilities: torch.Tensor = model(**batch).logits.float().softmax(-1)
-        return probabilities
+            logits: torch.Tensor = model(**batch).logits.float()
+        return logits if number else logits.softmax(-1)
 
     def encode(*columns: Sequence[str]) -> list[dict[str, list[int]]]:
         found = tokenizer(*map(list, columns), truncation=True, max_length=limit)
@@ -252,6 +279,7 @@ def _by_strings(
         call=scores,
         name=name,
         pairs="columns",
+        answers="number" if number else "scores",
         labels=int(model.config.num_labels),
         fingerprint=fingerprint,
         label_names=_label_names(model),

@@ -55,12 +55,29 @@ def load(
         found: Victim = _at_address(name, quiet=quiet, typed=typed, **options)
     elif _is_reference(name) and not Path(name).expanduser().exists():
         found = _referred(name, typed, device=device, precision=precision, **options)
+    elif (chosen := typed.pop("label", None) or options.pop("label", None)) is not None and not typed and not options:
+        found = _one_label(name, str(chosen), device, precision, quiet=quiet)
     elif typed or options:
         raise SettingError(f"{name} takes no options ({', '.join([*typed, *options])}): functions and addresses do")
     else:
         found = _load(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
     check_given(precision, found)
     return found
+
+
+def _one_label(name: str, label: str, device: str, precision: str, *, quiet: bool) -> Victim:
+    """A multi-label classifier asked for one of its labels."""
+    from malaprop.models.victims.onnx import onnx_in
+
+    path = Path(name).expanduser()
+    exported = path if path.suffix.lower() == ".onnx" else onnx_in(path) if path.is_dir() else None
+    if exported is not None:
+        return _onnx(exported, device, precision, quiet=quiet, label=label)
+    if not (path / "config.json").is_file():
+        raise SettingError(f"{name} takes no label to choose; #label={label} is for multi-label transformers or ONNX")
+    from malaprop.models.victims.hf import load_transformers
+
+    return load_transformers(path, device=device, precision=precision, label=label)
 
 
 def _is_reference(name: str) -> bool:
@@ -177,10 +194,11 @@ def _folder(path: Path, device: str, precision: str) -> Victim:
     )
 
 
-def _onnx(path: Path, device: str, precision: str, *, quiet: bool = False) -> Victim:
+def _onnx(path: Path, device: str, precision: str, *, quiet: bool = False, label: str | None = None) -> Victim:
     from malaprop.models.victims.onnx import load_onnx
 
-    return load_onnx(path, device=device, precision=precision, say=(lambda _line: None) if quiet else None)
+    say = (lambda _line: None) if quiet else None
+    return load_onnx(path, device=device, precision=precision, say=say, label=label)
 
 
 def _file(path: Path) -> Victim:
@@ -315,7 +333,11 @@ def _wrap(
 def _is_classifier(thing: Any) -> bool:
     """Whether it is of scikit-learn's kind: it scores, or has been fitted and predicts."""
     scores = hasattr(thing, "predict_proba") or hasattr(thing, "decision_function")
-    return scores or (hasattr(thing, "predict") and hasattr(thing, "classes_"))
+    if scores or not hasattr(thing, "predict") or "sklearn" not in sys.modules:
+        return scores or (hasattr(thing, "predict") and hasattr(thing, "classes_"))
+    from malaprop.models.victims.sklearn import is_regressor
+
+    return hasattr(thing, "classes_") or is_regressor(thing)
 
 
 def _is_function(thing: Any) -> bool:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.score import Floats
 from malaprop.core.text import Ints
+from malaprop.models.labelsets import view_of
 from malaprop.models.pieces import at_breaks
 from malaprop.models.scorers.plain import second_segment
 from malaprop.models.victims.tokens import TokenVictim
@@ -37,7 +39,12 @@ _EXAMPLES = ("a fine film", "a film that takes its time, and is all the better f
 
 
 def load_onnx(
-    path: Path, *, device: str = "cpu", precision: str = "auto", say: Callable[[str], None] | None = None
+    path: Path,
+    *,
+    device: str = "cpu",
+    precision: str = "auto",
+    say: Callable[[str], None] | None = None,
+    label: str | None = None,
 ) -> TokenVictim:
     """A classifier in an .onnx file, with tokenizer.json beside it or in one folder beside it.
 
@@ -54,18 +61,25 @@ def load_onnx(
     pad = _pad(pieces, config, settings)
     limit = min(_longest(config, settings), graph.length or MOST)
     network = _probe(Network(session=session, graph=graph, pad=pad), pieces, limit, path)
+    names, view = _label_names(config, network.labels), None
+    if config.get("problem_type") == "multi_label_classification" and network.labels > 1:
+        view = view_of(names or [f"LABEL_{i}" for i in range(network.labels)], label, path.stem)
+        network, names = replace(network, view=view.holds, labels=len(view.names)), view.names
+    elif label is not None:
+        raise SettingError(f"{path} gives one label a text; #label= is for models that give several")
     return TokenVictim(
         name=path.parent.name if path.stem == "model" and path.parent.name else path.stem,
         cut=at_breaks(pieces.pieces, pieces.between),
         forward=network.forward,
         labels=network.labels,
+        number=network.labels == 1,
         limit=limit,
         head=pieces.head,
         tail=pieces.tail,
         pad=pad,
         masks=network.alone or graph.masks,
-        fingerprint=_fingerprint(path, folder / "tokenizer.json"),
-        label_names=_label_names(config, network.labels),
+        fingerprint=_fingerprint(path, folder / "tokenizer.json") + (f"-{label}" if label is not None else ""),
+        label_names=names if network.labels > 1 else (),
         unknown=_unknown(settings),
     )
 
@@ -110,11 +124,15 @@ class Network:
     labels: int = 0
     alone: bool = False
     probabilities: bool = False
+    view: Floats | None = None  # which labels each answer holds, of a model that gives every label by itself
 
     def forward(self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
         """Logits, or logarithms of the probabilities."""
         answers = self.answers(ids.numpy(), lengths.numpy())
-        if self.probabilities:
+        if self.view is not None:
+            sure = np.clip(answers, 1e-7, 1 - 1e-7)
+            answers = (np.log(sure / (1 - sure)) if self.probabilities else answers) @ self.view.T
+        elif self.probabilities:
             answers = np.log(np.maximum(answers, 1e-30))
         return torch.from_numpy(np.ascontiguousarray(answers, np.float32))
 
@@ -226,24 +244,17 @@ def _probe(network: Network, pieces: WordPieces, limit: int, path: Path) -> Netw
     ids = np.full((len(rows), int(lengths.max())), network.pad)
     for line, row in zip(ids, rows, strict=True):
         line[: len(row)] = row
-    alone = Network(session=network.session, graph=network.graph, pad=network.pad, alone=True)
-    apart = _asked(alone, ids, lengths, path)
+    apart = _asked(replace(network, alone=True), ids, lengths, path)
     if apart.ndim != 2:
         shape = " x ".join(map(str, apart.shape))
         raise VictimError(f"{path} answers {len(rows)} texts with {shape} numbers; expected a row of scores for each")
-    sure = bool((apart >= 0).all() and np.allclose(apart.sum(1), 1, atol=1e-3))
+    sums = bool(np.allclose(apart.sum(1), 1, atol=1e-3)) or "prob" in network.graph.output.lower()
+    sure = apart.shape[1] > 1 and sums and bool(((apart >= 0) & (apart <= 1)).all())
     together = apart
     if network.graph.masks:
         together = _asked(network, ids, lengths, path)
     depends = bool(np.abs(_softmax(apart, sure) - _softmax(together, sure)).max() > APART)
-    return Network(
-        session=network.session,
-        graph=network.graph,
-        pad=network.pad,
-        labels=apart.shape[1],
-        alone=depends,
-        probabilities=sure,
-    )
+    return replace(network, labels=apart.shape[1], alone=depends, probabilities=sure)
 
 
 def _asked(network: Network, ids: Ints, lengths: Ints, path: Path) -> Any:
@@ -259,7 +270,7 @@ def _asked(network: Network, ids: Ints, lengths: Ints, path: Path) -> Any:
 
 
 def _softmax(answers: Any, already: bool) -> Any:
-    if already:
+    if already or answers.shape[1] == 1:
         return answers
     raised = np.exp(answers - answers.max(1, keepdims=True))
     return raised / raised.sum(1, keepdims=True)

@@ -25,6 +25,14 @@ def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "
     probabilities: Any = getattr(pipeline, "predict_proba", None)  # absent where the last step has none
     decision: Any = getattr(pipeline, "decision_function", None)
     classes = _classes(pipeline)
+    if is_regressor(pipeline):
+        return StringVictim(
+            call=lambda texts: pipeline.predict(_joined(texts)),
+            name=name,
+            answers="number",
+            fingerprint=fingerprint,
+            batch=256,
+        )
     if probabilities is None and decision is None and not classes:
         raise VictimError(
             f"{name} has neither predict_proba nor decision_function, and no classes_; expected a fitted classifier"
@@ -33,7 +41,7 @@ def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "
     places = {label: place for place, label in enumerate(classes)}
 
     def scores(texts: list[str] | list[tuple[str, ...]]) -> NDArray[Any]:
-        joined = [text if isinstance(text, str) else "\n".join(text) for text in texts]
+        joined = _joined(texts)
         if probabilities is not None:
             return np.asarray(probabilities(joined))
         if decision is None:
@@ -41,6 +49,10 @@ def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "
         values = np.asarray(decision(joined))
         return np.stack([-values, values], 1) if values.ndim == 1 else values
 
+    if _is_multi_label(pipeline):
+        return StringVictim(
+            call=scores, name=name, multi_label=tuple(map(str, classes)), fingerprint=fingerprint, batch=256
+        )
     return StringVictim(
         call=scores,
         name=name,
@@ -49,6 +61,26 @@ def wrap_sklearn(pipeline: Any, *, name: str | None = None, fingerprint: str = "
         fingerprint=fingerprint,
         batch=256,
     )
+
+
+def _joined(texts: list[str] | list[tuple[str, ...]]) -> list[str]:
+    return [text if isinstance(text, str) else "\n".join(text) for text in texts]
+
+
+def is_regressor(pipeline: Any) -> bool:
+    """Whether it is a model of scikit-learn that gives a number."""
+    try:
+        from sklearn.base import is_regressor as asked
+
+        return bool(asked(pipeline))
+    except (ImportError, AttributeError, TypeError):
+        return False
+
+
+def _is_multi_label(pipeline: Any) -> bool:
+    """Whether its last step gives every label by itself, as OneVsRestClassifier does for sets of labels."""
+    last = pipeline[-1] if hasattr(pipeline, "steps") else pipeline
+    return getattr(last, "multilabel_", False) is True and getattr(pipeline, "predict_proba", None) is not None
 
 
 def _classes(pipeline: Any) -> list[Any]:

@@ -40,6 +40,8 @@ class StringVictim:
     fingerprint: str = ""
     label_names: tuple[str, ...] = ()  # in the order of the scores, where the model knows them
     unknown: str = "[UNK]"
+    answers: Literal["scores", "number"] = "scores"  # number: a regression, one number a text
+    multi_label: tuple[str, ...] = ()  # its labels, where it gives a probability for each by itself
     offers: frozenset[Capability] = ANSWERS
     device: str = "cpu"
     withheld: str = ""  # why it offers no more than scores, where others of its kind do
@@ -57,7 +59,16 @@ class StringVictim:
             raise SettingError(f"batch must be at least 1, got {self.batch}")
         if self.pairs not in ("tuples", "columns"):
             raise SettingError(f"pairs must be 'tuples' or 'columns', got {self.pairs!r}")
-        if more := self.offers - ANSWERS:
+        if self.answers not in ("scores", "number"):
+            raise SettingError(f"answers must be 'scores' or 'number', got {self.answers!r}")
+        if self.answers == "number":
+            self.labels, self.label_names, self.offers = 1, (), frozenset({Capability.NUMBER})
+        if self.multi_label:
+            from malaprop.models.labelsets import by_sets
+
+            self.call, view = by_sets(self.call, self.multi_label, self.name)
+            self.labels, self.label_names = len(view.names), view.names
+        if more := self.offers - ANSWERS - {Capability.NUMBER}:
             raise SettingError(f"a function offers labels and scores, not {', '.join(sorted(more))}")
 
     @property
@@ -98,6 +109,8 @@ class StringVictim:
         except (Exception, SystemExit) as error:
             said = scrub(in_one_line(error), secrets_around())[:300]  # a client of some service may have raised it
             raise VictimError(f"{self.name} raised {said}") from error
+        if self.answers == "number":
+            return self._check_finite(self._numbers(answer, len(texts)), texts)
         found = read_answer(answer, name=self.name, labels=self.labels, label_names=self.label_names)
         if found.note:
             self.note(found.note)
@@ -121,6 +134,23 @@ class StringVictim:
             self.labels = scores.shape[1]
         if scores.shape[1] != self.labels:
             raise VictimError(f"{self.name} answered with {scores.shape[1]} labels, expected {self.labels}")
+        self._check_finite(scores, texts)
+        if (scores < 0).any() or (np.abs(scores.sum(1) - 1) > 1e-3).any():
+            self.note(f"the answers of {self.name} do not sum to one; they are taken as scores as they are")
+        return scores
+
+    def _numbers(self, answer: Any, count: int) -> Floats:
+        try:
+            found = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer, np.float32)
+        except (TypeError, ValueError):
+            found = np.empty(0, np.float32)
+        if found.size != count:
+            raise VictimError(
+                f"{self.name} answered {count} texts with {found.size} numbers; expected one number a text"
+            )
+        return found.reshape(-1, 1)
+
+    def _check_finite(self, scores: Floats, texts: Sequence[Fields]) -> Floats:
         broken = ~np.isfinite(scores).all(1)
         if broken.any():
             first = int(np.argmax(broken))
@@ -129,8 +159,6 @@ class StringVictim:
                 f"{self.name} answered with {value} for {shortened(texts[first])} "
                 f"({int(broken.sum())} of {len(texts)} texts); expected a finite score for every label"
             )
-        if (scores < 0).any() or (np.abs(scores.sum(1) - 1) > 1e-3).any():
-            self.note(f"the answers of {self.name} do not sum to one; they are taken as scores as they are")
         return scores
 
     def note(self, line: str) -> None:

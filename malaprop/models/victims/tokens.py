@@ -85,6 +85,7 @@ class TokenVictim:
     rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
     precision: str = "fp32"  # what the scorer reckons in
     withheld: str = ""  # why it offers less than others of its kind
+    number: bool = False  # a regression: its one answer is no score of a label, and is taken as it is
     lanes: int = 1  # 2: its device has so much to do that half of the attacks are best advanced meanwhile
     renews: ClassVar[bool] = False
     notes: ClassVar[tuple[str, ...]] = ()
@@ -114,7 +115,7 @@ class TokenVictim:
 
     @property
     def offers(self) -> frozenset[Capability]:
-        return ANSWERS.union(self.parts)
+        return (frozenset({Capability.NUMBER}) if self.number else ANSWERS).union(self.parts)
 
     def classes(self, table: Words) -> Ints | None:
         """None without `context_free`: equal tokens apart need not be equal tokens beside other characters."""
@@ -125,7 +126,10 @@ class TokenVictim:
         if not len(wanted):
             return Begun(scores=torch.empty(0, self.labels))
         plain = self._plain(self.forward)
-        return _sent(self._answers(pool, wanted, self.scorer or plain, plain).softmax(-1))
+        return _sent(self._turned(self._answers(pool, wanted, self.scorer or plain, plain)))
+
+    def _turned(self, logits: Float[Tensor, "wanted any"]) -> Float[Tensor, "wanted any"]:
+        return logits if self.number else logits.softmax(-1)
 
     @torch.inference_mode()
     def vectors(self, pool: Pool, wanted: Ints) -> Float[Tensor, "wanted dim"]:
@@ -166,7 +170,7 @@ class TokenVictim:
             return np.empty((0, self.labels), np.float32)
         self._check_fields(map(len, whole))
         with full_precision(self.device), self._aside():
-            return self._checked(self._whole(whole, self._plain(self.forward)).softmax(-1).cpu().numpy())
+            return self._checked(self._turned(self._whole(whole, self._plain(self.forward))).cpu().numpy())
 
     def _check_fields(self, counts: Iterable[int]) -> None:
         if self.pairs and any(count != len(PAIR) for count in counts):
