@@ -89,10 +89,12 @@ def build(recipe: str) -> Attack:
     from malaprop.attacks.recipes import RECIPES as LIBRARY
 
     name, _, rest = recipe.removesuffix(DEFAULTS).partition("-")
-    without = {"pwws": {"unknown": None}}.get(name, {})  # the peer is given the victim's own unknown word
-    if name == "textfooler" and rest != "similar":
-        without = {"similarity": None}
-    made: Attack = LIBRARY[name if recipe.endswith(DEFAULTS) else f"{name}:textattack"](**without)
+    if recipe.endswith(DEFAULTS):
+        ours: Attack = LIBRARY[name]()
+        return ours
+    # the peer is given the victim's own unknown word, and no encoder unless the recipe says so
+    settings = {"pwws": {"unknown": None}, "textfooler": {} if rest == "similar" else {"similarity": None}}
+    made: Attack = LIBRARY[f"{name}:textattack"](**settings.get(name, {}))
     if rest != "untagged":
         return made
     return replace(made, constraints=tuple(c for c in made.constraints if not isinstance(c, SamePart)))

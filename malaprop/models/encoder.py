@@ -58,7 +58,7 @@ class SentenceEncoder:
         return self._encode(strings, self._states)
 
     def sketch(self, strings: Sequence[str]) -> Floats:
-        """The same in half the time, within 0.01 of each cosine, where the processor has bf16; else the same."""
+        """The same in half the time, within 0.005 of each cosine, where the processor has bf16; else the same."""
         return self._encode(strings, self._states if self._sketch is None else self._sketch.states)
 
     @cached_property

@@ -340,3 +340,14 @@ def test_right_guesses_save_calls_of_the_victim():
     assert calls[8] < calls[0]
     with pytest.raises(SettingError, match="at least 0"):
         Greedy(ahead=-1)
+
+
+def test_a_short_text_ends_with_the_surest_flip_and_asks_no_encoder():
+    services = toy.toy_services(victim())
+    for name in ("encoder", "encoder/rough"):
+        services[name].function = lambda items: pytest.fail(f"asked for {items}")
+    table = {"fine": ("poor", "awful")}
+    found = only(listed(table, search=Greedy(nearest=True, least=4)), "a fine film", services=services)
+    assert found.adversarial.text == "a awful film"
+    with pytest.raises(SettingError, match="least"):
+        Greedy(least=-1)

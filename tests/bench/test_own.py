@@ -5,6 +5,7 @@ from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.bench import own
+from malaprop.bench.bout import peers_name
 from malaprop.bench.child import BenchError
 from malaprop.core.ask import Ask
 from malaprop.models.victims.strings import StringVictim
@@ -54,6 +55,14 @@ def test_recipes_are_the_peers_variants(recipe):
         recipe in ("textfooler", "textfooler-similar")
     )
     assert any(c.stage == "text" for c in attack.constraints) == (recipe == "textfooler-similar")  # sentence encoder
+
+
+def test_our_defaults_are_the_recipe_as_it_is():
+    from malaprop.attacks.recipes import RECIPES
+
+    for recipe in ("pwws", "genetic", "deepwordbug", "textfooler"):
+        assert own.build(f"{recipe}{own.DEFAULTS}") == RECIPES[recipe]()
+    assert peers_name(f"textfooler-similar{own.DEFAULTS}") == "textfooler-similar"
 
 
 def test_a_victim_that_is_not_there_is_said_in_one_line(tmp_path):

@@ -14,7 +14,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags, Floats, best
 from malaprop.core.text import Text
 
-ROUGH = 0.01  # how far the encoder's quick cosines may be off; within it the plain ones decide
+ROUGH = 0.005  # how far the encoder's quick cosines may be off; within it the plain ones decide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

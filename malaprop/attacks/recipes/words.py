@@ -66,13 +66,12 @@ def textfooler(
     if floor is not None:
         rules.append(SentenceCosine(floor=floor, least=least))
     near, nearest = NearWords(count=neighbours, floor=cosine), floor is not None
-    peers = Greedy(rank=LeaveOneOut(), nearest=nearest)
-    by_gain = Greedy(rank=Saliency(peer=True), nearest=nearest)
+    peers, by_gain = (Greedy(rank=r, nearest=nearest, least=least) for r in (LeaveOneOut(), Saliency(peer=True)))
     return Attack(
         name="textfooler",
         candidates=near,
         constraints=tuple(rules),
-        search=peers if peer else Greedy(rank=LeaveOneOut(shift=True), nearest=nearest),
+        search=peers if peer else Greedy(rank=LeaveOneOut(shift=True), nearest=nearest, least=least),
         fallback=Fallback(candidates=near, search=by_gain) if fallback and not peer else None,
         encoder=encoder,
     )

@@ -22,7 +22,8 @@ class Greedy:
     """Takes the best replacement of each slot if it gains, until the goal is reached.
 
     `always` takes it also where it does not gain (Ren et al. 2019). `nearest` ends with the most similar of the texts
-    that reach the goal in the last slot, not with the surest (Jin et al. 2019). Where the ranking knows what was best
+    that reach the goal in the last slot, not with the surest (Jin et al. 2019), unless the text has fewer than `least`
+    words. Where the ranking knows what was best
     in each slot alone, `ahead` steps are scored along with one as if each took that: batches of few texts fill, and
     what a wrong guess or an early end makes needless is forwarded, yet not asked.
     """
@@ -31,13 +32,14 @@ class Greedy:
     always: bool = False
     nearest: bool = False
     ahead: int = 0
+    least: int = 0
 
     def __post_init__(self) -> None:
-        if self.ahead < 0:
-            raise SettingError(f"Greedy.ahead must be at least 0, got {self.ahead}")
+        if min(self.ahead, self.least) < 0:
+            raise SettingError(f"Greedy.ahead and least must be at least 0, got {self.ahead} and {self.least}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
-        now = start
+        now, nearest = start, self.nearest and len(trial.open()) >= self.least
         plan = yield from self.rank.order(trial, start, space)
         some = [i for i, words in enumerate(plan.words) if len(words)]
         slots = plan.slots.tolist()
@@ -49,7 +51,7 @@ class Greedy:
                 guesses = _onward(plan, now.text, some[step : step + self.ahead + 1])
                 covered = step + max(1, self.ahead)
             (scored,) = yield from trial.score([Variants.at(now.text, slot, words)], ahead=guesses)
-            if self.nearest and scored.reached.any():
+            if nearest and scored.reached.any():
                 found = yield from _nearest(trial, scored)
             else:
                 (found,) = yield from trial.choose([scored], [None if self.always else now.value])
