@@ -22,11 +22,11 @@ def _want(table: Mapping[str, Any], key: str, kind: type, where: str, *, null: b
     if kind is float:
         return _number(value, name)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise RecordError(f"{name!r} must be {_NAMES[kind]}, got {_shown(value)}")
+        raise RecordError(f"{name!r} must be {_NAMES[kind]}, got {_show(value)}")
     return value
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
@@ -36,13 +36,13 @@ def _number(value: object, name: str) -> float:
         return float(value)
     if value in ("nan", "inf", "-inf"):
         return float(str(value))
-    raise RecordError(f"{name!r} must be a number, got {_shown(value)}")
+    raise RecordError(f"{name!r} must be a number, got {_show(value)}")
 
 
 def _choice(table: Mapping[str, Any], key: str, choices: tuple[Any, ...], where: str) -> Any:
     value = _want(table, key, str, where)
     if value not in choices:
-        raise RecordError(f"{key!r} must be one of {', '.join(choices)}, got {_shown(value)}")
+        raise RecordError(f"{key!r} must be one of {', '.join(choices)}, got {_show(value)}")
     return value
 
 
@@ -60,7 +60,7 @@ def _side(table: Mapping[str, Any], where: str) -> Side:
 
 def _edit(table: object) -> Edit:
     if not isinstance(table, dict):
-        raise RecordError(f"'edits' must hold objects, got {_shown(table)}")
+        raise RecordError(f"'edits' must hold objects, got {_show(table)}")
     return Edit(
         _want(table, "field", str, "edits"),
         _want(table, "slot", int, "edits"),
@@ -73,7 +73,7 @@ def _edit(table: object) -> Edit:
 def from_plain(plain: object) -> Outcome:
     """An outcome of JSON's own values. Keys it does not know are left out: later versions may add some."""
     if not isinstance(plain, dict):
-        raise RecordError(f"an outcome must be an object, got {_shown(plain)}")
+        raise RecordError(f"an outcome must be an object, got {_show(plain)}")
     changed = _want(plain, "adversarial", dict, "", null=True)
     spent = _want(plain, "queries", dict, "")
     measures = plain.get("measures") or {}

@@ -11,7 +11,7 @@ from malaprop.reports.maps import ShadeTable, loglog, tables
 from malaprop.reports.markup import Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.style import stand_alone
-from malaprop.reports.tables import DASH, card, lines_of, panel, printable, scrolled, shown, table
+from malaprop.reports.tables import DASH, card, lines_of, panel, printable, scroll, table, text_of
 
 TITLE = "Attention study"
 
@@ -54,10 +54,10 @@ def layer_rows(models: Sequence[AttentionModel]) -> list[tuple[str, ...]]:
     for model in models:
         for layer in model.layers:
             means = (layer.relative, layer.elsewhere, layer.reach, layer.shift)
-            rows.append((model.name, model.edits, _layer(layer.number), *map(shown, means)))
+            rows.append((model.name, model.edits, _layer(layer.number), *map(text_of, means)))
         for name, found in (("mean of the layers", model.layered), ("vector read", model.pooled)):
             if found is not None:
-                rows.append((model.name, model.edits, name, shown(found), DASH, DASH, DASH))
+                rows.append((model.name, model.edits, name, text_of(found), DASH, DASH, DASH))
     return rows
 
 
@@ -157,13 +157,13 @@ def variation_figure(sight: AttentionSight) -> Markup | None:
 
 def _sight(sight: AttentionSight) -> Markup:
     figures = [figure for figure in (variation_figure(sight), attention_figure(sight)) if figure is not None]
-    words = [_edited(b, a) for b, a in zip(sight.before, sight.after, strict=True)]
+    words = [_mark_edit(b, a) for b, a in zip(sight.before, sight.after, strict=True)]
     text = tag("p", *(part for word in words for part in (word, " ")), class_="text", dir="auto")
     said = f"{sight.model}: {sight.said[0]}" + (f", then {sight.said[1]}" if sight.changed else "")
-    return join(tag("h3", said), text, *(scrolled(one, 0, said) for one in figures))
+    return join(tag("h3", said), text, *(scroll(one, 0, said) for one in figures))
 
 
-def _edited(before: str, after: str) -> Markup:
+def _mark_edit(before: str, after: str) -> Markup:
     return join(before) if before == after else join(tag("del", before), " ", tag("ins", after))
 
 

@@ -29,16 +29,16 @@ def trials(found: Sequence[DefencesRecord]) -> Markup:
 def _card(trial: DefencesRecord, place: int) -> Markup:
     lead = (
         f"{trial.victim} on {trial.data}: {trial.attack} on {trial.texts:,} texts, with and without each defence. "
-        f"Made samples: {trial.premade}, {_made(trial):,} of them. Rates are accuracies with 95% intervals."
+        f"Made samples: {trial.premade}, {_count_made(trial):,} of them. Rates are accuracies with 95% intervals."
     )
     shown = [row.certified for row in trial.rows if row.certified]
     body: list[Child] = [_verdicts(trial.rows), _figure(trial.rows), _table(trial.rows), _effort(trial.rows)]
     if shown:
-        body += [certified.figure(shown), certified.table(shown), _checked(trial.rows)]
+        body += [certified.figure(shown), certified.table(shown), _list_checks(trial.rows)]
     return card(f"defences-{place}", TITLE, lead, *body, closely(trial))
 
 
-def _made(trial: DefencesRecord) -> int:
+def _count_made(trial: DefencesRecord) -> int:
     return trial.rows[0].premade.total if trial.rows else 0
 
 
@@ -116,11 +116,11 @@ def _times(cost: float | None) -> str:
     return DASH if cost is None else f"{cost:.2f}x"
 
 
-def _checked(rows: Sequence[DefenceRow]) -> Markup:
-    return bullets("", (join(tag("strong", row.name), ": ", checked(row)) for row in rows if row.checked))
+def _list_checks(rows: Sequence[DefenceRow]) -> Markup:
+    return bullets("", (join(tag("strong", row.name), ": ", describe_checks(row)) for row in rows if row.checked))
 
 
-def checked(row: DefenceRow) -> str:
+def describe_checks(row: DefenceRow) -> str:
     """How certificates and attacks go together, in words."""
     found, sure = row.checked, _sure(row)
     assert found is not None
@@ -145,7 +145,7 @@ def terminal(trial: DefencesRecord) -> str:
     wide = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, wide, strict=True)).rstrip() for row in rows]
     lines += ["", *(f"{row.name}: {row.verdict}" for row in trial.rows if row.name != "none")]
-    lines += [f"{row.name}: {checked(row)}" for row in trial.rows if row.checked]
+    lines += [f"{row.name}: {describe_checks(row)}" for row in trial.rows if row.checked]
     return "\n".join(lines)
 
 

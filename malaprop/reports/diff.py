@@ -48,7 +48,7 @@ def _from_edits(old: Mapping[str, str], new: Mapping[str, str], edits: Iterable[
         if not 0 <= edit.slot < origin.slots:
             return None
         now = now.put(edit.slot, edit.after)
-    return list(_merged(_changes(origin, now))) if now.fields == new else None
+    return list(_merge(_changes(origin, now))) if now.fields == new else None
 
 
 def _changes(origin: Text, now: Text) -> Iterator[Patch]:
@@ -72,7 +72,7 @@ def _tight(patch: Patch, old: str) -> Patch:
     return patch
 
 
-def _merged(found: Iterable[Patch]) -> Iterator[Patch]:
+def _merge(found: Iterable[Patch]) -> Iterator[Patch]:
     last: Patch | None = None
     for patch in found:
         if last is not None and (last.field, last.end) == (patch.field, patch.start):

@@ -61,7 +61,7 @@ def _levels(record: EnsemblesRecord) -> tuple[tuple[str, int, Estimate | None], 
     return ("mean base rate", 6, record.upper), ("mean over all pairs", 7, record.lower)
 
 
-def _shown(value: Estimate | None) -> str:
+def _show(value: Estimate | None) -> str:
     return "n/a" if value is None else str(value)
 
 
@@ -71,7 +71,7 @@ def rows(record: EnsemblesRecord) -> list[tuple[str, ...]]:
 
 
 def _row(chosen: ChosenEnsemble, unseen: bool) -> tuple[str, ...]:
-    figures = (_shown(chosen.outside), _shown(chosen.common), *((_shown(chosen.unseen),) if unseen else ()))
+    figures = (_show(chosen.outside), _show(chosen.common), *((_show(chosen.unseen),) if unseen else ()))
     members = ", ".join(chosen.members)
     return (
         f"{chosen.size}, {chosen.how}",

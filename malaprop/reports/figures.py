@@ -181,7 +181,7 @@ def rate_chart(
     across = (_line(color, f"M{LEFT} {_height(at):.1f}H{WIDTH - RIGHT}") for color, at in levels)
     shift = 4 if len(curves) > 1 else 0  # so that intervals of one place stand side by side
     drawn = (
-        _joined(called, color, points, axis, shift * (number - (len(curves) - 1) / 2))
+        _join(called, color, points, axis, shift * (number - (len(curves) - 1) / 2))
         for number, (called, color, points) in enumerate(curves)
     )
     return figure("lines", name, about, (WIDTH, HEIGHT), _frame(axis), *across, *drawn)
@@ -193,7 +193,7 @@ def _line(color: int, path: str, title: str = "") -> Markup:
     return tag("path", named, d=path, class_="line", style=f"stroke:{paint}", stroke_dasharray=dash or None)
 
 
-def _joined(name: str, color: int, points: Sequence[Mark], axis: Axis, shift: float) -> Markup:
+def _join(name: str, color: int, points: Sequence[Mark], axis: Axis, shift: float) -> Markup:
     places = [(axis.place(p.at) + shift, *(_height(y) for y in (p.value, p.low, p.high))) for p in points]
     whiskers = [tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{a:.1f}", y2=f"{b:.1f}") for x, _, a, b in places]
     paint = f"fill:{stroke(color)[0]}"

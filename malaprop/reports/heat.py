@@ -121,7 +121,7 @@ def _strongest(word: WordHeat) -> str:
     return f"{top['word']} ({top['importance']:+.2f})"
 
 
-def colored(heat: Heat) -> Text:
+def color_text(heat: Heat) -> Text:
     """The text with a background for each word, for the terminal."""
     from rich.style import Style
     from rich.text import Text as Line
@@ -157,7 +157,7 @@ def print_heat(heat: Heat, console: Console | None = None) -> None:
     chance = heat["scores"][heat["label"]]
     many = f"spread over {reach(heat):.1f} of {len(words_of(heat))} words"
     out.print(Line(f"{printable(heat['victim'])}: label {heat['label']} ({chance:.3f}), {many}"), soft_wrap=True)
-    out.print(colored(heat), soft_wrap=True)
+    out.print(color_text(heat), soft_wrap=True)
     table = Table("word", "importance", "strongest substitute", box=None, padding=(0, 3, 0, 0))
     for row in strongest_rows(heat):
         table.add_row(*map(Line, row))

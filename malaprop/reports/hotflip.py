@@ -23,7 +23,7 @@ def _card(study: HotFlipRecord, number: int) -> Markup:
         f"{study.model} on {study.data}: attacks by derivatives of character edits, {study.texts:,} texts a run. "
         "Rates are over texts that were right before, with 95% intervals."
     )
-    body: list[Child] = [_figure(study), _changes(study.changes), _hardened(study.hardened)]
+    body: list[Child] = [_figure(study), _changes(study.changes), _training(study.hardened)]
     if study.economy is not None:
         body.append(_economy(study.economy))
     if study.moved.total:
@@ -56,7 +56,7 @@ def _changes(changes: Sequence[Change]) -> Markup:
     return table("What was changed", names, rows)
 
 
-def _hardened(models: Sequence[Hardened]) -> Markup:
+def _training(models: Sequence[Hardened]) -> Markup:
     rows = [
         (m.name, str(m.error), str(m.success), m.epochs, f"{m.epoch_seconds:.1f}", m.about.partition("Hardened: ")[2])
         for m in models

@@ -8,7 +8,7 @@ from malaprop.records.humans import Accuracy, Contest, HumansRecord, RaterAgreem
 from malaprop.reports.figures import Bar, interval_bars
 from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
-from malaprop.reports.tables import DASH, card, lines_of, panel, panels, printable, share, shown, table
+from malaprop.reports.tables import DASH, card, lines_of, panel, panels, printable, share, table, text_of
 
 TITLE = "What people said"
 Figures = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -70,7 +70,7 @@ def tables(scores: HumansRecord) -> Iterator[Figures]:
         columns = ("Texts", "Right, of answers", "Right, of texts", "Drop", "Median person", "Drop of the median")
         yield "Human accuracy", columns, [_accuracy(a) for a in scores.accuracy]
     if scores.validity:
-        valid = [(v.name, str(v.success), str(v.kept), shown(v.adjusted)) for v in scores.validity]
+        valid = [(v.name, str(v.success), str(v.kept), text_of(v.adjusted)) for v in scores.validity]
         yield "Success that counts", ("Attack", "Success", "Label kept", "Both"), valid
     contests: tuple[tuple[str, str, Contest | None], ...] = (
         ("Easier to read", "Relative readability", scores.readability),
@@ -91,11 +91,11 @@ def tables(scores: HumansRecord) -> Iterator[Figures]:
             yield title, ("Texts", "Rated 4 or 5", "Mean of 1 to 5"), rows
             yield _duels(title, ratings.duels)
     columns = ("Question", "Level", "Krippendorff's alpha", "95%", "Items", "Answers")
-    yield "How far people agree", columns, [_agreed(a) for a in scores.agreement]
+    yield "How far people agree", columns, [_agreement(a) for a in scores.agreement]
 
 
 def _accuracy(a: Accuracy) -> tuple[str, ...]:
-    return a.name, str(a.answers), str(a.majority), shown(a.drop), share(a.median), share(a.median_drop)
+    return a.name, str(a.answers), str(a.majority), text_of(a.drop), share(a.median), share(a.median_drop)
 
 
 def _duels(title: str, duels: Sequence[SystemDuel]) -> Figures:
@@ -108,7 +108,7 @@ def _p(p: float | None) -> str:
     return DASH if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _agreed(a: RaterAgreement) -> tuple[str, ...]:
+def _agreement(a: RaterAgreement) -> tuple[str, ...]:
     alpha = "not defined" if a.alpha is None else f"{a.alpha:.3f}"
     ends = DASH if a.low is None or a.high is None else f"{a.low:.2f} to {a.high:.2f}"
     return a.question, a.level, alpha, ends, str(a.items), str(a.answers)

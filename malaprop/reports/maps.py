@@ -64,14 +64,14 @@ def tables(name: str, about: str, shown: Sequence[Sequence[ShadeTable]]) -> Mark
     for line in shown:
         left = 0
         for table in line:
-            parts.append(tag("g", *_drawn(table), transform=f"translate({left} {top})"))
+            parts.append(tag("g", *_draw(table), transform=f"translate({left} {top})"))
             left += table.size[0]
         top += max((table.size[1] for table in line), default=0)
         width = max(width, left)
     return _svg(name, about, width, top, *parts)
 
 
-def _drawn(table: ShadeTable) -> Iterator[Markup]:
+def _draw(table: ShadeTable) -> Iterator[Markup]:
     yield tag("text", table.title, x=0, y=12)
     head = _EDGE + _TOP
     for place, column in enumerate(table.columns):

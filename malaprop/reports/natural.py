@@ -27,7 +27,7 @@ def _card(record: NaturalRecord, number: int) -> Markup:
         f"{record.data}: searches in the latent space of {record.generator or 'a generative model'}. The distance is "
         "how far the adversary's point lies from the start of its search: the larger, the more had to change."
     )
-    body: list[Child] = [_tried(record.tried), _compared(record), _sweep(record)]
+    body: list[Child] = [_searches(record.tried), _comparison(record), _sweep(record)]
     body += [_gallery(victim, finds) for victim, finds in record.gallery.items()]
     body += [_strips(record), _quality(record)]
     if record.synthetic is not None:
@@ -44,7 +44,7 @@ def _heading(record: NaturalRecord) -> str:
     return f"{TITLE} of {' and '.join(victims)}" if victims else TITLE
 
 
-def _tried(tried: Sequence[Tried]) -> Markup:
+def _searches(tried: Sequence[Tried]) -> Markup:
     rows = [
         (
             t.victim,
@@ -94,7 +94,7 @@ def _share(rate: Rate) -> str:
     return str(rate) if rate.total else DASH
 
 
-def _compared(record: NaturalRecord) -> Markup:
+def _comparison(record: NaturalRecord) -> Markup:
     shares = [(victim, _share(rate)) for victim, rate in record.largest.items()]
     title = "How often a victim needs the largest change"
     return join(table(title, ("Victim", "Largest distance"), shares), _pairs(record.pairs))

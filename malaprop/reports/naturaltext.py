@@ -24,7 +24,7 @@ def _card(record: NaturalTextRecord, number: int) -> Markup:
         "far the adversary's point lies from the start of its search."
     )
     body: list[Child] = [tag("p", note) for note in record.notes]
-    body += [_tried(record.tried), _compared(record)]
+    body += [_searches(record.tried), _comparison(record)]
     body += [_turns(victim, turns) for victim, turns in record.shown.items()]
     body += [_around(record.around), _quality(record), _curves(record)]
     body.append(bullets("Random samples", (sample or "(empty)" for sample in record.samples[:_SAMPLES])))
@@ -35,7 +35,7 @@ def _three(value: float | None) -> str:
     return number(value, ",.3f")
 
 
-def _tried(tried: Sequence[TextTried]) -> Markup:
+def _searches(tried: Sequence[TextTried]) -> Markup:
     rows = [
         (
             t.victim,
@@ -63,7 +63,7 @@ def _tried(tried: Sequence[TextTried]) -> Markup:
     return table("What the searches found", names, rows, note)
 
 
-def _compared(record: NaturalTextRecord) -> Markup:
+def _comparison(record: NaturalTextRecord) -> Markup:
     rows = [(name, str(rate)) for name, rate in record.largest.items()]
     shares = table("Who needs the largest change", ("Victim", "Share, ties left out"), rows)
     pairs = [(f"{p.two} more than {p.one}", str(p.larger), f"{p.ties}", f"{p.p:.2g}") for p in record.pairs]

@@ -53,13 +53,13 @@ def strips(one: Neighbourhood, labels: Sequence[str]) -> Markup:
     title = f"Neighbours of {one.word} and of {one.swapped}"
     about = "; ".join(
         f"{s.model} around {s.around}: {sum(label == one.label for label in s.labels)} of {len(s.labels)} keep "
-        f"{_named(labels, one.label)}"
+        f"{_name_label(labels, one.label)}"
         for s in one.strips
     )
     return figure("strips", title, about, (wide, top), *parts)
 
 
-def _named(labels: Sequence[str], label: int) -> str:
+def _name_label(labels: Sequence[str], label: int) -> str:
     return labels[label] if 0 <= label < len(labels) else str(label)
 
 
@@ -99,7 +99,7 @@ def field(one: NoiseField, labels: Sequence[str]) -> Markup:
             parts.append(tag("circle", cx=f"{left:.1f}", cy=f"{down:.1f}", r=2.5, style=paint))
     counts = [
         f"around the {'adversarial' if side else 'original'} word "
-        + ", ".join(f"{n} are {_named(labels, label)}" for label, n in _counts(one, side))
+        + ", ".join(f"{n} are {_name_label(labels, label)}" for label, n in _counts(one, side))
         for side in (False, True)
     ]
     about = "; ".join(counts)

@@ -83,10 +83,10 @@ def _sighting(found: Sighting, to: str) -> Markup:
 
 def terminal(found: DiagnosisRecord) -> str:
     """The strongest rules of each label, and texts with them."""
-    return "\n".join(line for one in found.found for line in _told(found, one))
+    return "\n".join(line for one in found.found for line in _describe(found, one))
 
 
-def _told(found: DiagnosisRecord, one: LabelRules) -> list[str]:
+def _describe(found: DiagnosisRecord, one: LabelRules) -> list[str]:
     start = f"away from {printable(one.label)}: {one.rules:,} rules"
     if not one.lines:
         return [start, "  no rule lowers this label"]

@@ -35,7 +35,7 @@ def whole(rate: Rate) -> str:
 
 def headline(found: Sequence[RunEntry]) -> Markup | None:
     """The strongest attack in one sentence; None where there is no run with labels."""
-    found = _labelled(found)
+    found = _choose_labelled(found)
     if not found:
         return None
     top = strongest(found)
@@ -95,14 +95,14 @@ def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
     )
 
 
-def _labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
+def _choose_labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
     """Runs whose answers are right or wrong, which translations are not."""
     return [entry for entry in found if not is_translation(entry.run)]
 
 
 def matrix(found: Sequence[RunEntry]) -> Markup:
     """Victims as rows, attacks as columns, accuracy under attack in each cell."""
-    found = _labelled(found)
+    found = _choose_labelled(found)
     lead = _MATRIX if found else _NO_MATRIX
     body = (tag("h2", "Accuracy under attack", id="matrix"), tag("p", lead), _matrix(found) if found else None)
     return tag("section", *body, class_="card", aria_labelledby="matrix")
@@ -225,7 +225,7 @@ def _table(group: Sequence[RunEntry]) -> Markup:
 def victims(found: Sequence[RunEntry]) -> Markup:
     """A card for each victim, folded where there are many."""
     cards = []
-    groups = by_victim(_labelled(found))
+    groups = by_victim(_choose_labelled(found))
     for place, (victim, group) in enumerate(groups.items()):
         title = tag("h2", victim, id=f"victim-{place}")
         figures = panels(_bars(group), _words(group), _curves(group))

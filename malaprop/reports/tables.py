@@ -22,14 +22,14 @@ def grid(about: str, names: Sequence[Child], rows: Sequence[Sequence[Child]], ki
     """A table whose first column names its rows, in a box that scrolls where it is wider or longer than the page."""
     head = tag("tr", *(tag("th", name, scope="col") for name in names))
     body = [tag("tr", tag("th", row[0], scope="row"), *map(_cell, row[1:])) for row in rows]
-    return scrolled(tag("table", tag("thead", head), tag("tbody", *body), class_=kind), len(rows), about)
+    return scroll(tag("table", tag("thead", head), tag("tbody", *body), class_=kind), len(rows), about)
 
 
 def _cell(cell: Child) -> Markup:
     return cell if isinstance(cell, Markup) and cell.startswith("<td") else tag("td", cell)
 
 
-def scrolled(inner: Markup, rows: int, about: str) -> Markup:
+def scroll(inner: Markup, rows: int, about: str) -> Markup:
     shape = "scroll tall" if rows > TALL else "scroll"
     return tag("div", inner, class_=shape, tabindex=0, role="region", aria_label=about)
 
@@ -74,7 +74,7 @@ def brief(value: float | None) -> str:
     return "none" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
 
 
-def shown(value: object) -> str:
+def text_of(value: object) -> str:
     """What a value says of itself, or a dash for nothing."""
     return DASH if value is None else str(value)
 

@@ -11,7 +11,7 @@ from malaprop.records.transfer import ClassTable, Estimate, Factor, Speed, Trans
 from malaprop.reports.figures import figure
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
-from malaprop.reports.tables import bullets, card, lines_of, panel, scrolled, table
+from malaprop.reports.tables import bullets, card, lines_of, panel, scroll, table
 
 TITLE = "Transfer"
 
@@ -50,7 +50,7 @@ def _card(record: TransferRecord, number: int) -> Markup:
     return card(f"transfer-{number}", TITLE, lead, *body)
 
 
-def _called(model: TransferModel) -> str:
+def _name(model: TransferModel) -> str:
     return f"{model.number} {model.name}" if model.number else model.name
 
 
@@ -60,14 +60,14 @@ def heat_map(record: TransferRecord) -> Markup:
     numbered = many <= _NUMBERED
     cell, size = (38, 12) if numbered else (14, 8)
     scale = _scale(record, numbered)
-    left = top = 24 + int(size * 0.62 * max(len(_called(model)) for model in record.models))
+    left = top = 24 + int(size * 0.62 * max(len(_name(model)) for model in record.models))
     width, height = left + many * cell + 8, top + many * cell + 8
     parts: list[Markup] = []
     for at, model in enumerate(record.models):
         middle = at * cell + cell / 2
-        parts.append(tag("text", _called(model), x=left - 6, y=top + middle, dy="0.34em", text_anchor="end"))
+        parts.append(tag("text", _name(model), x=left - 6, y=top + middle, dy="0.34em", text_anchor="end"))
         turn = f"translate({left + middle:g} {top - 6}) rotate(-90)"
-        parts.append(tag("text", _called(model), transform=turn, dy="0.34em"))
+        parts.append(tag("text", _name(model), transform=turn, dy="0.34em"))
     for s in range(many):
         parts += [_cell(record, s, t, left, top, cell, numbered, scale) for t in range(many)]
     style = f"width:{width}px;max-width:none;font-size:{size}px"
@@ -131,7 +131,7 @@ def _cell(
 
 def _figure(record: TransferRecord) -> Markup:
     title = "Share of the source's adversarial texts that the target gets wrong: sources down, targets across"
-    return panel(title, scrolled(heat_map(record), 0, "Heat map of transfer"))
+    return panel(title, scroll(heat_map(record), 0, "Heat map of transfer"))
 
 
 def _lines(record: TransferRecord) -> Markup:
@@ -179,7 +179,7 @@ def _classes(found: ClassTable) -> Markup:
 
 
 def _models(record: TransferRecord) -> Markup:
-    rows = [(_called(m), str(m.clean), str(m.success), m.drawn, m.second or "none") for m in record.models]
+    rows = [(_name(m), str(m.clean), str(m.success), m.drawn, m.second or "none") for m in record.models]
     return table("Sources", ("Model", "Right without attack", "Broken", "Tried on others", "Second"), rows)
 
 

@@ -8,7 +8,7 @@ from malaprop.records.translation import TranslationRecord, TranslationRun, Tran
 from malaprop.reports.maps import ShadeTable, tables
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
-from malaprop.reports.tables import grid, lines_of, number, shown
+from malaprop.reports.tables import grid, lines_of, number, text_of
 
 TITLE = "Translation"
 _NAMES = (
@@ -79,7 +79,7 @@ def _row(run: TranslationRun) -> tuple[Child, ...]:
         str(run.success),
         f"{run.skipped:,}",
         f"{run.errors:,}",
-        *map(shown, (run.before, run.after, run.drop)),
+        *map(text_of, (run.before, run.after, run.drop)),
         number(run.changed_words, ",.2f"),
         number(run.asked),
         number(run.distance, ",.4f"),

@@ -18,7 +18,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, DataError, RecordError, SettingError, VictimError
 from malaprop.core.victim import Victim
 from malaprop.models.victims.strings import StringVictim
-from malaprop.reports.heat import Heat, colored, print_heat, render, word_figure, write_heat
+from malaprop.reports.heat import Heat, color_text, print_heat, render, word_figure, write_heat
 from malaprop.runs.importance import Importance, importance, wordnet_substitutes
 
 
@@ -169,7 +169,7 @@ def test_the_terminal_gets_colours_and_nothing_that_steers_it():
 
 
 def test_words_for_and_against_have_their_own_hues():
-    line = colored(heat("good bad a", label=1))
+    line = color_text(heat("good bad a", label=1))
     found = {line.plain[s.start : s.end]: s.style.bgcolor.triplet for s in line.spans if s.style.bgcolor}
     assert set(found) == {"good", "bad"}
     assert found["good"].blue > found["good"].red
