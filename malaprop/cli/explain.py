@@ -150,9 +150,9 @@ def _heat(victim: Victim, source: str | dict[str, str], label: int | None, other
 
 def _sights(victim: Victim, source: Any, after: tuple[str | None, Any], **how: Any) -> list[AttentionSight]:
     """The text beside the one that --against gives or --attack finds; none where the attack fails."""
-    from malaprop.cli.sights import beside
+    from malaprop.analysis.sights import compare_inside
 
-    found = beside(victim, source, against=after[0], attack=after[1], **how)
+    found = compare_inside(victim, source, against=after[0], attack=after[1], **how)
     if found is None:
         o.say(f"{after[1].name} finds no adversarial text for {victim.name}")
     return [] if found is None else [found]

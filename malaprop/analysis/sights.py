@@ -1,4 +1,4 @@
-"""The work of malaprop explain beyond importance: a text and its adversary, side by side inside one victim."""
+"""A text and its adversary, side by side inside one victim: attention and states before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from malaprop.records.attention import AttentionSight
 from malaprop.runs.local import run
 
 
-def beside(
+def compare_inside(
     victim: Victim,
     source: str | Mapping[str, str],
     *,
@@ -33,7 +33,7 @@ def beside(
     if attention:
         if Capability.ATTENTION not in victim.offers:
             raise CapabilityError(
-                f"{victim.name} has no attention to show, only {', '.join(sorted(victim.offers))}; --attention is for "
+                f"{victim.name} has no attention to show, only {', '.join(sorted(victim.offers))}; it is shown by "
                 "BiLSTM-Attention, Transformer-3, their kin for pairs, BERT and other transformers"
             )
     elif not {Capability.ATTENTION, Capability.STATES} & victim.offers:
@@ -48,28 +48,28 @@ def beside(
         final = Text.of(against if isinstance(source, str) else {**source, origin.names[-1]: against}, table)
         same_slots(origin, final)
     elif attack is not None:
-        found = _attacked(victim, origin, attack, seed, label)
+        found = _attack(victim, origin, attack, seed, label)
         if found is None:
             return None
         final = Text.of(found, table)
         same_slots(origin, final)
-    return sight(victim, origin, final, _said(victim, origin, final))
+    return sight(victim, origin, final, _answer(victim, origin, final))
 
 
-def _said(victim: Victim, *texts: Text) -> tuple[str, str]:
+def _answer(victim: Victim, *texts: Text) -> tuple[str, str]:
     names = victim.label_names
     answers = [winner(answer) for answer in victim.predict([text.values() for text in texts])]
     before, after = (names[n] if n < len(names) else str(n) for n in answers)
     return before, after
 
 
-def _attacked(victim: Victim, origin: Text, attack: Attack, seed: int, label: int | None) -> Mapping[str, str] | None:
+def _attack(victim: Victim, origin: Text, attack: Attack, seed: int, label: int | None) -> Mapping[str, str] | None:
     """The adversarial text's fields; the true label is the one given, or what the victim says."""
     check(attack.name, attack.needs, victim.name, victim.offers)
     (answer,) = victim.predict([origin.values()])
     says = winner(answer)
     if label is not None and label != says:
-        raise SettingError(f"--label {label} is not what {victim.name} says ({says}): there is nothing to attack")
+        raise SettingError(f"label {label} is not what {victim.name} says ({says}): there is nothing to attack")
     example = Example("explained", origin.fields, says, origin.names[-1:])
     (outcome,) = run(attack, victim, [example], seed=seed)
     if outcome.status == "error":
