@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 from every_kind import RECORDS
@@ -131,3 +132,10 @@ def test_a_study_that_is_not_square_is_refused(tmp_path):
     record = RECORDS["transfer"]
     with pytest.raises(ValueError, match="hits is not 1 by 1"):
         replace(record, hits=())
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_file_of_format_1_is_read_as_ever(name):
+    """The samples lie here as they were written; where a format changes they stay, and steps bring them up to date."""
+    (found,) = (one for one in find([Path(__file__).parent / "samples"]) if one.kind.name == name)
+    assert repr(found.record) == repr(RECORDS[name])
