@@ -137,7 +137,7 @@ class Work:
                 with self._held(spec, cluster) as engine:
                     victim = engine.about
                     for attack in attacks:
-                        check(attack.name, attack.needs, victim.name, victim.offers, getattr(victim, "withheld", ""))
+                        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
                     for attack in attacks:
                         try:
                             cells.append(self._run(attack, engine, data, folder / place / slug(attack.name), resume))

@@ -67,6 +67,14 @@ class Victim(Protocol):
         """Whether it draws anew for every question, so that one text can get several answers."""
 
     @property
+    def precision(self) -> str:
+        """What its fast answers are reckoned in: fp32, bf16."""
+
+    @property
+    def withheld(self) -> str:
+        """Why it offers less than others of its kind; empty where it does not."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know of its answers so far."""
 
@@ -107,6 +115,8 @@ class About:
     rounding: float = 0.0
     lanes: int = 1
     renews: bool = False
+    precision: str = "fp32"
+    withheld: str = ""
     notes: tuple[str, ...] = ()
     inside: About | None = None
 
@@ -123,6 +133,8 @@ class About:
             rounding=victim.rounding,
             lanes=victim.lanes,
             renews=victim.renews,
+            precision=victim.precision,
+            withheld=victim.withheld,
             notes=victim.notes,
             inside=None if victim.inside is None else cls.of(victim.inside),
         )

@@ -77,6 +77,14 @@ class Adaptive:
         return self.defended.device
 
     @property
+    def precision(self) -> str:
+        return self.defended.precision
+
+    @property
+    def withheld(self) -> str:
+        return self.defended.withheld
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return self.defended.notes
 

@@ -79,6 +79,7 @@ class Defended:
     fresh: bool = False
     counters: Counters = field(default_factory=Counters, repr=False)
     lanes: ClassVar[int] = 1
+    withheld: ClassVar[str] = "those of the model are not those of the defence around it"
     _asked: dict[bytes, int] = field(default_factory=dict, init=False, repr=False)
     _rounds: list[int] = field(default_factory=lambda: [0], init=False, repr=False)
 
@@ -143,6 +144,10 @@ class Defended:
     @property
     def device(self) -> str:
         return self.victim.device
+
+    @property
+    def precision(self) -> str:
+        return self.victim.precision
 
     @property
     def rounding(self) -> float:

@@ -153,14 +153,19 @@ class Disk:
         self.base.close()
 
 
+_UNMARKED = "its answers are kept under its name: remove the cache when it changes"
+
+
 class OnDisk:
     """A victim whose answers are kept on disk; it is asked by finished texts. `predict`, which verifies, is fresh."""
 
     lanes: ClassVar[int] = 1
+    withheld: ClassVar[str] = "its answers are kept on disk, and the rest would go past them"
 
     def __init__(self, victim: Victim, path: Path) -> None:
         self.inside = victim
-        self._cached = Disk(path, victim.fingerprint or victim.name).wrap(victim.predict)
+        whose = "\x1f".join((victim.fingerprint or victim.name, *victim.label_names))
+        self._cached = Disk(path, whose).wrap(victim.predict)
 
     @property
     def name(self) -> str:
@@ -204,8 +209,13 @@ class OnDisk:
         return self.inside.renews
 
     @property
+    def precision(self) -> str:
+        return self.inside.precision
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        return self.inside.notes
+        unmarked = () if self.fingerprint else (f"{self.name} has no fingerprint, so {_UNMARKED}",)
+        return (*self.inside.notes, *unmarked)
 
     def classes(self, table: Words) -> Ints | None:
         return self.inside.classes(table)

@@ -27,7 +27,7 @@ def check(asked: str) -> str:
 
 def check_given(asked: str, victim: Victim) -> None:
     """Refuses a victim that reckons in other numbers than those asked for by name."""
-    given = str(getattr(victim, "precision", "fp32"))
+    given = victim.precision
     if asked not in ("auto", "fp32", given):
         raise SettingError(f"{victim.name} reckons in {given}, not in {asked}; use --precision {given} or auto")
 

@@ -60,7 +60,7 @@ def run(
         raise SettingError(f"width must be at least 1, got {width}")
     if seed < 0:
         raise SettingError(f"seed must be 0 or more, got {seed}")
-    check(attack.name, attack.needs, victim.name, victim.offers, getattr(victim, "withheld", ""))
+    check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
     known = make_services(victim) if services is None else services
     width = min(width, attack.abreast or width)
     rest = iter(examples)

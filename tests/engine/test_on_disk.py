@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from toy import Calls, listed, some_examples, toy_services, victim
 
 from malaprop.core.capability import Capability
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
 from malaprop.engine.cache import OnDisk
 from malaprop.records.outcome import compare_key
 from malaprop.runs.local import run
@@ -40,3 +44,19 @@ def test_its_label_names_are_those_of_the_victim(tmp_path):
     model = OnDisk(inner, tmp_path / "answers.db")
     assert model.label_names == ("positive", "negative")
     assert model.inside is inner
+
+
+def test_another_order_of_labels_gets_no_old_answers(tmp_path):
+    path, table = tmp_path / "answers.db", Words()
+    pool = Pool([Variants.itself(Text.of("a good film", table))])
+    for names, turn in ((("bad", "good"), 1), (("good", "bad"), -1)):
+        model = OnDisk(victim(lambda texts, turn=turn: [[0.2, 0.8][::turn] for _ in texts], label_names=names), path)
+        assert model.finish(model.begin(pool, np.arange(1))).argmax() == names.index("good")
+
+
+def test_a_victim_without_a_fingerprint_is_kept_under_its_name_and_that_is_said(tmp_path):
+    nameless = OnDisk(victim(), tmp_path / "a.db")
+    assert nameless.notes == (
+        "toy has no fingerprint, so its answers are kept under its name: remove the cache when it changes",
+    )
+    assert OnDisk(victim(fingerprint="abc"), tmp_path / "b.db").notes == ()

@@ -42,6 +42,8 @@ class Completed:
         self.rounding = float(getattr(thing, "rounding", 0.0))
         self.lanes = int(getattr(thing, "lanes", 1))
         self.renews = bool(getattr(thing, "renews", False))
+        self.precision = str(getattr(thing, "precision", "fp32"))
+        self.withheld = str(getattr(thing, "withheld", ""))
         inside = getattr(thing, "inside", None)
         self.inside: Victim | None = None if inside is None else complete(inside)
 

@@ -68,6 +68,7 @@ class Ensemble:
     how: Literal["logits", "probabilities"] = "logits"
     names: tuple[str, ...] = ()  # the order of the labels, which members without names have; () as the first named one
     lanes: ClassVar[int] = 1
+    withheld: ClassVar[str] = "it is asked as one, and shows what no single member does"
     inside: ClassVar[None] = None
     _joint: WeakKeyDictionary[Words, _Joint] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
 
@@ -91,7 +92,7 @@ class Ensemble:
     @property
     def precision(self) -> str:
         """What all members reckon in, `mixed` where they differ."""
-        kinds = {str(getattr(member, "precision", "fp32")) for member in self.members}
+        kinds = {member.precision for member in self.members}
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
     @property

@@ -51,6 +51,8 @@ class HttpVictim:
     say: Callable[[str], None] | None = field(default=None, repr=False)
     offers: ClassVar[frozenset[Capability]] = ANSWERS
     device: ClassVar[str] = "cpu"
+    precision: ClassVar[str] = "fp32"
+    withheld: ClassVar[str] = ""
     rounding: ClassVar[float] = 0.0
     lanes: ClassVar[int] = 1
     renews: ClassVar[bool] = False

@@ -46,6 +46,7 @@ class StringVictim:
     device: str = "cpu"
     withheld: str = ""  # why it offers no more than scores, where others of its kind do
     say: Callable[[str], None] | None = None
+    precision: ClassVar[str] = "fp32"
     rounding: ClassVar[float] = 0.0
     lanes: ClassVar[int] = 1
     renews: ClassVar[bool] = False

@@ -97,7 +97,7 @@ class Crew:
         """Outcomes in the order in which they come in; the same ones as in one process. `many`: of them, about."""
         if width < 1:
             raise SettingError(f"width must be at least 1, got {width}")
-        check(attack.name, attack.needs, self.about.name, self.about.offers)
+        check(attack.name, attack.needs, self.about.name, self.about.offers, self.about.withheld)
         sent, shards = _put(attack, f"the attack {attack.name}"), Shards(examples, many, self.workers)
         waiting: Shard | None = None
         self._since = monotonic()
