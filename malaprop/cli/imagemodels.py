@@ -65,5 +65,5 @@ def _classifier(
     if isinstance(widths := settings.get("widths"), int):
         settings = {**settings, "widths": (widths,)}
     plan = call(Schooling, {"kind": spec, **settings}, f"the {spec}")
-    _, card = train(plan, load(data, "train"), load(data, "test"), seed=seed, device=device, folder=folder)
+    _, card = train(plan, load(data, "train"), load(data, "test"), seed=seed, device=device, folder=folder, quiet=quiet)
     return card.figures

@@ -13,7 +13,7 @@ from malaprop.attacks.translation.replacements import REPLACEMENTS, Replacements
 from malaprop.attacks.translation.sweep import WordSweep
 from malaprop.attacks.translation.typo import OneTypo
 from malaprop.cli import options as o
-from malaprop.cli.progress import outcomes_bar
+from malaprop.cli.progress import count_bar, outcomes_bar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError, SettingError, VictimError
 from malaprop.data.base import Dataset
@@ -29,6 +29,7 @@ from malaprop.translation.study import gather
 
 GOALS = ("keyword", "bleu")
 _LINES = "translations.jsonl"
+_AT_ONCE = 256  # sources translated between two moves of the bar
 
 
 def goals_of(goal: str, keywords: Sequence[str], *, drop: float, free: bool) -> list[Goal]:
@@ -199,7 +200,11 @@ def run(
         sources = [example.fields["source"] for example in found]
         references = [example.fields["target"] for example in found]
     cut = sum(bool(translator.too_long(source)) for source in sources)
-    outputs = translator.translate(sources)
+    outputs: list[str] = []
+    with count_bar("translating", len(sources), quiet) as move:
+        for at in range(0, len(sources), _AT_ONCE):
+            outputs += translator.translate(sources[at : at + _AT_ONCE])
+            move(len(sources[at : at + _AT_ONCE]))
     if cut:
         o.say(
             f"{cut} of {len(sources)} sources are longer than {translator.name} reads; it was given their beginning",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +19,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
 from malaprop.models.finished import refuse_other
 from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
+from malaprop.models.pretrain.loop import progress_bar
 from malaprop.models.victims.image import CARD, KINDS, ImageCard, ImageVictim, load, of_network, read_card, save
 
 
@@ -62,7 +65,9 @@ class Schooling:
             raise SettingError(f"dropout must be in [0, 1) and share in (0, 1], got {self.dropout:g}, {self.share:g}")
 
 
-def fit(plan: Schooling, data: Labelled, *, seed: int = 0, device: str = "cpu") -> tuple[nn.Module, dict[str, Any]]:
+def fit(
+    plan: Schooling, data: Labelled, *, seed: int = 0, device: str = "cpu", quiet: bool = True
+) -> tuple[nn.Module, dict[str, Any]]:
     """A trained network, and the settings that its card keeps."""
     rng = generator(seed, "image classifier", data.name)
     some = np.sort(rng.permutation(len(data.images))[: max(2, round(plan.share * len(data.images)))])
@@ -71,7 +76,8 @@ def fit(plan: Schooling, data: Labelled, *, seed: int = 0, device: str = "cpu") 
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         net = fresh(plan.kind, data.shape, data.classes, asdict(plan)).to(device).train()
-        _learn(net, plan, data.images[some], data.labels[some], rng, device)
+        with progress_bar(f"training {plan.kind}", quiet) as shown:
+            _learn(net, plan, data.images[some], data.labels[some], rng, device, shown)
     return net.eval(), {"widths": list(plan.widths), "dropout": plan.dropout, **_work(plan)}
 
 
@@ -86,12 +92,14 @@ def _learn(
     labels: NDArray[np.int64],
     rng: np.random.Generator,
     device: str,
+    shown: Callable[[float, float], None],
 ) -> None:
     inputs, wanted = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
     optimiser = torch.optim.AdamW(
         net.parameters(), lr=plan.rate, weight_decay=plan.decay, fused=torch.device(device).type == "cuda"
     )
-    for _ in range(plan.epochs):
+    told = math.nan
+    for epoch in range(plan.epochs):
         order = torch.from_numpy(rng.permutation(len(images))).to(device)
         for at in range(0, len(order), plan.batch):
             places = order[at : at + plan.batch]
@@ -99,7 +107,9 @@ def _learn(
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-        if not torch.isfinite(loss):
+            shown((epoch + at / len(order)) / plan.epochs, told)
+        told = float(loss.detach())
+        if not math.isfinite(told):
             raise VictimError("training broke down: the loss is no finite number; try a smaller rate")
 
 
@@ -117,12 +127,19 @@ def _forest(plan: Schooling, data: Labelled, some: NDArray[np.int64], seed: int)
 
 
 def train(
-    plan: Schooling, data: Labelled, test: Labelled, *, seed: int = 0, device: str = "cpu", folder: Path | None = None
+    plan: Schooling,
+    data: Labelled,
+    test: Labelled,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    folder: Path | None = None,
+    quiet: bool = True,
 ) -> tuple[ImageVictim, ImageCard]:
     """A victim trained on `data`, with its accuracy on `test`; written to the folder where one is given."""
     if folder is not None and (folder / CARD).is_file():
         return _finished(plan, data, seed, device, folder)
-    net, settings = fit(plan, data, seed=seed, device=device)
+    net, settings = fit(plan, data, seed=seed, device=device, quiet=quiet)
     name = folder.name if folder else plan.kind
     victim = of_network(net, name=name, device=device, image=data.shape)
     right = int((np.asarray(accurate(victim, test))).sum())

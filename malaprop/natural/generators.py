@@ -79,7 +79,7 @@ def train_generator(
     for net in work.nets.values():
         net.eval().requires_grad_(False)
     made = now(curves, seconds)
-    figures = measure(made, learn, test, judge(learn, seed=seed + 1000, device=device), seed=seed)
+    figures = measure(made, learn, test, judge(learn, seed=seed + 1000, device=device, quiet=quiet), seed=seed)
     made = replace(made, card=replace(made.card, figures=figures))
     save(folder, made)
     write_sheet(folder, made, shown, seed)
@@ -87,10 +87,10 @@ def train_generator(
     return made
 
 
-def judge(data: ImageSet, *, seed: int, device: str) -> ImageVictim:
+def judge(data: ImageSet, *, seed: int, device: str, quiet: bool = True) -> ImageVictim:
     """A classifier that no search asks: a LeNet of its own seed."""
     epochs = 3 if len(data) > 20_000 else 8
-    net, _ = fit(Schooling(kind="lenet", epochs=epochs), data, seed=seed, device=device)
+    net, _ = fit(Schooling(kind="lenet", epochs=epochs), data, seed=seed, device=device, quiet=quiet)
     return of_network(net, name="judge", device=device, image=data.shape)
 
 

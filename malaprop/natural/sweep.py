@@ -86,6 +86,7 @@ class Sweep:
     cap: int = 10_000_000
     batch: int = 1024
     device: str = "cpu"
+    quiet: bool = True
 
     def settings(self, plan: Schooling) -> str:
         """All that a classifier's figures depend on."""
@@ -104,7 +105,7 @@ class Sweep:
 
     def dot(self, name: str, group: str, plan: Schooling) -> SweepDot:
         """One classifier; its labels play no part in its searches, as in the paper."""
-        net, _ = fit(plan, self.learn, seed=self.seed, device=self.device)
+        net, _ = fit(plan, self.learn, seed=self.seed, device=self.device, quiet=self.quiet)
         victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
         right = accurate(victim, self.test)
         quest = Quest(

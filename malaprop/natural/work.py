@@ -101,7 +101,8 @@ class ImageJob:
             return None
         if self.judge != AUTO:
             return self.victim(self.judge)
-        return train_judge(self.learn, seed=self.seed + 1000, device=self.device)
+        self.say("training a LeNet that labels adversaries and that no search asks")
+        return train_judge(self.learn, seed=self.seed + 1000, device=self.device, quiet=self.quiet)
 
     def victim(self, spec: str) -> ImageVictim:
         """A victim as the user writes it; a kind's name is trained once for these images and kept."""
@@ -109,7 +110,10 @@ class ImageJob:
             place = cache_root() / "images" / f"{spec}-{self.learn.fingerprint}-{self.seed}"
             if not (place / CARD).is_file():
                 self.say(f"training {spec} on {self.learn.name}")
-                train(Schooling(kind=spec), self.learn, self.whole, seed=self.seed, device=self.device, folder=place)
+                train(
+                    Schooling(kind=spec), self.learn, self.whole, seed=self.seed, device=self.device, folder=place,
+                    quiet=self.quiet,
+                )  # fmt: skip
             found = open_victim(str(place), device=self.device)
         else:
             found = open_victim(spec, device=self.device)
@@ -223,6 +227,7 @@ class ImageJob:
             cap=self.cap,
             batch=self.batch,
             device=self.device,
+            quiet=self.quiet,
         )
         plans = line_up(many, epochs=epochs, batch=batch)
         parts = {"search": work.search, "epochs": epochs, "batch": batch}
