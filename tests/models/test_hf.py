@@ -132,8 +132,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path, folder):
     transformers.BertModel(bert().config).save_pretrained(tmp_path / "bare")
     with pytest.raises(VictimError, match=r"has no trained classifier: weights are missing for classifier\.bias"):
         load(tmp_path / "bare")
-    with pytest.raises(VictimError, match="scores 1 label"):
-        wrap(bert(labels=1), tokenizer(tmp_path / "t"))
+    assert "scores" not in wrap(bert(labels=1), tokenizer(tmp_path / "t")).offers  # it gives a number
     with pytest.raises(VictimError, match="needs its tokenizer"):
         wrap(bert())
     (folder / "model.safetensors").write_bytes(b"short")

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from torch import Tensor
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints
+from malaprop.models.joins import best_join
 from malaprop.models.labelsets import view_of
 from malaprop.models.pieces import at_breaks
 from malaprop.models.scorers.plain import second_segment
+from malaprop.models.victims.probes import TEXTS
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.wordpieces import WordPieces
 
@@ -35,7 +38,6 @@ _INPUTS = {  # what a model may ask for, and the names it may have
 }
 _OUTPUTS = ("logits", "probabilities", "probs", "scores", "output", "output_0")
 _KINDS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
-_EXAMPLES = ("a fine film", "a film that takes its time, and is all the better for it", "no")
 
 
 def load_onnx(
@@ -58,6 +60,7 @@ def load_onnx(
     pieces = WordPieces.load(folder / "tokenizer.json")
     config, settings = _json(path.parent / "config.json"), _json(folder / "tokenizer_config.json")
     graph = _graph(session, path, pieces)
+    left = settings.get("truncation_side") == "left"
     pad = _pad(pieces, config, settings)
     limit = min(_longest(config, settings), graph.length or MOST)
     network = _probe(Network(session=session, graph=graph, pad=pad), pieces, limit, path)
@@ -70,6 +73,9 @@ def load_onnx(
     return TokenVictim(
         name=path.parent.name if path.stem == "model" and path.parent.name else path.stem,
         cut=at_breaks(pieces.pieces, pieces.between),
+        join=best_join(pieces.pieces, TEXTS),
+        rows=partial(pieces.rows, limit=limit, left=left),
+        left=left,
         forward=network.forward,
         labels=network.labels,
         number=network.labels == 1,
@@ -239,7 +245,7 @@ def _output(session: Any, path: Path) -> str:
 def _probe(network: Network, pieces: WordPieces, limit: int, path: Path) -> Network:
     """The network with what a few answers tell: how many labels, logits or probabilities, and whether a text's answer
     depends on the other texts asked with it."""
-    rows = pieces.rows([(text,) for text in _EXAMPLES], limit)
+    rows = pieces.rows([(text,) for text in TEXTS], limit)
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     ids = np.full((len(rows), int(lengths.max())), network.pad)
     for line, row in zip(ids, rows, strict=True):
