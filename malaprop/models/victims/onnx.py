@@ -192,7 +192,7 @@ def _session(path: Path, device: str, say: Callable[[str], None]) -> Any:
 
 def _unreadable(path: Path, said: str) -> VictimError:
     if "external" in said.lower():
-        found = re.search(r"([\w.-]+\.(?:data|onnx_data|bin|weight\w*))", said)
+        found = re.search(r"([\w.-]+(?:\.data|\.onnx_data|_data|\.bin))(?![\w.])", said)
         where = f", {found[1]}," if found else ""
         return VictimError(f"{path} keeps its weights in another file{where} which is not beside it; copy it there")
     reason = said.rpartition(" : ")[2][:160] or "the file is damaged"
