@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended
 from malaprop.defences.premade import Premade, from_outcomes
 from malaprop.defences.space import SPACES, Asker, Plain, Space, drawn, narrowed
+from malaprop.records.codec import decode, encode
 from malaprop.records.lines import Lines
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTest, TuningTrial
@@ -79,7 +80,7 @@ class Search:
         began = time.monotonic()
         space = narrowed(SPACES[self.defence], self.fixed)
         with Lines(self.folder / TRIALS, what="trials") as lines:
-            done = list(lines.read(_try))
+            done = list(lines.read(partial(decode, TuningTrial)))
             lines.cut()
             texts, premade = self._judges("validation")
             record = before or self._begun(judged(self.victim, texts, premade))
@@ -88,7 +89,7 @@ class Search:
                 move(len(done))
                 while len(done) < trials and (time.monotonic() - began < seconds or not done):
                     done.append(self._trial(space, done, texts, premade))
-                    lines.append(json.dumps(asdict(done[-1]), ensure_ascii=False))
+                    lines.append(json.dumps(encode(done[-1]), ensure_ascii=False))
                     record = self._note(record, done)
                     move(1)
                     self.say(_line(done[-1], trials))
@@ -257,16 +258,6 @@ def judged(victim: Victim, texts: Sequence[Example], premade: Premade) -> TunedA
     answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
     right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))
     return TunedAccuracy(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))
-
-
-def _try(raw: Any) -> TuningTrial:
-    got = None if raw["judged"] is None else _judged(raw["judged"])
-    return TuningTrial(**{**raw, "judged": got})
-
-
-def _judged(raw: Mapping[str, Any]) -> TunedAccuracy:
-    clean, adversarial = (Rate(int(raw[n]["hits"]), int(raw[n]["total"])) for n in ("clean", "adversarial"))
-    return TunedAccuracy(clean=clean, adversarial=adversarial)
 
 
 def _line(one: TuningTrial, trials: int) -> str:
