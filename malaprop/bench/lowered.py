@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 
 def lowered(victim: Victim) -> Forward | None:
-    """A BERT's forward with its weights cast once, which is faster than autocast; None: the victim's own will do."""
-    from malaprop.models.scorers.bert import BertScorer
+    """A transformer's forward with its weights cast once, which is faster than autocast; None: its own will do."""
+    import torch
+
+    from malaprop.models.gradients.tokens import TokenGradients
     from malaprop.models.scorers.plain import attended
     from malaprop.models.victims.tokens import TokenVictim
 
-    if not isinstance(victim, TokenVictim) or not isinstance(victim.scorer, BertScorer) or not victim.scorer.half:
+    if not isinstance(victim, TokenVictim) or victim.precision != "bf16":
         return None
-    scorer = victim.scorer
-    return attended(deepcopy(scorer.model).to(scorer.dtype), separator=scorer.separator)
+    assert isinstance(victim.gradients, TokenGradients), "as every transformer has them"
+    return attended(deepcopy(victim.gradients.module).to(torch.bfloat16))

@@ -23,33 +23,55 @@ PREFIX = "shape:"
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}  # in the order of ids
 _READ = 20_000  # texts that a tokenizer learns from
 _BATCH = 128
+_tokenizers: dict[tuple[str, str, str], Tokenizer] = {}  # learned in this process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """`zoo` names the model of the zoo whose network it is, with `settings` of its own; "": a BERT of these settings.
+    """`zoo` names the model of the zoo whose network it is, with `settings` of its own; "": a classifier of the
+    transformers library, of the architecture `kind` and these settings, with a tokenizer that cuts into `tokens`.
 
     `limit` is how many tokens it reads, `rate` the learning rate of its short training.
     """
 
     zoo: str = ""
+    kind: str = "Bert"
+    tokens: str = "pieces"
     settings: Mapping[str, Any] = field(default_factory=dict)
     limit: int = 128
     rate: float = 1e-3
 
 
-def _bert(layers: int, dim: int, rate: float) -> Shape:
+def _encoder(layers: int, dim: int, rate: float, kind: str = "Bert", tokens: str = "pieces", **more: Any) -> Shape:
     inner = {"num_hidden_layers": layers, "hidden_size": dim, "num_attention_heads": 12, "intermediate_size": 4 * dim}
-    return Shape(settings=inner, rate=rate)
+    return Shape(settings={**inner, **more}, rate=rate, kind=kind, tokens=tokens)
 
 
+_RELATIVE = {  # of DeBERTa v3
+    "relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True,
+    "pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0, "max_relative_positions": -1,
+}  # fmt: skip
 SHAPES: Mapping[str, Shape] = {
     "cnn": Shape(zoo="CNN-W-Random-1", settings={"dim": 300}),
     "lstm": Shape(zoo="LSTM-W-Random-1", settings={"dim": 300, "hidden": 150}),
     "bilstm": Shape(zoo="BiLSTM-W-Random-1", settings={"dim": 300, "hidden": 150}),
-    "minilm": _bert(6, 384, 1e-4),
-    "bert-base": _bert(12, 768, 5e-5),
+    "minilm": _encoder(6, 384, 1e-4),
+    "bert-base": _encoder(12, 768, 5e-5),
+    "roberta-base": _encoder(12, 768, 5e-5, "Roberta", "bytes", type_vocab_size=1),
+    "electra-base": _encoder(12, 768, 5e-5, "Electra", embedding_size=768),
+    "distilbert": Shape(
+        kind="DistilBert", settings={"n_layers": 6, "dim": 768, "n_heads": 12, "hidden_dim": 3072}, rate=5e-5
+    ),
+    "mpnet-base": _encoder(12, 768, 5e-5, "MPNet"),
+    "deberta-v3-base": _encoder(12, 768, 5e-5, "DebertaV2", "unigrams", **_RELATIVE),
+    "modernbert-base": _encoder(
+        22, 768, 5e-5, "ModernBert", "bytes", intermediate_size=1152, cls_token_id=2, sep_token_id=3
+    ),
+    "qwen2-0.5b": _encoder(
+        24, 896, 2e-5, "Qwen2", "bytes", num_attention_heads=14, num_key_value_heads=2, intermediate_size=4864
+    ),
 }
+TRANSFORMERS = tuple(name for name, shape in SHAPES.items() if not shape.zoo)
 
 
 def is_shape(spec: str) -> bool:
@@ -104,45 +126,91 @@ def _words(shape: Shape, data: Splits, folder: Path, seconds: float, device: str
 
 def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: str, seed: int) -> None:
     try:
-        from transformers import BertConfig, BertForSequenceClassification
+        import transformers
     except ImportError:
-        raise VictimError("a BERT shape needs the transformers library; install malaprop[hf]") from None
+        raise VictimError("this shape needs the transformers library; install malaprop[hf]") from None
     from malaprop.models.blocks.transformer import Attending
     from malaprop.models.quiet import quietly
     from malaprop.models.training import seeded
     from malaprop.models.wordpieces import WordPieces
 
-    tokenizer = word_pieces(_texts(data.train[:_READ]))
-    config = BertConfig(
+    tokenizer = _learned(shape.tokens, data)
+    config = getattr(transformers, f"{shape.kind}Config")(
         vocab_size=tokenizer.get_vocab_size(),
-        max_position_embeddings=shape.limit,
+        max_position_embeddings=shape.limit + 2,  # some count places from behind the number of the padding token
         num_labels=len(data.labels),
+        pad_token_id=0,
         **shape.settings,
     )
     with seeded(seed):
-        model = BertForSequenceClassification(config).to(device)
-    rows = WordPieces.of(tokenizer).rows([tuple(e.fields.values()) for e in data.train], shape.limit)
-    _train(Attending(model, None), rows, data.train, 0, shape.rate, seconds, seed)
+        model = getattr(transformers, f"{shape.kind}ForSequenceClassification")(config).to(device)
+    if seconds > 0:
+        rows = WordPieces.of(tokenizer).rows([tuple(e.fields.values()) for e in data.train], shape.limit)
+        _train(Attending(model, None), rows, data.train, 0, shape.rate, seconds, seed)
     with quietly():
         model.cpu().save_pretrained(folder)
     _save_tokenizer(tokenizer, folder, shape.limit)
 
 
+def _learned(tokens: str, data: Splits) -> Tokenizer:
+    """Of each kind one for all shapes that are made of the same data."""
+    key = (tokens, data.name, data.fingerprint)
+    if key not in _tokenizers:
+        learn = {"pieces": word_pieces, "bytes": byte_pairs, "unigrams": unigrams}[tokens]
+        _tokenizers[key] = learn(_texts(data.train[:_READ]))
+    return _tokenizers[key]
+
+
 def word_pieces(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
     """A lower-casing WordPiece tokenizer learned from the texts, laid out as BERT's."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     made = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk"]))
     made.normalizer = normalizers.BertNormalizer(lowercase=True)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trainer = trainers.WordPieceTrainer(vocab_size=vocab, special_tokens=list(SPECIAL.values()), show_progress=False)
     made.train_from_iterator(texts, trainer)
-    made.post_processor = processors.TemplateProcessing(
+    return _framed(made)
+
+
+def byte_pairs(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
+    """A byte-level tokenizer learned from the texts, as RoBERTa has it: a space is a part of the next token."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab, special_tokens=list(SPECIAL.values()), initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator(texts, trainer)
+    return _framed(made)
+
+
+def unigrams(texts: Iterator[str], vocab: int = 30_000) -> Tokenizer:
+    """A tokenizer of the kind that SentencePiece learns, as DeBERTa v3 has it."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    made = Tokenizer(models.Unigram())
+    made.normalizer = normalizers.NFKC()
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=vocab, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk"], show_progress=False
+    )
+    made.train_from_iterator(texts, trainer)
+    return _framed(made)
+
+
+def _framed(tokenizer: Tokenizer) -> Tokenizer:
+    """With special tokens around a text and between two, as in BERT."""
+    from tokenizers import processors
+
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(name, made.token_to_id(name)) for name in (SPECIAL["cls"], SPECIAL["sep"])],
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in (SPECIAL["cls"], SPECIAL["sep"])],
     )
-    return made
+    return tokenizer
 
 
 def _save_tokenizer(tokenizer: Tokenizer, folder: Path, limit: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median_low
 from time import perf_counter
@@ -59,6 +59,9 @@ class Setting:
     seed: int = 0
     repeats: int = 1
     train_seconds: float = 0.0
+    predicted: bool = (
+        False  # whether the victim's own answers are taken for the labels, so that it gets all texts right
+    )
     floor_seconds: float = 2.0
 
 
@@ -124,6 +127,13 @@ class Throughput:
         }
 
 
+def named(victims: str) -> list[str]:
+    """The victims that a user names, separated by commas; shape:transformers is all of those shapes."""
+    every = {f"{shapes.PREFIX}transformers": [shapes.PREFIX + name for name in shapes.TRANSFORMERS]}
+    names = [name.strip() for name in victims.split(",") if name.strip()]
+    return [one for name in names for one in every.get(name, [name])]
+
+
 def row(held: Mapping[str, Any]) -> list[str]:
     """One line of the table under HEAD, of what `to_dict` gives."""
     setting = held["setting"]
@@ -152,7 +162,7 @@ def measure(setting: Setting) -> Throughput:
     with tempfile.TemporaryDirectory(prefix="malaprop-shape-") as folder:
         victim = _victim(setting, device, Path(folder) / "victim")
     spare = _WARM.get(device, 64)
-    rows = list(_correct(victim, setting.data, setting.n + spare))
+    rows = list(_correct(victim, setting.data, setting.n + spare, setting.predicted))
     warm, rows = rows[setting.n :] or rows[:spare], rows[: setting.n]
     if not rows:
         raise DataError(f"{setting.victim} gets no text of {setting.data} right; train it (--train-seconds 20)")
@@ -164,7 +174,11 @@ def measure(setting: Setting) -> Throughput:
     runs.append(_attack(attack, seen.victim, rows, setting))
     memory = _peak_memory(device)
     least = _floor(victim, seen.texts(), setting, device)
-    used = {"precision": _bits(victim), "lanes": setting.lanes or victim.lanes}
+    used = {
+        "precision": str(getattr(victim, "precision", "fp32")),
+        "road": _road(victim),
+        "lanes": setting.lanes or victim.lanes,
+    }
     return _settled(setting, {**about(device), **used}, runs, memory, least)
 
 
@@ -218,13 +232,10 @@ def about(device: str) -> dict[str, Any]:
     return {**describe(device), "threads": torch.get_num_threads()}
 
 
-def _bits(victim: Victim) -> str:
-    """What its fast road reckons in."""
-    from malaprop.models.scorers.bert import BertScorer
-    from malaprop.models.victims.tokens import TokenVictim
-
-    scorer = victim.scorer if isinstance(victim, TokenVictim) else None
-    return "bf16" if isinstance(scorer, BertScorer) and scorer.half else "fp32"
+def _road(victim: Victim) -> str:
+    """What gives its answers."""
+    scorer = getattr(victim, "scorer", None)
+    return "plain" if scorer is None else type(scorer).__name__
 
 
 def _victim(setting: Setting, device: str, folder: Path) -> Victim:
@@ -248,16 +259,16 @@ def _test(data: str) -> Sequence[Example]:
     return splits(load, data).test if Path(data).is_file() else load(data).sample(None).examples
 
 
-def _correct(victim: Victim, data: str, n: int) -> Iterator[Example]:
-    """The first examples of the test part, in the order of a sample, that the victim gets right."""
+def _correct(victim: Victim, data: str, n: int, predicted: bool = False) -> Iterator[Example]:
+    """The first examples of the test part, in the order of a sample, that the victim gets right; or any, as it says."""
     test = _test(data)
     for at in range(0, len(test), 512):
         part = test[at : at + 512]
         labels = victim.predict([tuple(e.fields.values()) for e in part]).argmax(1).tolist()
         for example, label in zip(part, labels, strict=True):
-            if example.label == label and n > 0:
+            if (predicted or example.label == label) and n > 0:
                 n -= 1
-                yield example
+                yield replace(example, label=label)
         if n <= 0:
             return
 

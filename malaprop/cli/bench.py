@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from malaprop.cli import options as o
+
+if TYPE_CHECKING:
+    from malaprop.bench.throughput import Setting
 
 
 def bench(
@@ -39,7 +42,7 @@ def bench(
         str,
         typer.Option(
             help="With --throughput: a folder, a zoo name, or a fresh model of a shape: shape:minilm, shape:bert-base, "
-            "shape:bilstm, shape:lstm, shape:cnn."
+            "shape:bilstm, shape:lstm, shape:cnn; several separated by commas; shape:transformers for all of those."
         ),
     ] = "CNN-W-GloVe-1",
     recipe: Annotated[str, typer.Option(help="With --throughput: the recipe.")] = "pwws",
@@ -56,6 +59,9 @@ def bench(
         ),
     ] = None,
     train_seconds: Annotated[float, typer.Option(help="With --throughput: training of a fresh shape.", min=0)] = 20.0,
+    predicted: Annotated[
+        bool, typer.Option("--predicted", help="With --throughput: take the victim's own answers for the labels.")
+    ] = False,
     scorers: Annotated[
         bool, typer.Option("--scorers", help="No peer: what each incremental scorer saves over whole forward passes.")
     ] = False,
@@ -87,11 +93,9 @@ def bench(
 
         setting = t.Setting(
             victim=victim, data=data, n=n, recipe=recipe, device=device, precision=precision, width=width,
-            lanes=lanes, seed=seed, repeats=repeats, train_seconds=train_seconds,
+            lanes=lanes, seed=seed, repeats=repeats, train_seconds=train_seconds, predicted=predicted,
         )  # fmt: skip
-        held = t.measure(setting).to_dict()
-        _show(t.HEAD, [t.row(held)], quiet)
-        _kept(out, "throughput", held, json)
+        _throughput(setting, t.named(victim), out, json, quiet)
     elif scorers:
         from malaprop.bench import savings
 
@@ -112,6 +116,37 @@ def bench(
         table = compare.bench(folder, plan, terms, given=given, resume=resume, say=compare.silent if quiet else None)
         o.say(f"tables in {folder}", quiet)
         o.finish({"command": "bench", "out": str(folder), **table}, json)
+
+
+def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bool, quiet: bool) -> None:
+    """One victim, or several one after the other: each is shown and written when it is done, and none ends the rest."""
+    from dataclasses import replace
+
+    from malaprop.bench import throughput as t
+    from malaprop.core.errors import VictimError, plain
+
+    if len(victims) == 1:
+        held = t.measure(setting).to_dict()
+        _show(t.HEAD, [t.row(held)], quiet)
+        _kept(out, "throughput", held, json)
+        return
+    rows, failed = [], {}
+    for victim in victims:
+        try:
+            rows.append(t.measure(replace(setting, victim=victim)).to_dict())
+        except Exception as error:  # noqa: BLE001 - the others are still to be measured
+            failed[victim] = plain(error)[:300]
+            o.say(f"{victim}: {failed[victim]}")
+            continue
+        _show(t.HEAD, [t.row(rows[-1])], quiet)
+        if out is not None:
+            from malaprop.bench.page import append
+
+            append(o.out_folder(out, True), "throughput", rows[-1])
+    if not rows:
+        raise VictimError(f"nothing could be measured ({failed[victims[0]]})")
+    _show(t.HEAD, [t.row(held) for held in rows], quiet)
+    o.finish({"command": "bench", "rows": rows, "failed": failed}, json)
 
 
 def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool) -> None:

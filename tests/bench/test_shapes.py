@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -18,10 +19,37 @@ def data():
     return Splits("toy", rows, rows[:4], rows[4:8], ("bad", "good"), "f", True)
 
 
+TINY = {
+    "num_hidden_layers": 2, "hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 32, "embedding_size": 24,
+    "num_key_value_heads": 1, "n_layers": 2, "dim": 24, "n_heads": 2, "hidden_dim": 32,
+}  # fmt: skip
+
+
 @pytest.fixture
 def small(monkeypatch):
-    tiny = {"num_hidden_layers": 2, "hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 32}
-    monkeypatch.setattr(shapes, "SHAPES", {**shapes.SHAPES, "minilm": shapes.Shape(settings=tiny, limit=32, rate=2e-3)})
+    def shrunk(shape):
+        settings = {key: TINY.get(key, value) for key, value in shape.settings.items()}
+        return shape if shape.zoo else replace(shape, settings=settings, limit=32, rate=2e-3)
+
+    monkeypatch.setattr(shapes, "SHAPES", {name: shrunk(shape) for name, shape in shapes.SHAPES.items()})
+
+
+@pytest.mark.parametrize("name", [name for name in shapes.TRANSFORMERS if name != "minilm"])
+def test_every_architecture_that_is_timed(name, data, small, tmp_path):
+    from malaprop.bench.lowered import lowered
+
+    victim = load(shapes.make(f"shape:{name}", data, tmp_path / "made"), precision="bf16")
+    assert victim.precision == "bf16"
+    assert np.isfinite(victim.predict([(GOOD,), (BAD,)])).all()
+    assert lowered(victim) is not None
+
+
+def test_all_transformers_by_one_name():
+    from malaprop.bench.throughput import named
+
+    assert named("shape:cnn, LSTM-W-GloVe-1") == ["shape:cnn", "LSTM-W-GloVe-1"]
+    assert {"shape:qwen2-0.5b", "shape:bert-base"} < set(named("shape:transformers"))
+    assert "shape:cnn" not in named("shape:transformers")
 
 
 @pytest.mark.parametrize("name", ["cnn", "lstm", "bilstm", "minilm"])
