@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+import toy
 from torch import nn
 
 from malaprop.core.errors import MalapropError, SettingError, VictimError
@@ -70,7 +71,12 @@ def test_a_folder_that_is_not_there_is_said_at_once(here, typed, monkeypatch):
 @pytest.mark.parametrize("typed", ["hub:org/name", "org/name"])
 def test_the_hub_is_asked_where_it_is_meant(here, typed, monkeypatch):
     asked = []
-    monkeypatch.setattr("malaprop.models.victims.hf.load_transformers", lambda name, **_: asked.append(name))
+
+    def answer(name, **_):
+        asked.append(name)
+        return toy.victim()
+
+    monkeypatch.setattr("malaprop.models.victims.hf.load_transformers", answer)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [])
     load(typed)
     assert asked == ["org/name"]
