@@ -11,6 +11,7 @@ from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecor
 from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
 from malaprop.records.humans import Accuracy, HumansRecord
+from malaprop.records.measured import MeasuredCell, MeasuredRecord, MeasuredRules
 from malaprop.records.natural import NaturalRecord, Tried
 from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.records.oneword import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
@@ -81,6 +82,11 @@ RECORDS = {
         found=(LabelRules(label="a", rules=1, falls=HALF, rises=HALF,
                        lines=(RuleLine(word="good", to="fine", salience=0.5, count=2, pmi=((1.0, 0.0), (0.0, 1.0)),
                                    seen=((2, 0), (0, 1)), sightings=(Sighting(text="good fun", start=0, end=4),)),)),),
+    ),
+    "measured": MeasuredRecord(
+        data="toy", n=2, share=0.3, files=("r.csv",),
+        cells=(MeasuredCell(rules="r", victim="v", success=HALF, words=Spread(0.25, 0.25), within={"0.3": HALF}),),
+        wholes=(MeasuredRules(rules="r", mean=0.5, low=0.25, high=float("nan"), words=0.25, ahead=None),),
     ),
     "natural": NaturalRecord(
         data="digits", generator="vae",

@@ -24,12 +24,12 @@ from malaprop.runs.folder import ENGINES
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
+    from malaprop.records.measured import MeasuredRecord
     from malaprop.records.outcome import Outcome
     from malaprop.rules.mine import Method, Mined, Miner
     from malaprop.studies.selection import Selection
 
 ABOUT = "mined.json"
-MEASURED = "measured.json"
 
 
 def read(texts: Selection, victims: Sequence[str] = (), *, quiet: bool = False) -> Dataset:
@@ -213,10 +213,11 @@ def by_label(rules: Sequence[Rule]) -> dict[str, int]:
 def measure(
     files: Sequence[Path], specs: Sequence[str], texts: Selection, folder: Path, *, share: float, width: int,
     device: str, precision: str, resume: bool, train_data: str = "mr", quiet: bool = False,
-) -> dict[str, Any]:  # fmt: skip
+) -> MeasuredRecord:  # fmt: skip
     """Every file of rules on every victim, each in a run folder of its own; what they add up to goes beside them."""
     from malaprop.attacks.recipes.rules import rules as recipe
-    from malaprop.rules.measure import measured
+    from malaprop.records.measured import MeasuredRecord
+    from malaprop.rules.measure import measure as weigh
     from malaprop.runs.folder import write_run
     from malaprop.runs.local import Local
     from malaprop.runs.victims import victim
@@ -246,10 +247,12 @@ def measure(
             runs[name, called] = read_outcomes(place)
     if not any(o.status in ("success", "failed") for outcomes in runs.values() for o in outcomes):
         raise VictimError(f"there is nothing to try rules on: {_why_none(runs)}")
-    found = measured(runs)
-    out = {"data": data.name, "n": len(data), "share": share, "files": [str(f) for f in files], **found.to_dict()}
-    write_whole(folder / MEASURED, json.dumps(out, ensure_ascii=False, indent=1) + "\n")
-    return out
+    cells, wholes = weigh(runs)
+    record = MeasuredRecord(
+        data=data.name, n=len(data), share=share, files=tuple(map(str, files)), cells=cells, wholes=wholes
+    )
+    record.write(folder)
+    return record
 
 
 def _why_none(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:

@@ -300,6 +300,7 @@ def measure(
       malaprop rules measure runs/pmi runs/uawr --victims LSTM-W-GloVe-1,BERT --n 500 --out runs/measured
     """
     from malaprop.cli.rulebook import measure as work
+    from malaprop.reports.measured import terminal
 
     folder = o.out_folder(out, resume, "rules-measure", data)
     texts = o.selection(data, split, n, seed, text=text, label=label, fields=fields, labels=labels)
@@ -308,34 +309,6 @@ def measure(
         resume=resume, train_data=train_data, quiet=quiet,
     )  # fmt: skip
     if not quiet:
-        _print_measured(found)
+        print(terminal(found))
         o.say(f"runs in {folder}; see them with: malaprop report {folder}")
-    o.finish({"command": "rules measure", "out": str(folder), **found}, json)
-
-
-def _print_measured(found: dict[str, object]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from malaprop.records.summary import Rate
-
-    cells: list[dict[str, object]] = found["cells"]  # type: ignore[assignment]
-    wholes: list[dict[str, object]] = found["wholes"]  # type: ignore[assignment]
-    table = Table("victim", "rules", "broken", "words changed", box=None, padding=(0, 2, 0, 0))
-    for cell in cells:
-        rate: dict[str, int] = cell["success"]  # type: ignore[assignment]
-        words: dict[str, float | None] = cell["words"]  # type: ignore[assignment]
-        table.add_row(
-            str(cell["victim"]), str(cell["rules"]), str(Rate(rate["hits"], rate["total"])), _share(words["mean"])
-        )
-    for whole in wholes:
-        mean, low, high = (100 * float(str(whole[name])) for name in ("mean", "low", "high"))
-        ahead: tuple[float, float, float] | None = whole["ahead"]  # type: ignore[assignment]
-        more = "" if ahead is None else " ahead {:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in ahead))
-        shown = f"{mean:.1f}% ({low:.1f}-{high:.1f}){more}"
-        table.add_row("mean of victims", str(whole["rules"]), shown, _share(whole["words"]))
-    Console().print(table)
-
-
-def _share(value: object) -> str:
-    return "-" if value is None else f"{100 * float(str(value)):.1f}%"
+    o.finish({"command": "rules measure", "out": str(folder), **found.to_dict()}, json)

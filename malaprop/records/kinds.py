@@ -55,7 +55,7 @@ class Kind:
             raise RecordError(f"{path} is no record of {self.about} ({reason[:160]}); {self.again}") from None
 
     def _upgrade(self, raw: dict[str, Any]) -> dict[str, Any]:
-        held = raw.get("format", raw.get("version"))
+        held = raw.get("format", raw.get("version", 1))  # early files of some kinds do not say
         if held == self.form:
             return raw
         if not isinstance(held, int) or not 1 <= held < self.form:
@@ -124,6 +124,7 @@ _OWN = (
     _own("oneword", "OneWordRecord", "a study of one-word attacks", _STUDY),
     _own("attention", "AttentionRecord", "an attention study", _STUDY),
     _own("diagnosis", "DiagnosisRecord", "a diagnosis", "run malaprop rules show --out again", section="rules"),
+    _own("measured", "MeasuredRecord", "malaprop rules measure", "run it again"),
     _own("natural", "NaturalRecord", "natural adversaries", "run it again", indent=None),
     _own("naturaltext", "NaturalTextRecord", "natural adversaries", "run it again"),
 )

@@ -3,62 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.core.seeds import generator
+from malaprop.records.measured import MeasuredCell, MeasuredRules
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Spread
 
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 _DRAWS = 2000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One file of rules on one victim: `words` is the share of words changed in broken texts."""
-
-    rules: str
-    victim: str
-    success: Rate
-    words: Spread
-    within: Mapping[float, Rate]  # success where at most that share of the words may change
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
-    """One file of rules over all victims: the mean of their success, with a 95% interval by drawing texts anew.
-
-    `ahead` is by how much it beats the first file, drawn on the same texts; the victims are taken as they are.
-    """
-
-    rules: str
-    mean: float
-    low: float
-    high: float
-    words: float | None
-    ahead: tuple[float, float, float] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    cells: tuple[Cell, ...]
-    wholes: tuple[Whole, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        def cell(c: Cell) -> dict[str, Any]:
-            return {
-                "rules": c.rules,
-                "victim": c.victim,
-                "success": c.success.to_dict(),
-                "words": c.words.to_dict(),
-                "within": {f"{share:g}": rate.to_dict() for share, rate in c.within.items()},
-            }
-
-        return {"cells": [cell(c) for c in self.cells], "wholes": [asdict(w) for w in self.wholes]}
 
 
 def allowed(outcome: Outcome) -> float:
@@ -67,11 +22,11 @@ def allowed(outcome: Outcome) -> float:
     return 0.0 if many <= 1 else outcome.changed_share
 
 
-def cell(rules: str, victim: str, outcomes: Iterable[Outcome], shares: Sequence[float] = SHARES) -> Cell:
+def cell(rules: str, victim: str, outcomes: Iterable[Outcome], shares: Sequence[float] = SHARES) -> MeasuredCell:
     found = [o for o in outcomes if o.status in ("success", "failed")]
     broken = [o for o in found if o.status == "success"]
-    within = {s: Rate(sum(allowed(o) <= s + 1e-9 for o in broken), len(found)) for s in shares}
-    return Cell(
+    within = {f"{s:g}": Rate(sum(allowed(o) <= s + 1e-9 for o in broken), len(found)) for s in shares}
+    return MeasuredCell(
         rules=rules,
         victim=victim,
         success=Rate(len(broken), len(found)),
@@ -80,7 +35,9 @@ def cell(rules: str, victim: str, outcomes: Iterable[Outcome], shares: Sequence[
     )
 
 
-def measured(runs: Mapping[tuple[str, str], Sequence[Outcome]], shares: Sequence[float] = SHARES) -> Measured:
+def measure(
+    runs: Mapping[tuple[str, str], Sequence[Outcome]], shares: Sequence[float] = SHARES
+) -> tuple[tuple[MeasuredCell, ...], tuple[MeasuredRules, ...]]:
     """Of outcomes by file of rules and victim; every file is to have every victim."""
     files, victims = (list(dict.fromkeys(key[i] for key in runs)) for i in (0, 1))
     ids = sorted({o.id for found in runs.values() for o in found})
@@ -97,8 +54,8 @@ def measured(runs: Mapping[tuple[str, str], Sequence[Outcome]], shares: Sequence
         words = [c.words.mean for c in cells if c.rules == name and c.words.mean is not None]
         low, high = _middle(drawn)
         share = float(np.mean(words)) if words else None
-        wholes.append(Whole(rules=name, mean=mean, low=low, high=high, words=share, ahead=ahead))
-    return Measured(cells=cells, wholes=tuple(wholes))
+        wholes.append(MeasuredRules(rules=name, mean=mean, low=low, high=high, words=share, ahead=ahead))
+    return cells, tuple(wholes)
 
 
 Grid = NDArray[np.float64]

@@ -19,7 +19,7 @@ from malaprop.reports.heat import reach
 from malaprop.reports.page import write_report
 from malaprop.reports.rules import TITLE, diagnoses, terminal
 from malaprop.rules.diagnose import diagnose, strongest
-from malaprop.rules.measure import measured
+from malaprop.rules.measure import measure
 from malaprop.rules.pmi import Association
 
 ROWS = [
@@ -127,25 +127,25 @@ def test_rates_means_and_differences():
     weak = [outcome(id, "success" if i < 5 else "failed") for i, id in enumerate(ids)]
     strong = [outcome(id, "success" if i < 15 else "failed", changes=2) for i, id in enumerate(ids)]
     other = [outcome(id, "skipped") for id in ids[:10]] + [outcome(id, "success") for id in ids[10:]]
-    found = measured({("pmi", "A"): weak, ("pmi", "B"): weak, ("uawr", "A"): strong, ("uawr", "B"): other})
-    first, second = found.wholes
+    each, (first, second) = measure(
+        {("pmi", "A"): weak, ("pmi", "B"): weak, ("uawr", "A"): strong, ("uawr", "B"): other}
+    )
     assert (first.mean, first.ahead) == (0.25, None)
     assert second.mean == pytest.approx((15 / 20 + 1) / 2)
     assert second.ahead[0] == pytest.approx(second.mean - 0.25)
     assert second.ahead[1] < second.ahead[0] < second.ahead[2]
     assert first.low < 0.25 < first.high
-    cells = {(c.rules, c.victim): c for c in found.cells}
+    cells = {(c.rules, c.victim): c for c in each}
     assert str(cells["uawr", "B"].success).startswith("100.0% (10/10")
     within = cells["uawr", "A"].within
-    assert (within[0.15].hits, within[0.2].hits, within[0.2].total) == (0, 15, 20)  # two of ten words
-    assert cells["pmi", "A"].within[0.05].hits == 5  # one word may always change
-    assert found.to_dict()["cells"][0]["within"]["0.05"]["hits"] == 5
+    assert (within["0.15"].hits, within["0.2"].hits, within["0.2"].total) == (0, 15, 20)  # two of ten words
+    assert cells["pmi", "A"].within["0.05"].hits == 5  # one word may always change
 
 
 def test_nothing_attacked_is_no_rate():
-    found = measured({("uawr", "A"): [outcome("a", "skipped")]})
-    assert math.isnan(found.wholes[0].mean)
-    assert found.cells[0].success.total == 0
+    (each,), (whole,) = measure({("uawr", "A"): [outcome("a", "skipped")]})
+    assert math.isnan(whole.mean)
+    assert each.success.total == 0
 
 
 def test_examples_of_a_pair_show_the_field_that_may_change():
