@@ -37,10 +37,11 @@ from typing import Any
 _CLOCK = """
 seconds wall busy floor scoring epoch_seconds exact_seconds cost queries_a_second started created minutes versions version
 ratio forwards_a_second trained time times rate_a_second pid seconds_a_text duration mean_seconds share_of_floor
+tokens_per_second
 """
 TIMES = frozenset(_CLOCK.split())
 _TIMED = re.compile(r"\d[\d,]*(\.\d+)?(e-?\d+)?( ?(s|ms|seconds|x|asked a second|minutes|of the attacks)\b)")
-_SECONDS = re.compile(r"(seconds) [\d.]+")
+_SECONDS = re.compile(r"(seconds?) [\d.,]+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 _SHOWN = 12  # differences of one file
 
@@ -301,7 +302,7 @@ def keep(step: Step, before: dict[Path, int], place: Path, out: Path, code: int,
     lines = output.splitlines()
     if code == 0 and step.json and lines:
         write(folder / "json.json", tidy(json.loads(lines.pop()), str(place)))
-    told = [f"exit {code}", *lines, *(errors.splitlines() if code else ())]
+    told = [line.rstrip() for line in (f"exit {code}", *lines, *(errors.splitlines() if code else ()))]
     (folder / "said.txt").write_text(plain("\n".join(told) + "\n", str(place)), encoding="utf-8")
     for path, stamp in stamps(place).items():
         if before.get(path) != stamp and path.suffix in _READ:
