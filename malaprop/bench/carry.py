@@ -22,7 +22,7 @@ def cut(folder: Path, pieces: Path, size: int = SIZE) -> list[Path]:
         raise SettingError(f"{folder} is no model folder: it holds no config.json")
     pieces.mkdir(parents=True, exist_ok=True)
     made = []
-    for path in sorted(p for p in folder.iterdir() if p.is_file()):
+    for path in sorted(p for p in folder.iterdir() if p.is_file() and p.name != "asset.json"):
         raw = _halved(path) if path.suffix == ".safetensors" else path.read_bytes()
         mark = sha256(raw).hexdigest()[:12]
         for number, begin in enumerate(range(0, max(1, len(raw)), size)):

@@ -73,7 +73,7 @@ def names_of(victim: Scores) -> tuple[str, ...]:
 
 def describe_match(data: Examples, victim: Scores) -> str:
     """One line on how labels were matched, where it was not by name; empty where they were, or are plain numbers."""
-    if data.ordered or names_of(victim) or not data.labels or are_numbers(data.labels):
+    if victim.labels == 1 or data.ordered or names_of(victim) or not data.labels or are_numbers(data.labels):
         return ""
     each = ", ".join(f"{name} is {number}" for number, name in enumerate(data.labels[:_SHOWN]))
     return f"{victim.name} has no names for its labels, so they are taken in this order: {each}; --labels gives another"

@@ -130,4 +130,5 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
 def _side(fields: dict[str, str], answer: Floats | None) -> Side:
     if answer is None:
         return Side(fields)
-    return Side(fields, winner(answer), tuple(answer.tolist()))
+    label = winner(answer) if len(answer) > 1 else None  # a regression gives none
+    return Side(fields, label, tuple(answer.tolist()))

@@ -187,6 +187,7 @@ def test_a_number_is_moved(tmp_path, kind):
     lines = [json.loads(line) for line in (tmp_path / "out" / "outcomes.jsonl").read_text().splitlines()]
     moved = [abs(o["adversarial"]["scores"][0] - o["original"]["scores"][0]) for o in lines if o["status"] == "success"]
     assert min(moved) > bound - 1e-4
+    assert {o["original"]["prediction"] for o in lines} == {None}  # no label wins
     again = run(*words, "--width", 1, "--out", tmp_path / "alone")
     assert again["counts"] == found["counts"]
 
