@@ -80,7 +80,7 @@ def train(
     _check_fields(spec, data)
     checkpoint.check_target(folder)
     how = _changed(settings or _course(spec, given.start, len(data.train)), given.settings or {})
-    job = _job(spec, data, seed, given, words)
+    job = _job(spec, data, seed, given, words or (None if spec.fine_tuned else WordRows.of(data, how.least)))
     job.model.to(device)
     recipe: dict[str, Any] = {
         "spec": spec.plain(),
@@ -150,8 +150,8 @@ class Job(Protocol):
 
 
 def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows | None) -> Job:
-    if not spec.fine_tuned:
-        return _Words(spec, data, seed, given, words or WordRows.of(data))
+    if words is not None and not spec.fine_tuned:
+        return _Words(spec, data, seed, given, words)
     from malaprop.models.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start)
@@ -174,6 +174,8 @@ def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> Non
     known = {field.name for field in fields(Training)}
     for spec in specs:
         known |= set(zoo.shape(spec, 1))
+    if specs and all(spec.fine_tuned for spec in specs):
+        known -= {"least"}  # whose words are those of their tokenizer
     known -= {"chars", "elmo", "both", "words", "rates"}  # which no word on the command line can be
     for name in settings:
         if name not in known:

@@ -88,17 +88,18 @@ class Training:
     warmup: float = 0.1  # of all steps; then the rate falls to nothing in a straight line
     clip: float = 1.0
     patience: int = 2  # epochs without a better accuracy on the part held out
+    least: int = 1  # times that a word was seen to be known; rarer ones are unknown, which so is learnt
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "patience"):
+        for name in ("epochs", "batch", "patience", "least"):
             if not isinstance(getattr(self, name), int):
                 raise SettingError(f"training wants a whole number for {name}, got {getattr(self, name)!r}")
         for name in ("rate", "decay", "warmup", "clip"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise SettingError(f"training wants a number for {name}, got {value!r}")
-        if min(self.epochs, self.batch, self.patience) < 1 or self.rate <= 0 or self.clip <= 0:
-            raise SettingError(f"training wants epochs, batch, patience, rate and clip above 0, got {self}")
+        if min(self.epochs, self.batch, self.patience, self.least) < 1 or self.rate <= 0 or self.clip <= 0:
+            raise SettingError(f"training wants epochs, batch, patience, least, rate and clip above 0, got {self}")
 
 
 class Fitted(NamedTuple):

@@ -21,8 +21,9 @@ class WordRows(NamedTuple):
     parts: tuple[Rows, Rows, Rows]  # to train on, to choose by, to judge by
 
     @classmethod
-    def of(cls, data: Splits) -> WordRows:
-        vocab = Vocab.build(value for e in data.train for value in e.fields.values())
+    def of(cls, data: Splits, least: int = 1) -> WordRows:
+        """Words that were seen less often than `least` times in training are unknown, there and later."""
+        vocab = Vocab.build((value for e in data.train for value in e.fields.values()), least=least)
         opened = OpenVocab(vocab)
         parts = [_rows(part, opened) for part in (data.train, data.held_out, data.test)]
         return cls(vocab, opened.words[len(vocab) :], (parts[0], parts[1], parts[2]))

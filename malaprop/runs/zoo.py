@@ -97,6 +97,11 @@ def train(
     return fit(spec, parts, folder, seed=seed, device=device, given=given, quiet=quiet).figures
 
 
+def _least(given: Given | None) -> int:
+    """How often a word must have been seen to be known to word models."""
+    return int((given.settings or {}).get("least", 1)) if given is not None else 1
+
+
 def train_all(
     data: str,
     folder: Path | None,
@@ -133,7 +138,7 @@ def train_all(
         say(f"{len(done)} of {len(tasks)} models are there already")
     if left:
         _prepare_shared(left, parts, given, say)
-        words = WordRows.of(parts)
+        words = WordRows.of(parts, _least(given))
         many = min(jobs or default_jobs(device), len(left))
         say(f"training {len(left)} models on {parts.name} ({len(parts.train):,} texts), {many} at a time on {device}")
         for outcome in _pool(left, many, parts, words, given, device):
@@ -175,7 +180,7 @@ def ensure(
         say(f"training {len(left)} models on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
         _prepare_shared(left, parts, given, say)
         done = list[Outcome]()
-        for outcome in _pool(left, many, parts, WordRows.of(parts), given, device):
+        for outcome in _pool(left, many, parts, WordRows.of(parts, _least(given)), given, device):
             done.append(outcome)
             say(f"[{len(done)}/{len(left)}] {outcome.line}")
         if failed := [outcome for outcome in done if outcome.reason]:

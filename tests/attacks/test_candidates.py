@@ -14,6 +14,7 @@ from malaprop.attacks.candidates.likely import Likely
 from malaprop.attacks.candidates.lookup import Listed, Misspellings, NearWords, Vocabulary, WordNetSynonyms, recase
 from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.attacks.constraints.words import SamePart
+from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.trial import Trial
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
@@ -63,6 +64,14 @@ def test_wordnet_offers_the_same_part_of_speech(tiny_assets):
     assert offered(WordNetSynonyms(), "good film unknown") == [["fine", "nice"], ["movie", "picture"], []]
     assert offered(WordNetSynonyms(), "Awful") == [["Bad", "Poor"]]
     assert offered(WordNetSynonyms(part="any"), "Film fine") == [["movie", "picture"], ["okay", "poor"]]
+
+
+def test_proper_nouns_are_nouns_where_that_is_asked_for(tiny_assets, monkeypatch):
+    monkeypatch.setitem(toy.TAGS, "film", "PROPN")
+    assert offered(WordNetSynonyms(), "good Film") == [["fine", "nice"], []]
+    assert offered(WordNetSynonyms(proper=True), "good Film") == [["fine", "nice"], ["Movie", "Picture"]]
+    assert RECIPES["pwws:paper"]().candidates.proper, "as in the authors' code"
+    assert not RECIPES["pwws"]().candidates.proper
 
 
 def test_near_words_by_count_and_cosine(tiny_assets):

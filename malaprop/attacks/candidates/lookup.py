@@ -49,9 +49,13 @@ def _recased(table: Words, words: Ints, like: str) -> Ints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordNetSynonyms:
-    """Lemmas that share a synset with the word; of the same part of speech, or of any (`part="any"`)."""
+    """Lemmas that share a synset with the word; of the same part of speech, or of any (`part="any"`).
+
+    `proper`: proper nouns count as nouns; if not, they have no synonyms of the same part of speech.
+    """
 
     part: Literal["same", "any"] = "same"
+    proper: bool = False
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.wordnet import open_wordnet
@@ -65,7 +69,8 @@ class WordNetSynonyms:
         tags = yield from trial.tags()
         out = []
         for slot in slots.tolist():
-            word, part = strings[slot], WORDNET_PART.get(tags[slot], "")
+            tag = "NOUN" if self.proper and tags[slot] == "PROPN" else tags[slot]
+            word, part = strings[slot], WORDNET_PART.get(tag, "")
             make = (lambda w=word, p=part: wordnet.synonyms(w.lower(), p)) if part else tuple
             out.append(remembered(table, ("wordnet", word, part), word, make))
         return out

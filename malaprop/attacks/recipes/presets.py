@@ -30,8 +30,9 @@ def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any
 pwws_paper = preset(
     "pwws:paper",
     words.pwws,
-    "Ren et al. 2019, without a fallback; OpenAttack's PWWS is this variant too.",
+    "Ren et al. 2019, without a fallback, proper nouns as nouns; OpenAttack's PWWS is this variant too.",
     fallback=False,
+    proper=True,
 )
 pwws_textattack = preset(
     "pwws:textattack",

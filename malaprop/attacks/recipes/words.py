@@ -16,7 +16,9 @@ from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import Greedy
 
 
-def pwws(*, fallback: bool = True, unknown: str | None = None, ahead: int = 0, peer: bool = False) -> Attack:
+def pwws(
+    *, fallback: bool = True, unknown: str | None = None, ahead: int = 0, proper: bool = False, peer: bool = False
+) -> Attack:
     """Ren et al. 2019, "Generating natural language adversarial examples through probability weighted word saliency".
 
     WordNet synonyms of the same part of speech; each word's best one is fixed first, then words fall in the order of
@@ -24,11 +26,11 @@ def pwws(*, fallback: bool = True, unknown: str | None = None, ahead: int = 0, p
     where the paper swaps them for other entities. Where this fails, `fallback` tries TextAttack's variant, so that no
     text is spared which that breaks. `unknown` stands in a word's place to learn its saliency; None: the victim's own
     word for unknown ones. `ahead` steps are scored along with one (see search.greedy): faster for few texts at a time,
-    at the same outcomes.
+    at the same outcomes. `proper`: proper nouns have the synonyms of nouns, as in the authors' code; if not, they stay.
     `peer`: TextAttack's variant alone: synonyms of any part of speech, words weighed by the value reached instead of
     gained, all synonyms asked again at every step, and a step must gain.
     """
-    papers = WordNetSynonyms(), Greedy(rank=Saliency(unknown=unknown), always=True, ahead=ahead)
+    papers = WordNetSynonyms(proper=proper), Greedy(rank=Saliency(unknown=unknown), always=True, ahead=ahead)
     peers = WordNetSynonyms(part="any"), Greedy(rank=Saliency(peer=True, unknown=unknown), ahead=ahead)
     candidates, search = peers if peer else papers
     return Attack(
