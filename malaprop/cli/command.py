@@ -94,12 +94,17 @@ def perform(study: Study) -> None:
         study = replace(study, saving=replace(saving, out=new_folder(study)))  # type: ignore[type-var]
     with watch(saving.quiet) as listen:
         result = conduct(study, listen=[listen])
+    view, report = result.view, result.folder / "report.html"
+    for line in view.notes:
+        say(line, saving.quiet)
+    for line in view.troubles:
+        say(f"malaprop: {line}")
     if not saving.quiet:
         result.show()
-    report = result.folder / "report.html"
-    say(f"figures in {result.folder}; report: {report}", saving.quiet)
-    said: Mapping[str, Any] = result.view.summary or {"rows": result.rows}
-    finish({"command": study.command.split()[0], "out": str(result.folder), "report": str(report), **said}, saving.json)
+    say(view.last or f"figures in {result.folder}; report: {report}", saving.quiet)
+    place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})}
+    said: Mapping[str, Any] = view.summary or {"rows": result.rows}
+    finish({"command": study.command.split()[0], **place, **said}, saving.json)
 
 
 def new_folder(study: Study) -> Path:
@@ -107,7 +112,13 @@ def new_folder(study: Study) -> Path:
     from malaprop.studies.common import slug
     from malaprop.studies.settings import flat
 
-    data = flat(study).get("data")
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    names = [*study.command.split(), *([slug(data)] if isinstance(data, str) else []), stamp]
-    return Path("runs") / "-".join(names)
+    asked = (_single(flat(study).get(name)) for name in ("recipe", "victim", "data"))
+    return Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
+
+
+def _single(value: Any) -> str:
+    """A name; of a list of names the only one."""
+    if isinstance(value, tuple) and len(value) == 1:
+        return _single(value[0])
+    return value if isinstance(value, str) else ""

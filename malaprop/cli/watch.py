@@ -58,7 +58,7 @@ class Teller:
                 if self.bar is not None and task in self._bars:
                     self.bar.advance(self._bars[task])
             case Noted(task, text):
-                self._say(f"{task}: {text}")
+                self._say(f"{task}: {text}" if task else text)
             case Lost(task, why):
                 self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
             case Ended(task, how, seconds, why) if how != "not begun":

@@ -97,12 +97,14 @@ def examine(victim: Victim, data: Dataset) -> Examined:
     )
 
 
-def attack_share(desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int) -> Iterator[Any]:
-    """The pieces of a run folder: what is run, then the outcome of each example of the share."""
+def attack_share(
+    desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int, notes: Sequence[str] = ()
+) -> Iterator[Any]:
+    """The pieces of a run folder: what is run, with what makes it doubtful, then the outcome of each example."""
     from malaprop.core.victim import About
     from malaprop.runs.folder import describe
     from malaprop.runs.local import run
 
     attack = attack.for_labels(share.whole.labels)
-    yield describe(attack, About.of(victim), share.whole, seed=seed, width=width)
+    yield describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
     yield from run(attack, victim, share.items, seed=seed, width=width, services=desk.services(victim))

@@ -163,16 +163,18 @@ def options(cls: type) -> tuple[Option, ...]:
     return found
 
 
-def _options(cls: type, given: Any, group: tuple[str, ...]) -> Iterator[Option]:
-    """`given` is a group as the class above has it, with defaults of its own."""
+def _options(cls: type, given: Any, group: tuple[str, ...], free: bool = False) -> Iterator[Option]:
+    """`given` is a group as the class above has it, with defaults of its own; of a `free` group all options are."""
     hints = get_type_hints(cls)
     for one in fields(cls):
         kind = hints[one.name]
         default = _default(one) if given is None else getattr(given, one.name)
         if is_dataclass(kind):
-            yield from _options(kind, None if default is MISSING else default, (*group, one.name))  # type: ignore[arg-type]
+            held = None if default is MISSING else default
+            yield from _options(kind, held, (*group, one.name), free or bool(one.metadata.get("free")))  # type: ignore[arg-type]
             continue
         about = {name: value for name, value in one.metadata.items() if name != "name"}
+        about["free"] = free or about.get("free", False)
         yield Option(
             name=one.metadata.get("name") or one.name,
             attribute=one.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -28,12 +28,18 @@ class View:
     """A record as people and programs want it.
 
     `rows` are plain values for data frames, `summary` is what `--json` says beside the command and its folders, `files`
-    are written beside the record. What is printed is the `terminal` of the section that shows the record in a report.
+    are written beside the record. What is printed is what `text` gives, else the `terminal` of the section that shows
+    the record in a report. `notes` are said to whoever watches, `troubles` to everybody, and `last` at the end.
     """
 
     rows: Sequence[Mapping[str, Any]] = ()
     summary: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    text: Callable[[], str] | None = None
+    notes: Sequence[str] = ()
+    troubles: Sequence[str] = ()
+    last: str = ""
+    report: bool = True  # an HTML report is written with the record
 
 
 class Study(Protocol):
@@ -116,6 +122,8 @@ class Result:
     @property
     def text(self) -> str:
         """The figures, as a terminal shows them."""
+        if self.view.text is not None:
+            return self.view.text()
         from malaprop.records.kinds import kind_of, load
 
         text: str = load(kind_of(type(self.record)).section).terminal(self.record)
@@ -139,22 +147,28 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     Without `out` a temporary folder is used, which goes with the result. The same folder goes on with what was killed;
     one that holds a study of other settings is refused.
     """
+    from malaprop.core.leftovers import clear_leftovers
+    from malaprop.records.store import check_writable
     from malaprop.tasks.executor import Execution
     from malaprop.tasks.happenings import Log
     from malaprop.tasks.lock import lock
     from malaprop.tasks.task import plan_of
 
     study.where.check()
+    if (root := study.saving.out) is not None:
+        if root.exists() and not root.is_dir():
+            raise SettingError(f"--out {root} is a file; give a folder")
+        check_writable(root)
     study.check()
-    temporary = None if study.saving.out is not None else TemporaryDirectory(prefix="malaprop-")
-    root = Path(temporary.name) if temporary is not None else study.saving.out
+    temporary = TemporaryDirectory(prefix="malaprop-") if root is None else None
+    root = Path(temporary.name) if temporary is not None else root
     assert root is not None
-    if root.exists() and not root.is_dir():
-        raise SettingError(f"--out {root} is a file; give a folder")
     with lock(root):
         _agree(study, root)
+        clear_leftovers(root, FILE, "report.html")
+        plan = plan_of(study.plan())
         with study.where.open_workers(root, quiet=study.saving.quiet) as workers:
-            failed = Execution(plan_of(study.plan()), root, workers, (Log(root), *listen)).run()
+            failed = Execution(plan, root, workers, (Log(root), *listen)).run()
         if failed:
             raise next(iter(failed.values()))
         record = study.gather(root)
@@ -164,7 +178,8 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        result.report()
+        if result.view.report:
+            result.report()
     return result
 
 

@@ -124,4 +124,6 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
             raise SettingError(f"{path}: {key} was an object of Python ({value}), which no file can hold; run it there")
     if "out" not in values and path.name == FILE and (path.parent / LOG).is_file():
         values["out"] = path.parent
+        if any(one.name == "resume" for one in options(cls)):
+            values["resume"] = True
     return build(cls, {**values, **(more or {})})

@@ -26,6 +26,12 @@ def width_option() -> int:
     return made
 
 
+def resume_option() -> bool:
+    """The setting `resume`, for commands that go on with a folder only where they are told to."""
+    made: bool = opt(False, "Go on with the run in --out.", free=True)
+    return made
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Where tasks run."""

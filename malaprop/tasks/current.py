@@ -68,9 +68,9 @@ class Current:
         portion = self.shares.next(helpers)
         if portion is None:
             self.handed_out = True
-            if self.pieces or self.running or len(self.before):
+            if self.pieces or self.running:
                 return None
-            portion = Portion(())  # of no items there is still a run to describe
+            portion = Portion(())  # where nothing is left there is still a run to describe
         return Job(number, self.task, Share(list(portion.left.values()), self.whole), portion)
 
     def take(self, piece: Any, portion: Portion | None) -> None:

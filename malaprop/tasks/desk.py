@@ -16,6 +16,7 @@ from malaprop.core.errors import MalapropError, VictimError, plain
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.engine.service import Service
+    from malaprop.tasks.task import Task
 
 _HELD = 48  # victims; the one not used for longest goes first
 _CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
@@ -86,9 +87,9 @@ class Desk:
         found, self._notes[:] = list(self._notes), []
         return found
 
-    def sit(self, task: str, before: Any, folder: Path | None = None) -> None:
+    def sit(self, task: Task, before: Any, folder: Path | None = None) -> None:
         """Makes ready for a task."""
-        self.folder = self.place.root / task if folder is None else folder
+        self.folder = task.folder(self.place.root) if folder is None else folder
         self.before = before
         if self._services is not None and self._services[0] != str(self.folder):
             self._services = None

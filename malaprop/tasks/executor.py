@@ -24,7 +24,7 @@ def wanted(plan: Plan, root: Path) -> dict[str, Task]:
 
     def want(name: str) -> None:
         task = plan[name]
-        if name not in needed and not task.output.done(root / name):
+        if name not in needed and not task.output.done(task.folder(root)):
             needed.add(name)
             for before in task.after:
                 want(before)
@@ -47,7 +47,7 @@ class Execution:
     _waiting: dict[str, Task] = field(default_factory=dict)
     _open: dict[str, Current] = field(default_factory=dict)
     _running: dict[int, Job] = field(default_factory=dict)
-    _said: set[str] = field(default_factory=set)  # notes on data, which many tasks may read
+    _said: set[tuple[str, str]] = field(default_factory=set)  # notes, of which many tasks and workers have the same
     _losses: int = 0  # workers lost in a row, without a piece from anybody
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -90,23 +90,26 @@ class Execution:
                 self._tell(Ended(name, "not begun", 0.0, f"{bad} failed"))
                 continue
             try:
-                one = Current.begin(task, self.root / name, self._inputs(task))
+                one = Current.begin(task, task.folder(self.root), self._inputs(task))
             except Exception as error:  # noqa: BLE001 - what this task cannot read need not stop the others
                 self._fail(name, error)
                 continue
             self._open[name] = one
             for note in one.notes:
-                if note not in self._said:
-                    self._said.add(note)
-                    self._tell(Noted(name, note))
+                if ("", note) not in self._said:
+                    self._said.add(("", note))
+                    self._tell(Noted("", note))
             self._tell(Began(name, 0 if one.whole is None else one.whole.n, len(one.before)))
 
     def _inputs(self, task: Task) -> Inputs:
         """The values of the tasks before it, its victims, and what is read for it."""
-        found = {name: self.plan[name].output.value(self.root / name) for name in task.after} | dict(task.victims)
+        before = [self.plan[name] for name in task.after]
+        found = {one.name: one.output.value(one.folder(self.root)) for one in before} | dict(task.victims)
         return found if task.reads is None else {**found, **task.reads(found)}
 
     def _fail(self, name: str, error: Exception) -> None:
+        if self.plan[name].vital:
+            raise error
         self.failed[name] = error
         self._tell(Ended(name, "failed", 0.0, plain(error)))
 
@@ -118,6 +121,8 @@ class Execution:
         name = one.task.name
         del self._open[name]
         if one.error is not None and not one.task.optional:
+            if one.task.vital:
+                raise one.error
             self.failed[name] = one.error
         self._tell(Ended(name, one.how, one.seconds, one.why))
 
@@ -189,7 +194,9 @@ class Execution:
 
     def _take(self, one: Current, job: Job, piece: Any) -> None:
         if isinstance(piece, Note):
-            self._tell(Noted(one.task.name, piece.text))
+            if (one.task.name, piece.text) not in self._said:
+                self._said.add((one.task.name, piece.text))
+                self._tell(Noted(one.task.name, piece.text))
             return
         one.take(piece, job.portion)  # a full disk, or a folder that holds other work, ends the study
         self._losses = 0

@@ -5,6 +5,7 @@
 | `RunFolder` | run.toml and a line an item | first a `Run`, then lines, each with an id | the lines |
 | `JsonFile` | one value in NAME.json | the value | the value |
 | `OwnFolder` | a folder that the task writes itself, such as a trained model | none | its path |
+| `Handover` | nothing | the value | the value, while the study runs |
 | `Several` | several outputs, each with a name | (name, piece) | a value a name |
 """
 
@@ -116,11 +117,13 @@ class RunFolder:
     """A run folder: run.toml and a line an item. The first piece is the `Run`, each other piece is a line with an id.
 
     `lines` names a `records.store.LineKind`; `error` names a function (item, seed, why) that gives the line of an item
-    that could not be done.
+    that could not be done. `checks`: also a folder that holds all lines is compared with what is asked for now, which
+    means that the task begins, and does nothing where its `Run` is the same.
     """
 
     lines: str = "malaprop.records.store:OUTCOMES"
     error: str = "malaprop.runs.folder:error_outcome"
+    checks: bool = False
 
     def _kind(self) -> LineKind:
         kind: LineKind = found_at(self.lines)
@@ -129,6 +132,8 @@ class RunFolder:
     def done(self, folder: Path) -> bool:
         from malaprop.records.run import FILE, Run
 
+        if self.checks:
+            return False
         if _left_out(folder):
             return True
         path = folder / self._kind().file
@@ -176,6 +181,8 @@ class RunFolder:
                 if writer is None:
                     _forget(folder)
                     writer = stack.enter_context(Writer(folder, piece, resume=True, kind=self._kind()))
+                elif (difference := piece.same_work(writer.run)) is not None:
+                    raise RecordError(f"{folder}: two workers do not do the same work: {difference}")
             else:
                 assert writer is not None, f"{folder.name}: a run begins with its Run"
                 if piece.id not in writer.done:
@@ -215,6 +222,37 @@ class JsonFile:
             else:
                 write_json(value_file(folder), piece)
                 _forget(folder)
+
+        yield add
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+@dataclass(slots=True, eq=False)
+class Handover:
+    """A value for the tasks behind this one, found anew each time and written nowhere."""
+
+    found: Any = None
+
+    def done(self, folder: Path) -> bool:
+        del folder
+        return False
+
+    def before(self, folder: Path) -> Collection[str]:
+        del folder
+        return NOTHING
+
+    def value(self, folder: Path) -> Any:
+        del folder
+        return self.found
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        del folder
+
+        def add(piece: Any) -> None:
+            self.found = piece
 
         yield add
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from malaprop.tasks.outputs import Output
@@ -47,6 +48,12 @@ class Task:
     items: Callable[[Inputs], Items] | None = None  # what can be shared out among workers; read by the driver too
     alone: bool = False  # it is timed: nothing else runs beside it
     optional: bool = False  # its failure is a result with a reason, and does not fail the study
+    vital: bool = False  # without it nothing is worth doing: its failure ends the study at once
+    at: str | None = None  # its folder below the study's, where that is not its name; "." is the study's own
+
+    def folder(self, root: Path) -> Path:
+        """Where its output lies, in the study's folder."""
+        return root / (self.name if self.at is None else self.at)
 
 
 _SAID = ("name", "part", "labels", "fields", "fingerprint")

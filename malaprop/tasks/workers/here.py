@@ -34,7 +34,7 @@ class Here:
         self.desk.tell = lambda text: listen("" if self._job is None else self._job.task.name, text)
 
     def start(self, job: Job, inputs: Inputs, before: Any) -> None:
-        self.desk.sit(job.task.name, before)
+        self.desk.sit(job.task, before)
         self._job, self._pieces = job, perform(job.task, self.desk, inputs, job.share)
 
     def events(self) -> Iterator[Event]:

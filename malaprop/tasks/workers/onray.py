@@ -262,7 +262,7 @@ class RayWorker:
         try:
             own = not self.shared and isinstance(task.output, OwnFolder)
             folder = self._room(task.name) if own else None
-            self.desk.sit(task.name, before, folder)
+            self.desk.sit(task, before, folder)
             for pieces in batches(perform(task, self.desk, self._opened(inputs), share)):
                 yield "pieces", pieces
             if folder is not None:

@@ -159,7 +159,7 @@ class _DriverGoneError(Exception):
 
 def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any, share: Share | None) -> None:
     try:
-        desk.sit(task.name, before)
+        desk.sit(task, before)
         for pieces in batches(perform(task, desk, inputs, share)):
             _send(line, "pieces", pieces)
         _send(line, "end")

@@ -1,0 +1,84 @@
+"""Tasks that write to the study's own folder, hand values over, end the study, or compare a finished run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+import toy_tasks
+from toy_tasks import MANY, Number
+
+from malaprop.core.errors import DataError, RecordError
+from malaprop.records.store import read_outcomes
+from malaprop.studies.settings import lasting, opt
+from malaprop.tasks.desk import Place
+from malaprop.tasks.executor import Execution
+from malaprop.tasks.outputs import Handover, JsonFile, RunFolder
+from malaprop.tasks.task import Task, plan_of
+from malaprop.tasks.workers.here import Here
+from malaprop.tasks.workers.processes import Processes
+
+
+def found(desk, inputs):
+    """A new number each time."""
+    mark = desk.place.root / "asked"
+    mark.write_text((mark.read_text() if mark.exists() else "") + "x")
+    yield Number(len(mark.read_text()))
+
+
+def keep(desk, inputs):
+    yield inputs["ask"]
+
+
+def other_lines(desk, inputs, share):
+    for piece in toy_tasks.lines(desk, inputs, share):
+        yield replace(piece, seed=8) if type(piece).__name__ == "Run" else piece
+
+
+def do(root, *tasks, jobs=1):
+    workers = Here(Place(root=root)) if jobs == 1 else Processes(jobs, Place(root=root), preload=())
+    return Execution(plan_of(tasks), root, workers).run()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_value_is_handed_over_anew_and_written_nowhere(tmp_path, jobs):
+    ask = Task(name="ask", work=found, output=Handover())
+    assert do(tmp_path, ask, Task(name="first", work=keep, output=JsonFile(Number), after=("ask",)), jobs=jobs) == {}
+    assert do(tmp_path, ask, Task(name="second", work=keep, output=JsonFile(Number), after=("ask",)), jobs=jobs) == {}
+    assert {path.name for path in tmp_path.iterdir()} == {"asked", "first.json", "second.json"}
+    assert '"value": 2' in (tmp_path / "second.json").read_text()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_in_the_studys_own_folder_is_compared_also_when_it_is_finished(tmp_path, jobs):
+    def task(work):
+        return Task(name="lines", at=".", work=work, output=RunFolder(checks=True), items=toy_tasks.examples)
+
+    for _ in range(2):
+        assert do(tmp_path, task(toy_tasks.lines), jobs=jobs) == {}
+        assert len(read_outcomes(tmp_path)) == MANY
+    with pytest.raises(RecordError, match=r"cannot resume .*seed"):
+        do(tmp_path, task(other_lines), jobs=jobs)
+
+
+def test_what_is_vital_ends_the_study(tmp_path):
+    bad = Task(name="bad", work=toy_tasks.broken, output=Handover(), vital=True)
+    rest = Task(name="rest", work=found, output=JsonFile(Number))
+    with pytest.raises(DataError, match="a column is missing"):
+        do(tmp_path, bad, rest)
+    assert not (tmp_path / "rest.json").exists()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inner:
+    held: int = opt(1, "Held.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outer:
+    own: int = opt(1, "Own.")
+    inner: _Inner = opt(_Inner(held=2), free=True)
+
+
+def test_all_settings_of_a_free_group_are_free():
+    assert lasting(_Outer()) == {"own": 1}
