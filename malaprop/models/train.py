@@ -176,7 +176,9 @@ def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> Non
         known |= set(zoo.shape(spec, 1))
     if specs and all(spec.fine_tuned for spec in specs):
         known -= {"least"}  # whose words are those of their tokenizer
-    known -= {"chars", "elmo", "both", "words", "rates"}  # which no word on the command line can be
+    if not any(spec.units == "both" for spec in specs):
+        known -= {"words"}
+    known -= {"chars", "elmo", "both", "rates"}  # which no word on the command line can be
     for name in settings:
         if name not in known:
             raise unknown("setting", name, known)
@@ -260,8 +262,13 @@ class _Words:
             raise AssetError(f"{spec.name} stands on an ELMo and none is in the cache; run: malaprop pretrain elmo")
         card = pretrained.read_card(folder)
         elmo = load_elmo(folder)
-        self._given = {name: value for name, value in self._given.items() if name != "dim"}
-        self._make(spec, data, zoo.shape(spec, 2 * elmo.dim, json.loads(json.dumps(card.shape))))
+        words = self._given.get("words", RANDOM_DIM)
+        if not isinstance(words, int) or words < 0:
+            raise SettingError(f"words is the width of the words' own vectors, or 0 for none, got {words!r}")
+        self._given = {name: value for name, value in self._given.items() if name not in ("dim", "words")}
+        below = json.loads(json.dumps(card.shape))
+        width = {"words": words, "dim": 2 * elmo.dim + words}
+        self._make(spec, data, zoo.shape(spec, 2 * elmo.dim, below) | width)
         frozen = self.model.get_submodule("embedding.elmo")
         # two bytes a weight, as they will be written: what is trained on top is what is loaded again
         frozen.load_state_dict({name: tensor.half().float() for name, tensor in elmo.state_dict().items()})

@@ -125,6 +125,24 @@ def test_texts_without_a_word_and_with_very_many(name, place, tmp_path):
     assert np.allclose(scores[1], scores[2], atol=1e-6)  # read up to the limit, and no further
 
 
+@pytest.mark.parametrize("name", ["LSTM-WC-ELMo-1", "CNN-WC-ELMo-1"])
+def test_an_elmo_model_may_have_no_word_vectors_of_its_own(name, place, parts, rows, tmp_path):
+    """Then it knows words by their characters alone, and a word that training never saw is read like any other."""
+    shapes = {}
+    for words in (0, 50):
+        given = Given(settings={**SMALL, "words": words})
+        train(ZooSpec.of(name), parts, tmp_path / str(words), given=given, words=rows, quiet=True)
+        card, model, _ = checkpoint.load(tmp_path / str(words))
+        shapes[words] = card.shape
+        assert ("embedding.words.weight" in model.state_dict()) == bool(words)
+        agrees(load(tmp_path / str(words)))
+    assert shapes[50]["dim"] - shapes[0]["dim"] == 50
+    with pytest.raises(SettingError, match="width of the words' own vectors"):
+        train(ZooSpec.of(name), parts, tmp_path / "m", given=Given(settings={"words": -1}), words=rows, quiet=True)
+    with pytest.raises(SettingError, match="no setting is called 'words'"):
+        check_settings({"words": 0}, [ZooSpec.of("LSTM-W-Random-1")])
+
+
 def test_the_card_says_where_vectors_come_from(place, parts, rows, tmp_path):
     found = {}
     for name in ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-W-W2vec-1", "CNN-WC-ELMo-1"):

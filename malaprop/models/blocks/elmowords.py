@@ -21,7 +21,8 @@ class ElmoWords(nn.Module):
     stays, so a word is read from its characters once and remembered.
 
     Before layers are mixed, every value of each is brought to mean 0 and spread 1, by what training has met: they
-    differ in scale by a factor of ten, and what all words share would drown what tells them apart.
+    differ in scale by a factor of ten, and what all words share would drown what tells them apart. With `words` 0 a
+    word has no vector of its own: the model knows words by their characters alone.
 
     Give it its words with `open_to` before it reads. Texts have at least one token, and padding behind it.
     """
@@ -30,9 +31,10 @@ class ElmoWords(nn.Module):
 
     def __init__(self, *, vocab: int, words: int, **shape: Any) -> None:
         super().__init__()
-        self.words = nn.Embedding(vocab, words, padding_idx=PAD)
-        with torch.no_grad():
-            self.words.weight.normal_(0, 0.3)[PAD] = 0
+        self.words = nn.Embedding(vocab, words, padding_idx=PAD) if words else None
+        if self.words is not None:
+            with torch.no_grad():
+                self.words.weight.normal_(0, 0.3)[PAD] = 0
         self.elmo = Elmo(**shape).requires_grad_(False)
         self.mix = ScalarMix()
         self.spread = nn.BatchNorm1d(3 * 2 * self.elmo.dim, affine=False, momentum=0.05)
@@ -48,8 +50,11 @@ class ElmoWords(nn.Module):
     def forward(self, ids: Int[Tensor, "batch token"]) -> Float[Tensor, "batch token dim"]:
         lengths = (ids != PAD).sum(1)
         layers = self.elmo.layers(nn.functional.embedding(ids, self._words()), lengths)
+        mixed: Tensor = self.mix(self._even(layers, ids != PAD))
+        if self.words is None:
+            return mixed
         known = torch.where(ids < self.words.num_embeddings, ids, UNK)
-        return torch.cat([self.words(known), self.mix(self._even(layers, ids != PAD))], -1)
+        return torch.cat([self.words(known), mixed], -1)
 
     def _even(
         self, layers: Float[Tensor, "layer batch token dim"], inside: Bool[Tensor, "batch token"]
