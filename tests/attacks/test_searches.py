@@ -351,3 +351,27 @@ def test_a_short_text_ends_with_the_surest_flip_and_asks_no_encoder():
     assert found.adversarial.text == "a awful film"
     with pytest.raises(SettingError, match="least"):
         Greedy(least=-1)
+
+
+@pytest.mark.parametrize(("among", "ends"), [(None, "a vile film"), (2, "a bad film"), (1, "a awful film")])
+def test_the_most_similar_is_chosen_among_the_surest_flips(among, ends):
+    """Surest first: awful, bad, vile; by the encoder vile is most like the original, then bad, then awful."""
+    angles = {"awful": 1.0, "bad": 0.5, "vile": 0.1}
+    asked: list[str] = []
+
+    def encode(items):
+        turns = [next((angle for word, angle in angles.items() if word in text), 0.0) for text in items]
+        asked.extend(items)
+        return [np.asarray([math.cos(turn), math.sin(turn)], np.float32) for turn in turns]
+
+    scores = {"a awful film": 0.1, "a bad film": 0.2, "a vile film": 0.3}
+    services = toy.toy_services(target := by_table(scores))
+    for name in ("encoder", "encoder/rough"):
+        services[name].function = encode
+    attack = listed({"fine": ("awful", "bad", "vile")}, search=Greedy(nearest=True, among=among))
+    (row,) = toy.examples(["a fine film"], label=1)
+    (found,) = attack_all(attack, [row], target, services=services)
+    assert found.adversarial.text == ends
+    assert len(set(asked)) <= (among or 3) + 1
+    with pytest.raises(SettingError, match="among"):
+        Greedy(among=0)

@@ -47,18 +47,21 @@ textfooler_paper = preset(
     "Jin et al. 2019 by the letter: words of a cosine of at least 0.7, sentence similarity for texts of any length.",
     cosine=0.7,
     least=0,
+    among=None,
     fallback=False,
 )
 textfooler_original = preset(
     "textfooler:original",
     words.textfooler,
     "Jin et al. 2019 as the authors' code has it: a cosine of 0.5, no sentence similarity under 15 words.",
+    among=None,
     fallback=False,
 )
 textfooler_textattack = preset(
     "textfooler:textattack",
     words.textfooler,
     "Jin et al. 2019 as TextAttack has it: as the authors' code, but words are ranked by the true label's loss alone.",
+    among=None,
     peer=True,
 )
 genetic_paper = preset(

@@ -48,6 +48,7 @@ def textfooler(
     cosine: float = 0.5,
     similarity: float | str | None = 0.7,
     least: int = 15,
+    among: int | None = 4,
     fallback: bool = True,
     peer: bool = False,
 ) -> Attack:
@@ -55,12 +56,13 @@ def textfooler(
 
     Counter-fitted neighbours (50, cosine 0.5), the same part of speech with nouns and verbs exchangeable, sentence
     similarity against the original for texts of at least 15 words, all as in the authors' code; words by what leaving
-    them out does; of the replacements that flip the label the most similar one. Where this fails, `fallback` goes
-    through the words once more, in the order of what their replacements gain. Differs: the vectors are our own
-    counter-fitting; MiniLM stands in for the Universal Sentence Encoder, its threshold of 0.7 kept; the whole text is
-    compared, not a window of 15 words; a replacement's part of speech comes from WordNet, not from tagging every
-    changed text. similarity=None switches the encoder off; similarity=use asks the Universal Sentence Encoder itself
-    (multilingual v3) for the authors' angle of 0.5, and similarity=mpnet or mpnet:0.8 a larger encoder.
+    them out does; of the four surest replacements that flip the label (`among`; the authors compare all) the most
+    similar one. Where this fails, `fallback` goes through the words once more, in the order of what their replacements
+    gain. Differs: the vectors are our own counter-fitting; MiniLM stands in for the Universal Sentence Encoder, its
+    threshold of 0.7 kept; the whole text is compared, not a window of 15 words; a replacement's part of speech comes
+    from WordNet, not from tagging every changed text. similarity=None switches the encoder off; similarity=use asks the
+    Universal Sentence Encoder itself (multilingual v3) for the authors' angle of 0.5, and similarity=mpnet or mpnet:0.8
+    a larger encoder.
     `peer`: TextAttack's greedy search: words are ranked by the value alone.
     """
     rules: list[Constraint] = [KeepStopWords(), SamePart(nouns_for_verbs=True)]
@@ -68,12 +70,13 @@ def textfooler(
     if floor is not None:
         rules.append(SentenceCosine(floor=floor, least=least))
     near, nearest = NearWords(count=neighbours, floor=cosine), floor is not None
-    peers, by_gain = (Greedy(rank=r, nearest=nearest, least=least) for r in (LeaveOneOut(), Saliency(peer=True)))
+    orders = (LeaveOneOut(shift=True), LeaveOneOut(), Saliency(peer=True))
+    authors, peers, by_gain = (Greedy(rank=r, nearest=nearest, least=least, among=among) for r in orders)
     return Attack(
         name="textfooler",
         candidates=near,
         constraints=tuple(rules),
-        search=peers if peer else Greedy(rank=LeaveOneOut(shift=True), nearest=nearest, least=least),
+        search=peers if peer else authors,
         fallback=Fallback(candidates=near, search=by_gain) if fallback and not peer else None,
         encoder=encoder,
     )

@@ -12,7 +12,7 @@ from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.score import SLACK, Scored
+from malaprop.core.score import SLACK, Scored, ranked
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 
@@ -23,7 +23,7 @@ class Greedy:
 
     `always` takes it also where it does not gain (Ren et al. 2019). `nearest` ends with the most similar of the texts
     that reach the goal in the last slot, not with the surest (Jin et al. 2019), unless the text has fewer than `least`
-    words. Where the ranking knows what was best
+    words; `among` so many of the surest it is chosen (None: all). Where the ranking knows what was best
     in each slot alone, `ahead` steps are scored along with one as if each took that: batches of few texts fill, and
     what a wrong guess or an early end makes needless is forwarded, yet not asked.
     """
@@ -33,8 +33,11 @@ class Greedy:
     nearest: bool = False
     ahead: int = 0
     least: int = 0
+    among: int | None = None
 
     def __post_init__(self) -> None:
+        if self.among is not None and self.among < 1:
+            raise SettingError(f"Greedy.among must be at least 1, got {self.among}")
         if min(self.ahead, self.least) < 0:
             raise SettingError(f"Greedy.ahead and least must be at least 0, got {self.ahead} and {self.least}")
 
@@ -52,7 +55,7 @@ class Greedy:
                 covered = step + max(1, self.ahead)
             (scored,) = yield from trial.score([Variants.at(now.text, slot, words)], ahead=guesses)
             if nearest and scored.reached.any():
-                found = yield from _nearest(trial, scored)
+                found = yield from _nearest(trial, scored, self.among)
             else:
                 (found,) = yield from trial.choose([scored], [None if self.always else now.value])
             if plan.likely is not None and (found is None or found.text.words[slot] != plan.likely[i]):
@@ -74,18 +77,23 @@ def _onward(plan: Space, text: Text, places: list[int]) -> list[Variants]:
     return out
 
 
-def _nearest(trial: Trial, scored: Scored) -> Steps[Held | None]:
-    """Of the allowed texts that reach the goal, the one most like the original; else the best of the rest."""
-    hits = np.flatnonzero(scored.reached)
-    texts = [scored.variants.pick(i) for i in hits.tolist()]
-    flags = yield from trial.admit(texts)
-    if not flags.any():
-        rest = ~scored.reached
-        others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
-        return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
-    kept = [i for i, fine in enumerate(flags.tolist()) if fine]
-    top = yield from most_similar(trial, [texts[i] for i in kept])
-    return trial.take(scored, int(hits[kept[top]]))
+def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[Held | None]:
+    """Of the allowed texts that reach the goal, the one most like the original; else the best of the rest.
+
+    So many of the surest are compared at a time, and the next only where none of them is allowed; None: all at once.
+    """
+    hits = ranked(scored.values, scored.reached)[: int(scored.reached.sum())]
+    each = among or len(hits)
+    for at in range(0, len(hits), each):
+        part = np.sort(hits[at : at + each])
+        texts = [scored.variants.pick(i) for i in part.tolist()]
+        kept = np.flatnonzero((yield from trial.admit(texts))).tolist()
+        if kept:
+            top = yield from most_similar(trial, [texts[i] for i in kept])
+            return trial.take(scored, int(part[kept[top]]))
+    rest = ~scored.reached
+    others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
+    return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
