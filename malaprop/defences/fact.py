@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.text import Ints, Text
 from malaprop.defences.defended import Counters, cut_up
@@ -97,6 +98,10 @@ class _Itself:
     gradients: Any
     device: str
     name: str = "the model in training"
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {} if self.gradients is None else dict.fromkeys(self.gradients.offers, self.gradients)
 
 
 def itself(job: Job) -> Any:

@@ -150,8 +150,8 @@ class Job(Protocol):
 
 
 def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows | None) -> Job:
-    if words is not None and not spec.fine_tuned:
-        return _Words(spec, data, seed, given, words)
+    if not spec.fine_tuned:
+        return _Words(spec, data, seed, given, words or WordRows.of(data))
     from malaprop.models.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start)

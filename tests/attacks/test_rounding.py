@@ -21,6 +21,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields
+from malaprop.models.victims.complete import complete
 from malaprop.records.outcome import Outcome
 from malaprop.runs.local import run
 
@@ -69,7 +70,7 @@ def attack(**more: Any) -> Attack:
 
 
 def outcomes(victim: Rough, text: str, made: Attack | None = None, **how: Any) -> Outcome:
-    (found,) = run(made or attack(), victim, [Example("one", {"text": text}, 0)], **how)
+    (found,) = run(made or attack(), complete(victim), [Example("one", {"text": text}, 0)], **how)
     return found
 
 
