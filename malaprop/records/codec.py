@@ -27,9 +27,11 @@ def encode(record: Any) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """The value with null for each number that JSON lacks."""
+    """The value with null for each number that JSON lacks, and lists in the place of sets."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
     if isinstance(value, list | tuple):
         return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -33,7 +33,7 @@ class Current:
     handed_out: bool = False  # all of it
     running: int = 0  # jobs
     pieces: int = 0
-    deaths: int = 0  # workers lost in a row, without a piece
+    deaths: int = 0  # workers lost in a row, without a piece; of a task without items all of them
     skipped: Skipped | None = None
     error: Exception | None = None
     began: float = 0.0  # when its first job was handed out
@@ -77,7 +77,7 @@ class Current:
         """Writes a piece."""
         self.add(piece)
         self.pieces += 1
-        self.deaths = 0
+        self.deaths = 0 if self.shares is not None else self.deaths
         if isinstance(piece, Skipped):
             self.skipped, self.handed_out = piece, True
         if portion is not None:
@@ -101,6 +101,8 @@ class Current:
             )
         if self.shares is not None and portion is not None:
             self.shares.put(portion)
+        else:
+            self.before = self.task.output.before(self.folder)
         self.handed_out = False
         return None
 

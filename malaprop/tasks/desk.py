@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.core.errors import MalapropError, VictimError, plain
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from malaprop.engine.service import Service
     from malaprop.tasks.task import Task
 
+Made = TypeVar("Made")
 _HELD = 48  # victims; the one not used for longest goes first
 _CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
 
@@ -67,6 +68,7 @@ class Desk:
         self.before: Any = frozenset()
         self._held: OrderedDict[str, Victim] = OrderedDict()
         self._services: tuple[str, int, dict[str, Service]] | None = None
+        self._kept: dict[str, Any] = {}
         self._notes: list[str] = []
         self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
 
@@ -103,6 +105,13 @@ class Desk:
                 self._held.popitem(last=False)
         self._held.move_to_end(key)
         return self._held[key]
+
+    def keep(self, name: str, make: Callable[[], Made]) -> Made:
+        """What was made under this name, once in this process: data that many tasks read."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        found: Made = self._kept[name]
+        return found
 
     def services(self, victim: Victim) -> dict[str, Service]:
         """The services of attacks on a victim; what they remember serves all shares of a task."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.tasks.current import Current
-from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Noted, Planned, Wrote
-from malaprop.tasks.outputs import Note
+from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
+from malaprop.tasks.outputs import Note, Took
 from malaprop.tasks.task import Inputs, Plan, Task
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.job import Event, Job, Workers
@@ -197,6 +197,9 @@ class Execution:
             if (one.task.name, piece.text) not in self._said:
                 self._said.add((one.task.name, piece.text))
                 self._tell(Noted(one.task.name, piece.text))
+            return
+        if isinstance(piece, Took):
+            self._tell(Measured(one.task.name, piece.figures))
             return
         one.take(piece, job.portion)  # a full disk, or a folder that holds other work, ends the study
         self._losses = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -46,6 +46,14 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A task says what its work took."""
+
+    task: str
+    figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Lost:
     """A worker was lost over a task; what it had left undone is done again."""
 
@@ -63,12 +71,13 @@ class Ended:
     why: str = ""
 
 
-Happening = Planned | Began | Wrote | Noted | Lost | Ended
+Happening = Planned | Began | Wrote | Noted | Measured | Lost | Ended
 Listen = Callable[[Happening], None]
 
 
 class Log:
-    """Writes tasks.jsonl: a line with the time for each task that ended and each worker that was lost."""
+    """Writes tasks.jsonl: a line with the time for each task that ended, for what its work took, and for each worker
+    that was lost."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOG
@@ -77,6 +86,8 @@ class Log:
         if isinstance(happening, Ended):
             said = {"task": happening.task, "ended": happening.how, "seconds": round(happening.seconds, 2)}
             self._write(said | ({"why": happening.why} if happening.why else {}))
+        elif isinstance(happening, Measured):
+            self._write({"task": happening.task, "took": dict(happening.figures)})
         elif isinstance(happening, Lost):
             self._write({"task": happening.task, "lost": happening.why})
 
@@ -84,3 +95,15 @@ class Log:
         line = json.dumps({"time": round(time(), 2), **said}, ensure_ascii=False)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
+
+
+def read_log(folder: Path) -> Iterator[dict[str, Any]]:
+    """The lines of tasks.jsonl; one that was cut by a kill is left out."""
+    path = folder / LOG
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            yield found

@@ -47,6 +47,13 @@ class Note:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Took:
+    """A piece that says what the work took, such as queries and seconds; a line of tasks.jsonl keeps it."""
+
+    figures: Mapping[str, Any]
+
+
 class Output(Protocol):
     """What a task leaves. The driver alone opens it; `folder` is the study's with the task's name."""
 
@@ -118,12 +125,14 @@ class RunFolder:
 
     `lines` names a `records.store.LineKind`; `error` names a function (item, seed, why) that gives the line of an item
     that could not be done. `checks`: also a folder that holds all lines is compared with what is asked for now, which
-    means that the task begins, and does nothing where its `Run` is the same.
+    means that the task begins, and does nothing where its `Run` is the same. `is_path`: its value is the folder, which
+    the tasks behind it read themselves.
     """
 
     lines: str = "malaprop.records.store:OUTCOMES"
     error: str = "malaprop.runs.folder:error_outcome"
     checks: bool = False
+    is_path: bool = False
 
     def _kind(self) -> LineKind:
         kind: LineKind = found_at(self.lines)
@@ -160,6 +169,8 @@ class RunFolder:
 
         if (why := skipped(folder)) is not None:
             return why
+        if self.is_path:
+            return folder
         kind = self._kind()
         if kind is OUTCOMES:
             return outcomes_of(folder)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from dataclasses import dataclass, replace
 
 import pytest
@@ -9,11 +12,13 @@ import toy_tasks
 from toy_tasks import MANY, Number
 
 from malaprop.core.errors import DataError, RecordError
+from malaprop.records.outcome import Outcome, Side
 from malaprop.records.store import read_outcomes
 from malaprop.studies.settings import lasting, opt
 from malaprop.tasks.desk import Place
 from malaprop.tasks.executor import Execution
-from malaprop.tasks.outputs import Handover, JsonFile, RunFolder
+from malaprop.tasks.happenings import Log, Lost, Measured, read_log
+from malaprop.tasks.outputs import Handover, JsonFile, RunFolder, Several, Took
 from malaprop.tasks.task import Task, plan_of
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.processes import Processes
@@ -82,3 +87,51 @@ class _Outer:
 
 def test_all_settings_of_a_free_group_are_free():
     assert lasting(_Outer()) == {"own": 1}
+
+
+def several(desk, inputs):
+    """Two run folders; the worker dies over the first, as often as the file says, having written some of it."""
+    once = desk.keep("once", lambda: object())
+    assert desk.keep("once", lambda: object()) is once
+    left = 0
+    for name in ("left", "right"):
+        yield name, toy_tasks.Run(recipe="toy", victim="v", data="d", n=MANY, seed=7, labels=("a", "b"))
+        for number, item in enumerate(toy_tasks.examples(inputs)):
+            if item.id in desk.before[name]:
+                continue
+            mark = desk.place.root / "kills"
+            if number == 40 and mark.exists() and (kills := int(mark.read_text())):
+                time.sleep(0.5)
+                yield "left", Outcome(id="id40", status="skipped", label=0, original=Side(dict(item.fields)), seed=7)
+                mark.write_text(str(kills - 1))
+                os.kill(os.getpid(), signal.SIGKILL)
+            left += 1
+            yield name, Outcome(id=item.id, status="skipped", label=0, original=Side(dict(item.fields)), seed=7)
+    yield Took({"left": left})
+
+
+def count(desk, inputs):
+    yield Number(sum(len(read_outcomes(folder)) for folder in inputs["both"].values()))
+
+
+def test_a_lost_worker_of_several_run_folders_leaves_what_is_done(tmp_path):
+    (tmp_path / "kills").write_text("1")
+    parts = {"left": RunFolder(is_path=True), "right": RunFolder(is_path=True)}
+    tasks = plan_of([
+        Task(name="both", work=several, output=Several(parts)),
+        Task(name="counted", work=count, output=JsonFile(Number), after=("both",)),
+    ])  # fmt: skip
+    heard: list[object] = []
+    workers = Processes(2, Place(root=tmp_path), preload=())
+    assert Execution(tasks, tmp_path, workers, [heard.append, Log(tmp_path)]).run() == {}
+    assert [type(one) for one in heard if isinstance(one, Lost | Measured)] == [Lost, Measured]
+    assert '"value": 160' in (tmp_path / "counted.json").read_text()
+    (took,) = (line["took"] for line in read_log(tmp_path) if "took" in line)
+    assert took["left"] < 160, "what was written before the loss is not done again"
+
+
+def test_several_run_folders_that_kill_every_worker_are_given_up(tmp_path):
+    (tmp_path / "kills").write_text("99")
+    both = Task(name="both", work=several, output=Several({"left": RunFolder(), "right": RunFolder()}))
+    failed = do(tmp_path, both, jobs=2)
+    assert "its worker was lost 3 times" in str(failed["both"])

@@ -13,9 +13,10 @@ from malaprop.core.errors import DataError, SettingError
 from malaprop.records.store import read_outcomes
 from malaprop.runs.cluster.session import Session, join
 from malaprop.tasks.desk import Place
+from malaprop.tasks.executor import Execution
 from malaprop.tasks.happenings import Lost
-from malaprop.tasks.outputs import JsonFile
-from malaprop.tasks.task import Task
+from malaprop.tasks.outputs import JsonFile, RunFolder, Several
+from malaprop.tasks.task import Task, plan_of
 from malaprop.tasks.workers.onray import OnRay
 
 HERE = Path(__file__).parent
@@ -60,6 +61,16 @@ def test_without_a_common_disk_folders_travel(session, tmp_path):
     assert execute(tmp_path, workers(session, tmp_path, shared=False), seen) == {}
     assert (tmp_path / "model" / "half").read_text() == "half"
     assert (tmp_path / "seen.json").read_text() == '{\n "value": 1\n}\n'
+
+
+def test_without_a_common_disk_run_folders_travel_too(session, tmp_path):
+    both = Task(
+        name="pair", work=toy_tasks.two, output=Several({n: RunFolder(is_path=True) for n in ("left", "right")})
+    )
+    seen = Task(name="counted", work=toy_tasks.count_lines, output=JsonFile(Number), after=("pair",))
+    made = Execution(plan_of([both, seen]), tmp_path, workers(session, tmp_path, shared=False))
+    assert made.run() == {}
+    assert (tmp_path / "counted.json").read_text() == '{\n "value": 6\n}\n'
 
 
 def test_errors_come_back_in_words(session, tmp_path):

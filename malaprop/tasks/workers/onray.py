@@ -138,9 +138,13 @@ class OnRay:
         found = {**inputs, **named}
         if self.shared:
             return found
-        return {
-            name: self._parcel(value) if _is_local(value, name in named) else value for name, value in found.items()
-        }
+        return {name: self._parcels_of(value, name in named) for name, value in found.items()}
+
+    def _parcels_of(self, value: Any, victim: bool = False) -> Any:
+        """A parcel in the place of each file and folder, also of those in a mapping."""
+        if isinstance(value, Mapping):
+            return {name: self._parcels_of(inner) for name, inner in value.items()}
+        return self._parcel(value) if _is_local(value, victim) else value
 
     def _parcel(self, path: Any) -> Any:
         import ray
@@ -200,6 +204,7 @@ class OnRay:
         except ray.exceptions.RayError as error:
             kind, value = "lost", _first_line(error)
         if kind == "lost":
+            self._sent.pop(slot.job.task.name, None)  # what was done before has grown
             _lose(slot)
         elif kind != "pieces":
             slot.stream = slot.job = None
@@ -278,11 +283,15 @@ class RayWorker:
 
     def _opened(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Parcels as folders of this machine, kept while the worker lives."""
-        return {name: self._open(value) if isinstance(value, _Sent) else value for name, value in inputs.items()}
+        return {name: self._open(value) for name, value in inputs.items()}
 
-    def _open(self, sent: _Sent) -> Path:
+    def _open(self, sent: Any) -> Any:
         import ray
 
+        if isinstance(sent, Mapping):
+            return self._opened(sent)
+        if not isinstance(sent, _Sent):
+            return sent
         if sent.parcel not in self._unpacked:
             parcel: Parcel = ray.get(sent.parcel)
             self._unpacked[sent.parcel] = Path(self._folders.enter_context(unpack(parcel)))
