@@ -105,8 +105,8 @@ Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Precision = Annotated[
     str,
     typer.Option(
-        help="fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it, and what it finds "
-        "is confirmed in fp32; other models reckon in fp32."
+        help="fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device is made for "
+        "them, and what they find is confirmed in fp32; other models reckon in fp32."
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder for what is written; made if it is missing.")]

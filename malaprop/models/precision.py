@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from malaprop.core.victim import Victim
 
-PRECISIONS = ("auto", "fp32", "bf16")
-ROUNDING = 0.05  # how far a transformer's bf16 probabilities were ever seen from its fp32 ones, with room to spare
+PRECISIONS = ("auto", "fp32", "bf16", "int8")
+# How far a transformer's probabilities were ever seen from its fp32 ones, with room to spare.
+ROUNDING = {"fp32": 0.0, "bf16": 0.05, "int8": 0.1}
 
 
 def check(asked: str) -> str:
@@ -41,6 +42,10 @@ def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
     import torch
 
     where = torch.device(device)
+    if asked == "int8":
+        if where.type != "cpu":
+            raise SettingError(f"int8 is for CPUs, the device is {where}; use --precision bf16")
+        return torch.float32  # all but the products of linear layers
     if check(asked) == "auto":
         return torch.bfloat16 if has_bf16_units(where) else torch.float32
     if asked == "bf16" and where.type == "cuda" and not has_bf16_units(where):

@@ -67,7 +67,7 @@ def victim(
     `thing` is a function from a list of texts to scores (n, labels), an object, or a string as `--victim` takes it; a
     torch module or a transformers model comes with its tokenizer. five(BERT) is BERT behind a defence. A victim is
     given back as it is. A zoo name that was not trained yet is trained on the packaged reviews, once. `precision`
-    (auto, fp32, bf16) is for transformers; what bf16 finds is confirmed in fp32 before it counts.
+    (auto, fp32, bf16, int8) is for transformers; what fewer bits find is confirmed in fp32 before it counts.
     """
     from malaprop.models.victims.load import wrap
 

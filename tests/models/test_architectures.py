@@ -17,6 +17,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
+from malaprop.models.scorers import int8
 from malaprop.models.scorers.buckets import Buckets
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
@@ -185,6 +186,22 @@ def test_a_precision_is_given_or_refused(folders: Any, canine: Path) -> None:
         load(canine, precision="bf16")
     with pytest.raises(SettingError, match="reckons in fp32"):
         load("builtins:print", precision="bf16")
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "gpt2", "deberta-v2"])
+def test_int8_stays_near_and_no_neighbour_changes_it(folders: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8, "_LEAST", 8)
+    victim = load(folders(name), precision="int8")
+    assert victim.precision == "int8"
+    table = Words()
+    pool = Pool([Variants.itself(Text.of(text, table, owner)) for owner, text in enumerate(TEXTS[:60])])
+    every = np.arange(pool.size)
+    scores = victim.finish(victim.begin(pool, every))
+    full = predict(victim, TEXTS[:60])
+    assert 1e-5 < np.abs(scores - full).max() < victim.rounding
+    for some in (every[::-7], every[3:4]):
+        assert np.abs(victim.finish(victim.begin(pool, some)) - scores[some]).max() < 1e-5
+    assert np.abs(full - predict(load(folders(name)), TEXTS[:60])).max() < 1e-6, "predict stays fp32"
 
 
 def test_a_folder_without_tokenizer_files_is_refused(folders: Any, tmp_path: Path) -> None:

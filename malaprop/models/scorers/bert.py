@@ -44,6 +44,7 @@ class BertScorer:
     model: Any  # readable(model); transformers is not imported here
     separator: int | None = None
     dtype: torch.dtype = torch.float32
+    int8: bool = False  # whether the products of all layers but the last are in bytes
     bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
@@ -140,7 +141,8 @@ class BertScorer:
 
     @cached_property
     def _weights(self) -> BertWeights:
-        return BertWeights.of(self.model, dtype=self.dtype)
+        weights = BertWeights.of(self.model, dtype=self.dtype)
+        return weights.in_bytes() if self.int8 else weights
 
     @cached_property
     def _packed(self) -> Packing:
@@ -164,8 +166,9 @@ def _first_token(
     """
     first, dim = x[:, 0], x.shape[2]
     each = dim // heads
-    to_query, to_key, to_value = layer.mixed.weight.view(3, heads, each, dim)
-    bias = layer.mixed.bias.view(3, heads, each)
+    mixed, *_ = layer.maps
+    to_query, to_key, to_value = mixed.weight.view(3, heads, each, dim)
+    bias = mixed.bias.view(3, heads, each)
     q = F.linear(first, to_query.flatten(0, 1), bias[0].flatten()).view(-1, heads, each).transpose(0, 1)
     asks = (q @ to_key).transpose(0, 1)  # [batch, head, dim]
     scores = (asks @ x.transpose(1, 2)).div_(math.sqrt(each))

@@ -41,7 +41,7 @@ class PackedBert:
         self, layer: Layer, x: Float[Tensor, "token dim"], edges: Int[Tensor, " text_1"], most: int
     ) -> Float[Tensor, "text dim"]:
         """The last layer, beyond keys and values, for the first token of each text."""
-        dim, (weight, bias) = self.weights.width, (layer.mixed.weight, layer.mixed.bias)
+        dim, (weight, bias) = self.weights.width, (layer.maps[0].weight, layer.maps[0].bias)
         k, v = self._heads(F.linear(x, weight[dim:], bias[dim:]), 2)
         first = x.index_select(0, edges[:-1].clamp(max=len(x) - 1))
         (q,) = self._heads(F.linear(first, weight[:dim], bias[:dim]), 1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
+
+from malaprop.models.scorers.int8 import ByteAffine
 
 
 def readable(model: Any) -> bool:
@@ -61,10 +63,10 @@ class Norm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    mixed: Affine  # queries, keys and values in one product
-    joined: Affine
-    up: Affine
-    down: Affine
+    mixed: Affine | ByteAffine  # queries, keys and values in one product
+    joined: Affine | ByteAffine
+    up: Affine | ByteAffine
+    down: Affine | ByteAffine
     inner: Norm
     outer: Norm
     active: Callable[[Tensor], Tensor]
@@ -74,9 +76,20 @@ class Layer:
         x = self.inner(self.joined(seen).add_(x))
         return self.outer(self.down(self.active(self.up(x))).add_(x))
 
+    @property
+    def maps(self) -> tuple[Affine, Affine, Affine, Affine]:
+        """Its products, where they are not in bytes."""
+        found = (self.mixed, self.joined, self.up, self.down)
+        assert all(isinstance(part, Affine) for part in found)
+        return found  # type: ignore[return-value]
+
     def to(self, dtype: torch.dtype) -> Layer:
-        mixed, joined, up, down = (part.to(dtype) for part in (self.mixed, self.joined, self.up, self.down))
+        mixed, joined, up, down = (part.to(dtype) for part in self.maps)
         return Layer(mixed, joined, up, down, self.inner.to(dtype), self.outer.to(dtype), self.active)
+
+    def in_bytes(self) -> Layer:
+        mixed, joined, up, down = (ByteAffine.of(part.weight, part.bias) for part in self.maps)
+        return Layer(mixed, joined, up, down, self.inner, self.outer, self.active)
 
     @classmethod
     def of(cls, module: Any, *, dtype: torch.dtype) -> Layer:
@@ -109,6 +122,10 @@ class BertWeights:
     @property
     def width(self) -> int:
         return self.words.shape[1]
+
+    def in_bytes(self) -> BertWeights:
+        """With the products of all layers but the last in int8."""
+        return replace(self, layers=[layer.in_bytes() for layer in self.layers])
 
     def ended(self, x: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch label"]:
         return self.head(self.pool(x).tanh())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
@@ -28,6 +29,7 @@ from malaprop.models.precision import ROUNDING, dtype_for
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.buckets import Buckets
+from malaprop.models.scorers.int8 import quantise
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, attended, without_padding
@@ -100,7 +102,7 @@ def wrap_transformers(
     most = min(limit or MOST, places(model, tokenizer))
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
-        if precision == "bf16":
+        if precision in ("bf16", "int8"):
             raise SettingError(
                 f"{name} is asked by whole texts, as {pieces}, and reckons in fp32 then; use --precision fp32 or auto"
             )
@@ -112,8 +114,14 @@ def wrap_transformers(
     rows = pieces.rows([(text,) for text in TEXTS], most, left=left)
     company = Company(forward, rows, pad, where)
     masks = company.padding_is_masked()
-    scorer = _scorer(model, rows, separator=separator, dtype=dtype, pad=pad, masks=masks, limit=most)
-    half = dtype != torch.float32
+    last = last_linear(model)
+    given = "int8" if precision == "int8" else "bf16" if dtype != torch.float32 else "fp32"
+    scorer: Scorer | None
+    if given == "int8":
+        scorer = _in_int8(model, last, separator=separator, pad=pad, masks=masks)
+    else:
+        scorer = _scorer(model, rows, separator=separator, dtype=dtype, pad=pad, masks=masks, limit=most)
+    half = given != "fp32"
     gradients = _gradients(
         model,
         pieces,
@@ -123,7 +131,6 @@ def wrap_transformers(
         masks,
         separator,
     )
-    last = last_linear(model)
     return TokenVictim(
         name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
@@ -131,8 +138,8 @@ def wrap_transformers(
         forward=forward,
         rows=partial(pieces.rows, limit=most, left=left),
         scorer=scorer,
-        rounding=ROUNDING if half else 0.0,
-        precision="bf16" if half else "fp32",
+        rounding=ROUNDING[given],
+        precision=given,
         lanes=2 if where.type == "cuda" else 1,
         labels=labels,
         limit=most,
@@ -141,8 +148,8 @@ def wrap_transformers(
         left=left,
         pad=pad,
         masks=masks,
-        bounds=None if masks or company.rows_are_independent() else Bounds(rows=1),
-        fingerprint=f"{fingerprint}-bf16" if fingerprint and half else fingerprint,
+        bounds=_bounds(where, masks or company.rows_are_independent()),
+        fingerprint=f"{fingerprint}-{given}" if fingerprint and half else fingerprint,
         label_names=_label_names(model),
         unknown=tokenizer.unk_token or "[UNK]",
         number=number,
@@ -222,6 +229,21 @@ def _scorer(
     if model.device.type == "cuda" and masks:
         return Buckets(forward=forward, pad=pad, longest=limit)
     return Plain(forward=forward, masks=False, pad=pad)
+
+
+def _bounds(where: torch.device, independent: bool) -> Bounds | None:
+    """On a CPU, which a few hundred tokens keep busy, padding costs more than small batches do."""
+    if not independent:
+        return Bounds(rows=1)
+    return Bounds(rows=32, waste=0.03) if where.type == "cpu" else None
+
+
+def _in_int8(model: Any, last: nn.Linear | None, *, separator: int | None, pad: int, masks: bool) -> Scorer:
+    """Large products in bytes; what the classifier makes of the last vector stays in fp32."""
+    if readable(model):
+        return BertScorer(model=model, separator=separator, int8=True)
+    forward = attended(quantise(model, spare=last or getattr(model, "score", None)), separator=separator)
+    return Plain(forward=forward, masks=masks, pad=pad, bounds=_bounds(model.device, True))
 
 
 def _gradients(
