@@ -53,6 +53,14 @@ def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
     return torch.bfloat16 if asked == "bf16" else torch.float32
 
 
+def resolve(asked: str, device: torch.device | str) -> str:
+    """The precision by name that is given where this one is asked for: fp32, bf16 or int8."""
+    import torch
+
+    half = dtype_for(asked, device) == torch.bfloat16
+    return "int8" if asked == "int8" else "bf16" if half else "fp32"
+
+
 def has_bf16_units(device: torch.device) -> bool:
     """Ampere GPUs and later; CPUs with AMX."""
     import torch

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from malaprop.core.text import Ints
+from malaprop.models.scorers.packing import waits
 from malaprop.models.scorers.plain import Forward, in_order
 from malaprop.models.splice import Splice
 
@@ -89,17 +90,16 @@ class _Shape:
         device = self.ids.device
         aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream(device))
-        try:
-            with torch.cuda.stream(aside):
-                for _ in range(3):  # TorchScript, which some models use, settles by then
-                    self._forward()
-            torch.cuda.current_stream(device).wait_stream(aside)
-            graph = torch.cuda.CUDAGraph()
-            others = (shape.graph for shape in self.buckets._recordings.values() if shape.graph is not None)
-            pool = next((other.pool() for other in others), None)  # one memory for all: they never run at once
-            with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-                self.out = self._forward()
-            self.graph = graph
-        except (RuntimeError, NotImplementedError):
-            torch.cuda.synchronize(device)
-            self.fails, self.graph, self.out = True, None, None
+        with torch.cuda.stream(aside):
+            for _ in range(3):  # TorchScript, which some models use, settles by then
+                self._forward()
+            self.fails = waits(self._forward)
+        torch.cuda.current_stream(device).wait_stream(aside)
+        if self.fails:
+            return
+        graph = torch.cuda.CUDAGraph()
+        others = (shape.graph for shape in self.buckets._recordings.values() if shape.graph is not None)
+        pool = next((other.pool() for other in others), None)  # one memory for all: they never run at once
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            self.out = self._forward()
+        self.graph = graph

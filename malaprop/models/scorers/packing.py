@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -108,12 +108,23 @@ class Packing:
 
 def _prepared(packing: Packing, most: int, device: torch.device, other: Recorded | Eager | None) -> Recorded | Eager:
     """A recording, where there is a GPU and the network never waits for the host."""
-    if device.type == "cuda" and not isinstance(other, Eager):
-        try:
-            return Recorded(packing, most, device, other)
-        except (RuntimeError, NotImplementedError):
-            torch.cuda.synchronize(device)
-    return Eager(packing, most, device, other)
+    eager = Eager(packing, most, device, other)
+    if device.type != "cuda" or isinstance(other, Eager) or waits(eager.run):
+        return eager
+    return Recorded(packing, most, device, other)
+
+
+def waits(work: Callable[[], object]) -> bool:
+    """Whether this work on a GPU waits for the host on its way, or fails; then it cannot be recorded."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        work()
+    except RuntimeError:
+        return True
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+    return False
 
 
 class Eager:
@@ -125,6 +136,9 @@ class Eager:
 
     def replay(self, batch: Packed) -> Float[Tensor, "text label"]:
         _fill(self.held, batch)
+        return self.run()
+
+    def run(self) -> Float[Tensor, "text label"]:
         return self.packing.network.forward(self.held, self.most)
 
 

@@ -37,7 +37,7 @@ def attend(
     from torch.nn.attention.varlen import varlen_attn
 
     known, more = _options(), dict[str, Any]()
-    if scale is not None:
+    if scale is not None and ("scale" in known or scale != q.shape[2] ** -0.5):
         more["scale"] = scale
     if window != (-1, -1):
         more |= {"window_size": window} if "window_size" in known else _causal(window)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
 from malaprop.models.attention import WordAttention, from_transformers
-from malaprop.models.batches import Bounds
 from malaprop.models.classifierfolder import read_classifier
 from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.firstlayer import of_transformers
@@ -25,15 +23,9 @@ from malaprop.models.joins import best_join
 from malaprop.models.labelsets import fold, is_multi_label, view_of
 from malaprop.models.padding import ZeroWords
 from malaprop.models.pieces import at_breaks
-from malaprop.models.precision import ROUNDING, dtype_for
-from malaprop.models.scorers import Scorer
-from malaprop.models.scorers.bert import BertScorer, readable
-from malaprop.models.scorers.buckets import Buckets
-from malaprop.models.scorers.int8 import quantise
-from malaprop.models.scorers.packedmodel import pack
-from malaprop.models.scorers.packing import Packing
-from malaprop.models.scorers.plain import Plain, attended, without_padding
-from malaprop.models.scorers.varlen import can_pack
+from malaprop.models.precision import ROUNDING, resolve
+from malaprop.models.scorers.plain import without_padding
+from malaprop.models.scorers.roads import Road
 from malaprop.models.splice import Frame
 from malaprop.models.states import WordStates
 from malaprop.models.states import from_transformers as states_of
@@ -96,82 +88,84 @@ def wrap_transformers(
     if labels < 1:
         raise VictimError(f"{name} scores no label; expected a classifier, or a regression of one number")
     number = labels == 1
-    if number and precision == "bf16":
+    if number and precision in ("bf16", "int8"):
         raise SettingError(f"{name} gives a number, which is reckoned in fp32; use --precision fp32 or auto")
-    dtype = torch.float32 if number else dtype_for(precision, where)
+    given = "fp32" if number else resolve(precision, where)
     most = min(limit or MOST, places(model, tokenizer))
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
-        if precision in ("bf16", "int8"):
+        if given in ("bf16", "int8") and precision != "auto":
             raise SettingError(
                 f"{name} is asked by whole texts, as {pieces}, and reckons in fp32 then; use --precision fp32 or auto"
             )
         return _by_strings(model, tokenizer, where, name, most, fingerprint, pieces)
     left = tokenizer.truncation_side == "left"
-    pad = _padding(model, tokenizer)
-    separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
-    forward = attended(model, separator=separator)
-    rows = pieces.rows([(text,) for text in TEXTS], most, left=left)
-    company = Company(forward, rows, pad, where)
-    masks = company.padding_is_masked()
-    last = last_linear(model)
-    given = "int8" if precision == "int8" else "bf16" if dtype != torch.float32 else "fp32"
-    scorer: Scorer | None
-    if given == "int8":
-        scorer = _in_int8(model, last, separator=separator, pad=pad, masks=masks)
-    else:
-        scorer = _scorer(model, rows, separator=separator, dtype=dtype, pad=pad, masks=masks, limit=most)
-    half = given != "fp32"
-    gradients = _gradients(
-        model,
-        pieces,
-        tokenizer,
-        Frame(limit=most, head=pieces.head, tail=pieces.tail, left=left),
-        pad,
-        masks,
-        separator,
-    )
+    frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=left)
+    road = _road(model, tokenizer, pieces, frame, where)
+    about: dict[str, Any] = {
+        "name": name,
+        "fingerprint": f"{fingerprint}-{given}" if fingerprint and given != "fp32" else fingerprint,
+        "label_names": _label_names(model),
+        "unknown": tokenizer.unk_token or "[UNK]",
+        "labels": labels,
+        "number": number,
+        "precision": given,
+        "rounding": ROUNDING[given],
+        "lanes": 2 if where.type == "cuda" else 1,
+        "device": str(where),
+    }
     return TokenVictim(
-        name=name,
         cut=at_breaks(pieces.pieces, pieces.between),
         join=best_join(pieces.pieces, TEXTS),
-        forward=forward,
         rows=partial(pieces.rows, limit=most, left=left),
-        scorer=scorer,
-        rounding=ROUNDING[given],
-        precision=given,
-        lanes=2 if where.type == "cuda" else 1,
-        labels=labels,
         limit=most,
-        head=pieces.head,
-        tail=pieces.tail,
+        head=frame.head,
+        tail=frame.tail,
         left=left,
-        pad=pad,
-        masks=masks,
-        bounds=_bounds(where, masks or company.rows_are_independent()),
-        fingerprint=f"{fingerprint}-{given}" if fingerprint and half else fingerprint,
-        label_names=_label_names(model),
-        unknown=tokenizer.unk_token or "[UNK]",
-        number=number,
-        gradients=None if number else gradients,
-        attention=WordAttention(
-            layout=gradients.layout,
-            weigh=from_transformers(model, separator=separator),
-            device=where,
-            pad=pad,
-            masks=masks,
-            first=bool(pieces.head),
-        ),
-        states=WordStates(
-            layout=gradients.layout,
-            read=states_of(model, separator=separator),
-            first=partial(of_transformers, model),
-            device=where,
-        ),
-        pooled=None if last is None or number else read_by(last, forward),
-        padding=None if number else ZeroWords.like(gradients, labels),
-        device=str(where),
+        forward=road.forward,
+        scorer=road.scorer(given),
+        pad=road.pad,
+        masks=road.masks,
+        bounds=road.bounds,
+        **about,
+        **_shown(road, ByOffsets(tokenizer=pieces, frame=frame), tokenizer, number),
     )
+
+
+def _road(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: torch.device) -> Road:
+    """Asks the model alone and in company."""
+    pad = _padding(model, tokenizer)
+    separator = pieces.between[0] if pieces.between and has_segments(model, tokenizer) else None
+    rows = pieces.rows([(text,) for text in TEXTS], frame.limit, left=frame.left)
+    road = Road(model=model, separator=separator, pad=pad, limit=frame.limit, rows=rows)
+    company = Company(road.forward, rows, pad, where)
+    masks = company.padding_is_masked()
+    return replace(road, masks=masks, independent=masks or company.rows_are_independent())
+
+
+def _shown(road: Road, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[str, Any]:
+    """What a victim shows beside its answers, by the names of `TokenVictim`."""
+    model, where, separator = road.model, road.model.device, road.separator
+    embedding, last = embedding_of(model), last_linear(model)
+    assert embedding is not None, "or it is asked by whole texts"
+    places: dict[str, Any] = {"layout": layout, "device": where}
+    padding: dict[str, Any] = {"pad": road.pad, "masks": road.masks}
+    gradients = TokenGradients(
+        module=model,
+        forward=road.forward,
+        embedding=embedding,
+        unknown=tokenizer.unk_token_id,
+        **places,
+        **padding,
+    )
+    weigh, read = from_transformers(model, separator=separator), states_of(model, separator=separator)
+    return {
+        "gradients": None if number else gradients,
+        "attention": WordAttention(weigh=weigh, first=bool(layout.frame.head), **places, **padding),
+        "states": WordStates(read=read, first=partial(of_transformers, model), **places),
+        "pooled": None if last is None or number else read_by(last, road.forward),
+        "padding": None if number else ZeroWords.like(gradients, int(model.config.num_labels)),
+    }
 
 
 def _as_one_answer(model: Any, label: str | None, name: str) -> Any:
@@ -204,63 +198,6 @@ def _padding(model: Any, tokenizer: Any) -> int:
     """The model's own token first: some look for it to find where a text ends."""
     stated = (getattr(model.config, "pad_token_id", None), tokenizer.pad_token_id, 0)
     return next(int(token) for token in stated if token is not None)
-
-
-def _scorer(
-    model: Any,
-    rows: Sequence[Sequence[int]],
-    *,
-    separator: int | None,
-    dtype: torch.dtype,
-    pad: int,
-    masks: bool,
-    limit: int,
-) -> Scorer | None:
-    """The fastest road to a model's answers: packed where its attention can be, else padded in few shapes."""
-    if readable(model):
-        return BertScorer(model=model, separator=separator, dtype=dtype)
-    if dtype == torch.float32:
-        return None
-    if model.device.type == "cuda" and can_pack():
-        network = pack(model, [row for row in rows if row], separator=separator, dtype=dtype)
-        if network is not None:
-            return Packing(network=network, longest=limit, tokens=max(1 << 14, limit))
-    forward = attended(deepcopy(model).to(dtype), separator=separator)
-    if model.device.type == "cuda" and masks:
-        return Buckets(forward=forward, pad=pad, longest=limit)
-    return Plain(forward=forward, masks=False, pad=pad)
-
-
-def _bounds(where: torch.device, independent: bool) -> Bounds | None:
-    """On a CPU, which a few hundred tokens keep busy, padding costs more than small batches do."""
-    if not independent:
-        return Bounds(rows=1)
-    return Bounds(rows=32, waste=0.03) if where.type == "cpu" else None
-
-
-def _in_int8(model: Any, last: nn.Linear | None, *, separator: int | None, pad: int, masks: bool) -> Scorer:
-    """Large products in bytes; what the classifier makes of the last vector stays in fp32."""
-    if readable(model):
-        return BertScorer(model=model, separator=separator, int8=True)
-    forward = attended(quantise(model, spare=last or getattr(model, "score", None)), separator=separator)
-    return Plain(forward=forward, masks=masks, pad=pad, bounds=_bounds(model.device, True))
-
-
-def _gradients(
-    model: Any, pieces: WordPieces, tokenizer: Any, frame: Frame, pad: int, masks: bool, separator: int | None
-) -> TokenGradients:
-    embedding = embedding_of(model)
-    assert embedding is not None
-    return TokenGradients(
-        module=model,
-        forward=attended(model, separator=separator),
-        embedding=embedding,
-        layout=ByOffsets(tokenizer=pieces, frame=frame),
-        pad=pad,
-        masks=masks,
-        unknown=tokenizer.unk_token_id,
-        device=model.device,
-    )
 
 
 def _by_strings(

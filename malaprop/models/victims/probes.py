@@ -98,7 +98,8 @@ class Company:
     @torch.inference_mode()
     def _ask(self, rows: Sequence[Ints]) -> Tensor:
         ids, lengths = padded(rows, self._pad, self._device)
-        return self._forward(ids, lengths).float().softmax(-1)
+        found = self._forward(ids, lengths).float()
+        return found if found.shape[1] == 1 else found.softmax(-1)
 
 
 def padding_is_masked(ask: Callable[[Sequence[Row]], Tensor], rows: Sequence[Row]) -> bool:
