@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _NAMES = {
-    "attack": "malaprop.runs.api:attack",
+    "attack": "malaprop.studies.attack:attack",
+    "audit": "malaprop.studies.audit:audit",
     "harden": "malaprop.defences.frommodel:harden",
     "recipe": "malaprop.runs.api:recipe",
     "run": "malaprop.runs.local:run",
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
     from malaprop.core.example import Example as Example
     from malaprop.data.base import load as load
     from malaprop.records.summary import Summary as Summary
-    from malaprop.runs.api import attack as attack
     from malaprop.runs.api import recipe as recipe
     from malaprop.runs.local import run as run
     from malaprop.runs.victims import victim as victim
+    from malaprop.studies.attack import attack as attack
+    from malaprop.studies.audit import audit as audit
 
 
 def __getattr__(name: str) -> Any:

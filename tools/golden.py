@@ -84,7 +84,7 @@ STEPS = (
     Step("attack-model", "attack deepwordbug --victim lstm --data rows.csv --n 12 --out attack-model --device cpu", ("train-lstm",)),
     Step("attack-white", "attack hotflip-char --victim chars --data rows.csv --n 6 --out attack-white --device cpu", ("train-chars",)),
     Step("audit", "audit --victim toymodel:predict,lstm --data rows.csv --n 10 --attacks homoglyph,keyboard,deepwordbug --out audit --device cpu", ("train-lstm",)),
-    Step("defences", f"audit --victim lstm --data rows.csv --attacks deepwordbug --defences none,twin,ranmask:keep=0.5:samples=8 --out defences --n 6 --draws 2 --fresh 3 --samples 40 {_SMALL}", ("train-lstm",)),
+    Step("defences", f"study defences --victim lstm --data rows.csv --attacks deepwordbug --defences none,twin,ranmask:keep=0.5:samples=8 --out defences --n 6 --draws 2 --fresh 3 --samples 40 {_SMALL}", ("train-lstm",)),
     Step("explain", 'explain "the story was great" --victim lstm --device cpu --no-substitutes', ("train-lstm",)),
     Step("augment", "augment --method keyboard:r=0.1 --data rows.csv --n 20 --copies 1 --out more.csv"),
     Step("harden-blackbox", f"harden blackbox --model LSTM-W-Random-1 {_DATA} --out hard-blackbox {_SMALL}"),

@@ -55,19 +55,19 @@ def certify(
         raise SettingError(f"certificates are of safer and ranmask, with settings or without; got --defence {defence}")
     told(*layers[0])  # a wrong setting should not wait for a model
     from malaprop.cli.progress import count_bar
-    from malaprop.cli.work import Work
     from malaprop.data.matching import agree
     from malaprop.defences.certificates import write_certificates
     from malaprop.records.certified import FILE, LINES
     from malaprop.records.store import check_writable, refuse_results
+    from malaprop.runs.victims import victim as open_victim
 
     texts = o.selection(data, split, n, seed, text=text, label=label, labels=labels)
-    work = Work(texts, width=1, device=device, cache=None, quiet=quiet, precision=precision)
     folder = o.out_folder(out, resume, "certify", layers[0].name, victim, data)
     check_writable(folder)
     refuse_results(folder, FILE, LINES, resume=resume)
-    examples = work.examples([victim])
-    made = defended(defence, work.victim(victim))
+    examples = texts.examples([victim])
+    o.tell(examples.notes, quiet)
+    made = defended(defence, open_victim(victim, device=device, precision=precision, quiet=quiet))
     noise = noise_of(made)
     assert noise is not None
     assert isinstance(made, Defended)

@@ -16,7 +16,7 @@ from malaprop.cli.options import finish, say
 from malaprop.core.errors import SettingError
 from malaprop.studies.settings import Option, build, core_of, is_table, options
 from malaprop.studies.study import Study, conduct
-from malaprop.studies.table import who_has
+from malaprop.studies.table import GROUPS, who_has
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
 
@@ -80,9 +80,8 @@ class SettingsCommand(TyperCommand):
             owners = who_has(option, group) if option else []
             if not owners:
                 raise
-            raise SettingError(
-                f"{option} is no option of {group} {ctx.info_name}; it belongs to {' and '.join(owners)}"
-            ) from None
+            name = f"{group} {ctx.info_name}" if group in GROUPS else ctx.info_name
+            raise SettingError(f"{option} is no option of {name}; it belongs to {' and '.join(owners)}") from None
 
 
 def perform(study: Study) -> None:

@@ -61,10 +61,11 @@ class Teller:
                 self._say(f"{task}: {text}" if task else text)
             case Lost(task, why):
                 self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
-            case Ended(task, how, seconds, why) if how != "not begun":
+            case Ended(task, how, seconds, why, kept) if how != "not begun":
                 if self.bar is not None and task in self._bars:
                     self.bar.remove_task(self._bars.pop(task))
-                self._say(f"{task}: {self._figures(task)}{how}{f' ({why})' if why else ''}, {seconds:.1f} s")
+                if kept or how != "done":
+                    self._say(f"{task}: {self._figures(task)}{how}{f' ({why})' if why else ''}, {seconds:.1f} s")
 
     def _figures(self, task: str) -> str:
         found = self._broken.pop(task, [])

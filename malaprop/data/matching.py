@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from malaprop.core.errors import DataError
 
 if TYPE_CHECKING:
+    from malaprop.core.example import Example
     from malaprop.data.base import Examples
 
 UNUSED = -1  # the number of a label that no example has
@@ -45,7 +46,7 @@ def agree(data: Some, victim: Scores) -> Some:
         turned: Some = data.in_terms_of(names)
     except DataError as error:
         raise DataError(f"{error} (of {victim.name})") from None
-    count = victim.labels if victim.labels is not None else _ask_count(victim, data)
+    count = victim.labels if victim.labels is not None else count_labels(victim, data)
     if count is not None and len(turned.labels) != count:
         raise DataError(
             f"{data.name} has {_counted(data.labels)}, {victim.name} scores {count}"
@@ -54,7 +55,7 @@ def agree(data: Some, victim: Scores) -> Some:
     return turned
 
 
-def _ask_count(victim: Scores, data: Examples) -> int | None:
+def count_labels(victim: Scores, data: Iterable[Example]) -> int | None:
     """How many scores a victim gives that could not say so before; None where it cannot be asked here, or fails."""
     predict, first = getattr(victim, "predict", None), next(iter(data), None)
     if predict is None or first is None:

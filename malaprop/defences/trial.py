@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -31,7 +30,7 @@ from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.defences import Checked, DefenceAttacked, DefenceRow, Gain
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Summary
-from malaprop.runs.folder import Seen, run_to_folder
+from malaprop.runs.folder import run_to_folder
 
 _TIMED = 64  # texts whose answers are timed
 _REPEATS = 3
@@ -47,7 +46,6 @@ class Rules:
     draws: int = 4  # over which the adaptive attack takes means
     fresh: int = 9  # of which most must be fooled
     certifier: Certifier | None = None
-    watch: Callable[[str, int], AbstractContextManager[Seen | None]] = field(default=lambda *_: nullcontext())
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -81,17 +79,9 @@ class Bench:
     def _attacked(self, victim: Victim, folder: Path, attack: Attack | None = None) -> list[Outcome]:
         rules = self.rules if attack is None else replace(self.rules, attack=attack)
         data = agree(self.data, victim)
-        with rules.watch(f"{rules.attack.name} on {victim.name}", len(data)) as seen:
-            outcomes = run_to_folder(
-                rules.attack,
-                victim,
-                data,
-                folder,
-                seed=rules.seed,
-                width=rules.width,
-                resume=folder.is_dir(),
-                seen=seen,
-            )
+        outcomes = run_to_folder(
+            rules.attack, victim, data, folder, seed=rules.seed, width=rules.width, resume=folder.is_dir()
+        )
         return sorted(outcomes, key=lambda outcome: outcome.id)
 
     def _row(

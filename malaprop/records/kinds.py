@@ -116,7 +116,7 @@ _OWN = (
     _own("transfer", "TransferRecord", "malaprop transfer", "run it again", indent=None),
     _own("ensembles", "EnsemblesRecord", "malaprop ensemble", "run it again", indent=None),
     _own("humans", "HumansRecord", "human scores", "write it again with malaprop humans score"),
-    _own("defences", "DefencesRecord", "a defence test", "run malaprop audit --defences again"),
+    _own("defences", "DefencesRecord", "a defence test", "run malaprop study defences again"),
     _own("certified", "CertifiedRecord", "certificates", "run malaprop certify again"),
     _own("tuning", "TuningRecord", "malaprop tune", "give another --out"),
     _own("translation", "TranslationRecord", "attacks on translation", "run malaprop translate again"),

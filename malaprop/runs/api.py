@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
@@ -12,13 +11,11 @@ from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Goal, Targeted
 from malaprop.attacks.goals.moved import Moved
 from malaprop.attacks.recipes import RECIPES
-from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
-from malaprop.data.base import of
+from malaprop.data.base import Dataset, of
 from malaprop.data.matching import agree, are_numbers
-from malaprop.runs.folder import ENGINES, Engine
-from malaprop.runs.local import Local
+from malaprop.runs.local import run
 
 if TYPE_CHECKING:
     from malaprop.records.outcome import Outcome
@@ -74,34 +71,33 @@ def attack(
     seed: int = 0,
     width: int = 256,
     budget: int | None = None,
-    engine: str = "local",
-    address: str | None = None,
-    workers: int | None = None,
     labels: Sequence[str] = (),
     **settings: Any,
 ) -> list[Outcome]:
-    """Attacks every example and gives the outcomes in the order of the examples.
+    """Attacks every example in this process and gives the outcomes in the order of the examples.
 
-    `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
-    pairs, Examples, dictionaries, a DataFrame or a set of the `datasets` library. A label is a number of the victim's
-    scores or a name, which is matched with the victim's names; `labels` are those names in the order of its scores, for
-    a victim that does not know them. Further keywords are settings of the recipe. `engine="ray"` does the same work on
-    the cluster at `address`, or on one started on this machine for the time being.
+    As `mp.attack`, which may use other machines too.
     """
-    made = _made(recipe_or_attack, settings)
-    data = of(examples)
-    if len({example.id for example in data}) < len(data):
-        raise DataError("two examples share an id; outcomes could not be told apart")
-    made = made.but(budget=budget).for_labels(data.labels)
-    with _engine(engine, victim, address, workers) as place:
-        data = data.ordered_as(labels) if labels else data
-        if labels or not are_numbers(data.labels):
-            data = agree(data, place.victim if isinstance(place, Local) else place.about)
-        found = {o.id: o for o in place.run(made, data, seed=seed, width=width, many=len(data))}
+    from malaprop.runs.victims import victim as wrap
+
+    made, data = make_attack(recipe_or_attack, settings).but(budget=budget), unique(of(examples))
+    made, opened = made.for_labels(data.labels), wrap(victim)
+    data = data.ordered_as(labels) if labels else data
+    if labels or not are_numbers(data.labels):
+        data = agree(data, opened)
+    found = {outcome.id: outcome for outcome in run(made, opened, data, seed=seed, width=width)}
     return [found[example.id] for example in data]
 
 
-def _made(recipe_or_attack: str | Attack, settings: Mapping[str, Any]) -> Attack:
+def unique(data: Dataset) -> Dataset:
+    """The data, unless two examples share an id."""
+    if len({example.id for example in data}) < len(data):
+        raise DataError("two examples share an id; outcomes could not be told apart")
+    return data
+
+
+def make_attack(recipe_or_attack: str | Attack, settings: Mapping[str, Any]) -> Attack:
+    """A recipe by its name with these settings, or an attack that is made already and takes none."""
     if not isinstance(recipe_or_attack, Attack):
         return recipe(recipe_or_attack, **settings)
     if settings:
@@ -110,21 +106,3 @@ def _made(recipe_or_attack: str | Attack, settings: Mapping[str, Any]) -> Attack
             "made already, so set them where it is made"
         )
     return recipe_or_attack
-
-
-@contextmanager
-def _engine(name: str, victim: Any, address: str | None, workers: int | None) -> Iterator[Engine]:
-    """Where the attacks run, with the victim at hand there."""
-    if name not in ENGINES:
-        raise unknown("engine", name, ENGINES)
-    if name == "local":
-        from malaprop.runs.victims import victim as wrap
-
-        if address is not None or workers is not None:
-            raise SettingError("address and workers are for engine='ray'")
-        yield Local(victim=wrap(victim))
-        return
-    from malaprop.runs.cluster import Crew, join
-
-    with join(address, workers=workers) as cluster, Crew(cluster, victim, workers=workers) as crew:
-        yield crew

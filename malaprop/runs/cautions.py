@@ -33,14 +33,8 @@ class Cuts(Protocol):
         """How many of these texts it does not read to their end."""
 
 
-def cautions(attack: Attack, victim: Victim | None, examples: Iterable[Example]) -> tuple[str, ...]:
-    """A line for each doubt; of a victim that runs elsewhere (None) the language alone is looked at."""
-    some = list(islice(examples, MOST))
-    found = (_cut(victim, some) if victim is not None else "", _languages(attack, some))
-    return tuple(filter(None, found))
-
-
-def _cut(victim: Victim, some: Sequence[Example]) -> str:
+def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
+    """A line on how many of these texts the victim does not read to their end; empty where it reads all."""
     model = victim
     while model.inside is not None:
         model = model.inside
@@ -57,10 +51,12 @@ def _cut(victim: Victim, some: Sequence[Example]) -> str:
     )
 
 
-def _languages(attack: Attack, some: Sequence[Example]) -> str:
+def describe_languages(attack: Attack, examples: Iterable[Example]) -> str:
+    """A line on texts that do not look English, where the attack takes its words from an English source."""
     source = _ENGLISH.get(type(attack.candidates))
     if source is None:
         return ""
+    some = list(islice(examples, MOST))
     found = Counter(filter(None, (other_language(" ".join(example.fields.values())) for example in some)))
     if found.total() < max(1, _SHARE * len(some)):
         return ""

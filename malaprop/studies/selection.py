@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
@@ -31,7 +32,7 @@ class Selection:
     (the fingerprint in its card says so) and `all` where none was. Of a dataset `auto` is `test`.
     """
 
-    data: str = opt(
+    data: Any = opt(
         "mr",
         "mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), "
         "or hub:NAME.",
@@ -54,12 +55,14 @@ class Selection:
     )
 
     def __post_init__(self) -> None:
+        if isinstance(self.data, os.PathLike):
+            object.__setattr__(self, "data", os.fspath(self.data))
         if self.split not in PARTS:
             raise unknown("split", self.split, PARTS)
         if self.n < 0:
             raise SettingError(f"n is a number of examples, or 0 for all of them, got {self.n}")
 
-    def examples(self, victims: Sequence[str] = (), *, trains: bool = False) -> Examples:
+    def examples(self, victims: Sequence[Any] = (), *, trains: bool = False) -> Examples:
         """The examples, drawn by the seed.
 
         `victims` are named as the user types them; no model is loaded. `trains`: models are trained on this data too.
@@ -67,7 +70,7 @@ class Selection:
         found = self._read(victims, trains, hold=False)
         return self._finished(found.sample(self.n or None, self.seed))
 
-    def whole(self, victims: Sequence[str] = (), *, trains: bool = False) -> Dataset:
+    def whole(self, victims: Sequence[Any] = (), *, trains: bool = False) -> Dataset:
         """All examples of the part, held in memory, in the order in which they lie there."""
         from malaprop.data.base import Dataset
 
@@ -75,7 +78,7 @@ class Selection:
         assert isinstance(found, Dataset), "what is held is no stream"
         return found
 
-    def held(self, victims: Sequence[str] = (), *, trains: bool = False) -> Dataset:
+    def held(self, victims: Sequence[Any] = (), *, trains: bool = False) -> Dataset:
         """As `examples`, held in memory."""
         return self.whole(victims, trains=trains).sample(self.n or None, self.seed)
 
@@ -87,6 +90,8 @@ class Selection:
         """What training reads: all parts."""
         from malaprop.models.splits import splits
 
+        if not isinstance(self.data, str):
+            raise SettingError("training takes a dataset by name or a file; write the examples to a file first")
         return splits(_Once(self), self.data)
 
     @property
@@ -95,6 +100,8 @@ class Selection:
         from malaprop.data.base import names
         from malaprop.data.files import looks_like_file
 
+        if not isinstance(self.data, str):
+            return False  # values of Python: pairs, dictionaries, a frame
         return not self.data.startswith("hub:") and self.data not in names() and looks_like_file(self.data)
 
     @property
@@ -108,10 +115,13 @@ class Selection:
         found = found if self.fields is None else found.opened(self.fields)
         return found.ordered_as(self.labels) if self.labels else found
 
-    def _read(self, victims: Sequence[str], trains: bool, *, hold: bool) -> Examples:
+    def _read(self, victims: Sequence[Any], trains: bool, *, hold: bool) -> Examples:
         if self.is_file:
             return self._file(victims, trains, hold=hold)
-        from malaprop.data.base import load
+        from malaprop.data.base import load, of
+
+        if not isinstance(self.data, str):
+            return replace(of(self.data), part="all")
 
         part = "test" if self.split == "auto" else self.split
         if part == "all":
@@ -129,7 +139,7 @@ class Selection:
         examples = tuple(e for part in found for e in part)
         return replace(found[0], name=self.data, examples=examples, part="all")
 
-    def _file(self, victims: Sequence[str], trains: bool, *, hold: bool) -> Examples:
+    def _file(self, victims: Sequence[Any], trains: bool, *, hold: bool) -> Examples:
         from malaprop.data.base import load
 
         part, why, whole = self.split, "", None
@@ -208,9 +218,10 @@ class _Once:
         return self._whole
 
 
-def trained_on(victims: Collection[str]) -> Iterator[tuple[str, str]]:
+def trained_on(victims: Collection[Any]) -> Iterator[tuple[str, str]]:
     """Each model folder among the victims, also behind defences and in ensembles, with the mark of what it learnt."""
-    for folder in dict.fromkeys(inner for victim in victims for inner in _inside(victim)):
+    named = [os.fspath(victim) for victim in victims if isinstance(victim, (str, os.PathLike))]
+    for folder in dict.fromkeys(inner for victim in named for inner in _inside(victim)):
         for card in _CARDS:
             try:
                 mark = json.loads((Path(folder).expanduser() / card).read_text(encoding="utf-8"))["data_fingerprint"]

@@ -85,7 +85,13 @@ class Option:
         """The value in the field's own type, from the command line, a file or Python; says what is wrong with it."""
         if isinstance(value, str) and value.strip().lower() in self.words:
             return self.words[value.strip().lower()]
-        made = _convert(value, self.kind, self.flag)
+        try:
+            made = _convert(value, self.kind, self.flag)
+        except SettingError as error:
+            if not self.words:
+                raise
+            words = " or ".join(self.words)
+            raise SettingError(str(error).replace(", got ", f" or {words}, got ", 1)) from None
         if self.min is not None and made is not None and made < self.min:
             raise SettingError(f"{self.flag} must be at least {self.min}, got {made}")
         if self.choices and made is not None:

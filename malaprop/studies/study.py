@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -14,6 +16,7 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
 from malaprop.studies.settings import flat, lasting, show
 from malaprop.studies.where import Saving, Where
+from malaprop.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
     from malaprop.records.outcome import Outcome
@@ -163,7 +166,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     temporary = TemporaryDirectory(prefix="malaprop-") if root is None else None
     root = Path(temporary.name) if temporary is not None else root
     assert root is not None
-    with lock(root):
+    with _new_folder(root), lock(root):
         _agree(study, root)
         clear_leftovers(root, FILE, "report.html")
         plan = plan_of(study.plan())
@@ -181,6 +184,18 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
         if result.view.report:
             result.report()
     return result
+
+
+@contextmanager
+def _new_folder(root: Path) -> Iterator[None]:
+    """A folder that was made for a study goes with it where the study ends before anything is found."""
+    new = not root.exists()
+    try:
+        yield
+    except BaseException:
+        if new and root.is_dir() and {path.name for path in root.iterdir()} <= {FILE, LOCK}:
+            rmtree(root, ignore_errors=True)
+        raise
 
 
 def _agree(study: Study, root: Path) -> None:

@@ -34,8 +34,8 @@ class Command:
 
 _CLI = "malaprop.cli"
 COMMANDS: dict[str, Command] = {
-    "audit": Command(f"{_CLI}.audit:audit", "Attack a victim in several ways and write a report card."),
-    "attack": Command(f"{_CLI}.attack:attack", "Run one recipe over a dataset and write its outcomes."),
+    "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
+    "attack": Command("malaprop.studies.attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
     "explain": Command(f"{_CLI}.explain:explain", "Show which words a victim's answer rests on."),
     "train": Command(f"{_CLI}.train:train", "Train a model of the zoo to a folder that --victim takes."),
     "augment": Command(f"{_CLI}.augment:augment", "Write perturbed copies of a dataset."),
@@ -48,6 +48,9 @@ COMMANDS: dict[str, Command] = {
     "study oneword": Command("malaprop.studies.oneword:OneWord", "Attacks that change one word, model by model."),
     "study attention": Command(
         "malaprop.studies.attention:Attention", "What one changed word does to attention and states; Theorem 1."
+    ),
+    "study defences": Command(
+        "malaprop.studies.defence_test:DefenceTest", "Defences of a victim under attacks that do and do not know them."
     ),
     "transfer": Command(f"{_CLI}.transfer:transfer", "Try the texts that break one model on all others."),
     "ensemble": Command(f"{_CLI}.ensemble:ensemble", "Search for an ensemble whose texts break other models."),
@@ -91,10 +94,11 @@ def find_study(name: str) -> type[Study]:
     return found  # type: ignore[return-value]
 
 
-def who_has(option: str, group: str) -> list[str]:
-    """The commands of a group that have an option, for a user who gave it to another."""
+def who_has(option: str, group: str = "") -> list[str]:
+    """The commands of a group, or the studies among all, that have an option, for a user who gave it to another."""
     name = option.lstrip("-").replace("-", "_")
-    mates = [command for command in COMMANDS if command.startswith(f"{group} ")]
+    begin = "study" if group not in GROUPS else group
+    mates = [command for command in COMMANDS if command.startswith(f"{begin} ")]
     classes = {command: COMMANDS[command].load() for command in mates}
     return [
         command

@@ -53,6 +53,11 @@ class Current:
         return one
 
     @property
+    def forgiven(self) -> bool:
+        """Whether its failure is a result."""
+        return self.task.optional and (not self.task.vital or isinstance(self.error, VictimError))
+
+    @property
     def over(self) -> bool:
         return self.handed_out and not self.running
 
@@ -112,7 +117,7 @@ class Current:
 
     def close(self) -> None:
         """Ends the output; the failure of an optional task is its result, until the study is gone on with."""
-        if self.error is not None and self.task.optional:
+        if self.error is not None and self.forgiven:
             self.skipped = Skipped(plain(self.error), failed=True)
             self.add(self.skipped)
         self.closing.close()

@@ -12,7 +12,7 @@ from typing import Any
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.tasks.current import Current
 from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
-from malaprop.tasks.outputs import Note, Took
+from malaprop.tasks.outputs import Handover, Note, Took
 from malaprop.tasks.task import Inputs, Plan, Task
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.job import Event, Job, Workers
@@ -120,11 +120,12 @@ class Execution:
         one.close()
         name = one.task.name
         del self._open[name]
-        if one.error is not None and not one.task.optional:
+        if one.error is not None and not one.forgiven:
             if one.task.vital:
                 raise one.error
             self.failed[name] = one.error
-        self._tell(Ended(name, one.how, one.seconds, one.why))
+        kept = not isinstance(one.task.output, Handover)
+        self._tell(Ended(name, one.how, one.seconds, one.why, kept))
 
     # --- jobs
 

@@ -63,12 +63,16 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A task is over. `how` is done, skipped or failed; `why` says why it was not done."""
+    """A task is over. `how` is done, skipped or failed; `why` says why it was not done.
+
+    `kept`: it has left something; of what was only handed over nobody need be told.
+    """
 
     task: str
     how: str
     seconds: float
     why: str = ""
+    kept: bool = True
 
 
 Happening = Planned | Began | Wrote | Noted | Measured | Lost | Ended

@@ -1,4 +1,4 @@
-"""malaprop audit --defences and malaprop certify as a user types them, on a few made texts."""
+"""malaprop study defences and malaprop certify as a user types them, on a few made texts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,20 @@ def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
     code, _, err = type_in("train", "LSTM-W-Random-1", "--data", "rows.csv", "--out", "m", "--device", "cpu", *SMALL)
     assert code == 0, err
     names = "none,twin,ranmask:keep=0.5:samples=8,hotflip"
-    words = ["audit", "--victim", "m", "--data", "rows.csv", "--attacks", "pwws", "--defences", names, "--out", "out"]
+    words = [
+        "study",
+        "defences",
+        "--victim",
+        "m",
+        "--data",
+        "rows.csv",
+        "--attacks",
+        "pwws",
+        "--defences",
+        names,
+        "--out",
+        "out",
+    ]
     words += ["--n", "6", "--draws", "2", "--fresh", "3", "--samples", "60", "--device", "cpu", "--json"]
     code, out, err = type_in(*words, *SMALL)
     assert code == 0, err
@@ -75,7 +88,18 @@ def test_five_around_a_function_is_left_out_and_quiet_is_quiet(type_in, monkeypa
     Path("own_scored_model.py").write_text(
         "def predict(texts):\n    return [[0.1, 0.9] if 'great' in t or 'good' in t else [0.9, 0.1] for t in texts]\n"
     )
-    words = ["audit", "--victim", "own_scored_model:predict", "--data", "rows.csv", "--attacks", "pwws", "--n", "4"]
+    words = [
+        "study",
+        "defences",
+        "--victim",
+        "own_scored_model:predict",
+        "--data",
+        "rows.csv",
+        "--attacks",
+        "pwws",
+        "--n",
+        "4",
+    ]
     words += ["--defences", "five,fuse:samples=2", "--draws", "1", "--fresh", "1", "--device", "cpu", "--json"]
     code, out, err = type_in(*words, "--out", "out")
     assert code == 0, err
@@ -107,14 +131,14 @@ def test_certificates(type_in):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("audit --defences firve --victim LSTM-W-GloVe-1", "no defence is called 'firve'"),
-        ("audit --defences five --victim a,b", "one victim under one attack"),
-        ("audit --defences five --victim a --attacks pwws,typos", "one victim under one attack"),
-        ("audit --defences fact=nowhere --victim a", "no model in that folder"),
-        ("audit --defences five --victim a --engine ray", "leave out --engine"),
-        ("audit --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
-        ("audit --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
-        ("audit --defences five:noise=-1 --victim a", "0 or more"),
+        ("study defences --defences firve --victim LSTM-W-GloVe-1", "no defence is called 'firve'"),
+        ("study defences --defences five --victim a,b", "one victim under one attack"),
+        ("study defences --defences five --victim a --attacks pwws,typos", "one victim under one attack"),
+        ("study defences --defences fact=nowhere --victim a", "no model in that folder"),
+        ("study defences --defences five --victim a --engine ray", "leave out --engine"),
+        ("study defences --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
+        ("study defences --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
+        ("study defences --defences five:noise=-1 --victim a", "0 or more"),
         ("certify --victim a --defence five", "certificates are of safer and ranmask"),
         ("certify --victim a --defence nothing", "certificates are of safer and ranmask"),
         ("certify --victim a --defence ranmask:keep=7", "above 0 and below 1"),

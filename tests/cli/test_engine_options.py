@@ -70,9 +70,10 @@ def test_a_streamed_run_resumes(type_in, monkeypatch):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--n", "some"), "expected a number or all"),
-        (("--n", "-3"), "expected a number or all"),
-        (("--engine", "rya"), "no engine is called 'rya'; did you mean ray?"),
+        (("--n", "some"), "--n takes a whole number or all, got 'some'"),
+        (("--n", "-3"), "--n must be at least 0, got -3"),
+        (("--engine", "rya"), "--engine takes local, ray; got 'rya'"),
+        (("--jobs", "2", "--cache", "x.sqlite"), "leave out --jobs"),
         (("--address", "head:6379"), "--address and --workers are for --engine ray"),
         (("--workers", "2"), "--address and --workers are for --engine ray"),
         (("--engine", "ray", "--cache", "x.sqlite"), "leave it out with --engine ray"),

@@ -11,18 +11,21 @@ from toy import predict
 from typer.testing import CliRunner
 
 from malaprop.cli import humans, rules
-from malaprop.cli.attack import attack
-from malaprop.cli.audit import audit
+from malaprop.cli.command import command, perform
 from malaprop.cli.explain import explain
 from malaprop.cli.report import report
 from malaprop.cli.train import train
 from malaprop.cli.transfer import transfer
 from malaprop.core.errors import DataError, SettingError, VictimError
+from malaprop.studies.attack import AttackRun
+from malaprop.studies.audit import Audit
 
 VICTIM = "toy:predict"
 app = typer.Typer()
-for command in (attack, audit, explain, report, train, transfer):
-    app.command()(command)
+for one in (explain, report, train, transfer):
+    app.command()(one)
+for name, study in {"attack": AttackRun, "audit": Audit}.items():
+    app.command(name)(command(study, perform))
 app.add_typer(rules.app, name="rules")
 app.add_typer(humans.app, name="humans")
 

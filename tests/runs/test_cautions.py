@@ -10,7 +10,7 @@ from malaprop.attacks.candidates.chars import Homoglyphs
 from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.data.languages import other_language
-from malaprop.runs.cautions import cautions
+from malaprop.runs.cautions import describe_cut, describe_languages
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 
@@ -40,10 +40,10 @@ def test_other_languages_are_noticed(text, language):
 
 def test_english_words_for_german_texts_are_warned_of():
     texts = toy.examples(["Der Film ist nicht gut"] * 3 + ["a good film"] * 7)
-    (line,) = cautions(PWWS, toy.victim(), texts)
+    line = describe_languages(PWWS, texts)
     assert line.startswith("3 of 10 texts do not look English (German), and pwws takes its words from WordNet")
-    assert not cautions(PWWS, toy.victim(), texts[3:])
-    assert not cautions(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), toy.victim(), texts)
+    assert not describe_languages(PWWS, texts[3:])
+    assert not describe_languages(Attack(name="h", candidates=Homoglyphs(), search=Greedy()), texts)
 
 
 def test_texts_that_a_model_does_not_read_to_their_end_are_counted():
@@ -53,6 +53,5 @@ def test_texts_that_a_model_does_not_read_to_their_end_are_counted():
         def count_cut(self, texts):
             return sum(len(fields[0].split()) > 3 for fields in texts)
 
-    line, *rest = cautions(PWWS, Short(toy.victim()), toy.examples(["a good film", "a good film, and a long one"]))
+    line = describe_cut(Short(toy.victim()), toy.examples(["a good film", "a good film, and a long one"]))
     assert line == "1 of 2 texts are longer than toy reads: changes in what it leaves out do nothing"
-    assert not rest

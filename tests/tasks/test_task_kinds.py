@@ -11,14 +11,14 @@ import pytest
 import toy_tasks
 from toy_tasks import MANY, Number
 
-from malaprop.core.errors import DataError, RecordError
+from malaprop.core.errors import DataError, RecordError, VictimError
 from malaprop.records.outcome import Outcome, Side
 from malaprop.records.store import read_outcomes
 from malaprop.studies.settings import lasting, opt
 from malaprop.tasks.desk import Place
 from malaprop.tasks.executor import Execution
 from malaprop.tasks.happenings import Log, Lost, Measured, read_log
-from malaprop.tasks.outputs import Handover, JsonFile, RunFolder, Several, Took
+from malaprop.tasks.outputs import Handover, JsonFile, RunFolder, Several, Took, skipped
 from malaprop.tasks.task import Task, plan_of
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.processes import Processes
@@ -72,6 +72,23 @@ def test_what_is_vital_ends_the_study(tmp_path):
     with pytest.raises(DataError, match="a column is missing"):
         do(tmp_path, bad, rest)
     assert not (tmp_path / "rest.json").exists()
+
+
+def asks(error):
+    def work(desk, inputs):
+        yield Number(1)
+        raise error
+
+    return work
+
+
+def test_of_a_vital_and_optional_task_the_victim_alone_may_fail(tmp_path):
+    bad = Task(name="bad", work=asks(VictimError("no answer")), output=JsonFile(Number), vital=True, optional=True)
+    assert do(tmp_path, bad, Task(name="rest", work=found, output=JsonFile(Number))) == {}
+    assert skipped(tmp_path / "bad").reason == "no answer"
+    assert (tmp_path / "rest.json").exists()
+    with pytest.raises(DataError):
+        do(tmp_path / "second", replace(bad, work=asks(DataError("no file"))))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,16 +86,16 @@ FIREBERT = Paper(
             name="defences",
             commands={
                 "small": (
-                    "audit --victim LSTM-W-GloVe-1 --data mr --n 60 --defences "
-                    '"none,twin,fuse:words=9,five:noise=1,fact,five:noise=1(fact)" --out {here} --resume',
+                    "study defences --victim LSTM-W-GloVe-1 --data mr --n 60 --defences "
+                    '"none,twin,fuse:words=9,five:noise=1,fact,five:noise=1(fact)" --out {here}',
                 ),
                 "full": (
                     "train BERT --data imdb-full --set epochs=2 --out {here}/plain",
                     "harden fact:ranker={here}/plain:words=25:candidates=30:alternatives=4 --model BERT "
                     "--data imdb-full --set epochs=2 --out {here}/fact",
-                    "audit --victim {here}/plain --data imdb-full --n 200 "
+                    "study defences --victim {here}/plain --data imdb-full --n 200 "
                     '--defences "none,twin,fuse:imdb,five:imdb,fact,five:imdb(fact)" '
-                    "--hardened fact={here}/fact --set epochs=2 --out {here} --resume",
+                    "--hardened fact={here}/fact --set epochs=2 --out {here}",
                 ),
             },
             about={
@@ -108,8 +108,9 @@ FIREBERT = Paper(
             commands={
                 "full": (
                     "train BERT --data snli --set epochs=2 --out {here}/plain",
-                    'audit --victim {here}/plain --data snli --n 200 --defences "none,twin,fuse,five,fact,five(fact)" '
-                    "--set epochs=2 --out {here} --resume",
+                    "study defences --victim {here}/plain --data snli --n 200 "
+                    '--defences "none,twin,fuse,five,fact,five(fact)" '
+                    "--set epochs=2 --out {here}",
                 ),
             },
             about={"full": "a fine-tuned MiniLM on a part of SNLI in place of MNLI, 200 pairs"},

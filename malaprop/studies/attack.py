@@ -1,0 +1,165 @@
+"""malaprop attack: one recipe over a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError
+from malaprop.studies.attacking import (
+    VICTIM,
+    Conditions,
+    Reading,
+    RunFigures,
+    look_task,
+    read_times,
+    refuse_unasked,
+    run_task,
+    summary_text,
+)
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
+from malaprop.studies.study import View
+from malaprop.studies.where import Saving, Where, resume_option
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.records.outcome import Outcome
+    from malaprop.tasks.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackRun:
+    """Attack a dataset with one recipe and write the outcomes.
+
+    Examples:
+
+      malaprop attack pwws --victim LSTM-W-GloVe-1 --n 200
+
+      malaprop attack textfooler --victim my_model:predict --data reviews.csv --budget 500 --out runs/mine
+
+      malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine --resume
+
+      malaprop attack gs-ec --victim BiLSTM-Attention --words 2 --set vocabulary=5000 --measure distance,similarity
+
+      malaprop attack typos --victim BERT --data large.jsonl --n all --engine ray --address head:6379 --out runs/large
+    """
+
+    command: ClassVar[str] = "attack"
+
+    recipe: Any = opt(
+        help="pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes.", argument=True, free=True
+    )
+    victim: Any = opt(help=VICTIM, free=True)
+    defence: str = opt("none", "What stands before the victim: none, five, fuse:samples=8:seed=fresh ...", free=True)
+    settings: Mapping[str, Any] = opt(
+        {}, "A setting of the recipe, as name=value; may be repeated.", name="set", free=True
+    )
+    words: int | None = opt(None, "Of one-word recipes (gs-gr, list ...): how many words may change.", min=1, free=True)
+    conditions: Conditions = opt(Conditions(), free=True)
+    texts: Selection = opt(Selection(), free=True)  # all are free: run.toml says what a folder holds
+    where: Where = Where()
+    saving: Saving = Saving()
+    resume: bool = resume_option()
+
+    def __post_init__(self) -> None:
+        if self.resume and self.saving.out is None:
+            raise SettingError("--resume needs the --out of the run to go on with")
+
+    @cached_property
+    def target(self) -> Any:
+        """The victim, behind its defence where it has one."""
+        from malaprop.runs.victims import behind
+
+        if self.defence == "none":
+            return self.victim
+        if not isinstance(self.victim, str):
+            raise SettingError("--defence stands before a victim that is named; wrap an object in Python")
+        return behind(self.defence, self.victim)
+
+    @cached_property
+    def attack(self) -> Attack:
+        from malaprop.runs.api import make_attack
+
+        settings = {**self.settings, **({} if self.words is None else {"words": self.words})}
+        return self.conditions.apply(make_attack(self.recipe, settings))
+
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading(selection=self.texts, victims=(self.target,))
+
+    def check(self) -> None:
+        self.conditions.check(self.where)
+        assert self.attack
+        refuse_unasked(self.saving.out, ["."], resume=self.resume)
+        assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
+
+    def plan(self) -> Iterator[Task]:
+        attack, look = self.attack, "look at the victim"
+        yield look_task(look, self.target, self.conditions, (attack,), self.reading)
+        yield run_task(attack.name, look, attack, self.target, self.conditions, self.reading, at=".", vital=True)
+
+    def gather(self, root: Path) -> RunFigures:
+        return RunFigures.of(root, read_times(root).get(self.attack.name, 0.0))
+
+    def view(self, record: RunFigures) -> View:
+        folder = record.folder
+        return View(
+            rows=[record.to_row()],
+            summary=record.to_dict(),
+            text=partial(summary_text, [folder]),
+            notes=record.notes(),
+            last=f"outcomes in {folder}; see them with: malaprop report {folder}",
+            report=False,
+        )
+
+
+def attack(
+    recipe: str | Attack,
+    victim: Any,
+    examples: Any,
+    *,
+    seed: int = 0,
+    width: int = 256,
+    budget: int | None = None,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    labels: Sequence[str] = (),
+    **settings: Any,
+) -> list[Outcome]:
+    """Attacks every example and gives the outcomes in the order of the examples.
+
+    `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
+    pairs, Examples, dictionaries, a DataFrame or a set of the `datasets` library. A label is a number of the victim's
+    scores or a name, which is matched with the victim's names; `labels` are those names in the order of its scores, for
+    a victim that does not know them. Further keywords are settings of the recipe. `engine="ray"` does the same work on
+    the cluster at `address`, or on one started on this machine for the time being.
+    """
+    from malaprop.core.catalogue import unknown
+    from malaprop.runs import api
+    from malaprop.studies.where import ENGINES
+
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if engine == "local":
+        if address is not None or workers is not None:
+            raise SettingError("address and workers are for engine='ray'")
+        return api.attack(recipe, victim, examples, seed=seed, width=width, budget=budget, labels=labels, **settings)
+    from malaprop.data.base import of
+    from malaprop.studies.study import conduct
+
+    made, data = api.make_attack(recipe, settings), api.unique(of(examples))
+    study = AttackRun(
+        recipe=made,
+        victim=victim,
+        conditions=Conditions(budget=budget, width=width),
+        texts=Selection(data=data, n=0, seed=seed, labels=tuple(labels)),
+        where=Where(engine=engine, address=address, workers=workers),
+        saving=Saving(quiet=True),
+    )
+    found = {outcome.id: outcome for outcome in conduct(study).outcomes}
+    return [found[example.id] for example in data]

@@ -1,0 +1,291 @@
+"""Victims under attack: what attack and audit share. Options, the look at a victim before it is attacked, its runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import RecordError, SettingError, VictimError
+from malaprop.studies.common import attack_share
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
+from malaprop.studies.where import Where, width_option
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.victim import About, Victim
+    from malaprop.data.base import Examples
+    from malaprop.records.summary import Summary
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Share, Task
+
+VICTIM = (
+    "A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of texts to "
+    "scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), ensemble:A+B, or "
+    "any of these behind a defence: five(BERT)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What holds for every attack of a command."""
+
+    budget: int | None = opt(None, "Most victim queries an example may ask.", min=1)
+    goal: Any = opt(
+        None,
+        "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, confident:0.9, or moved:0.5 where "
+        "the victim gives a number.",
+    )
+    measure: tuple[str, ...] | None = opt(
+        None, "Measures of every success, separated by commas: similarity, perplexity, grammar, distance."
+    )
+    cache: Path | None = opt(
+        None, "A file that keeps the victim's answers, where they cost money; one file a victim version.", free=True
+    )
+    width: int = width_option()
+
+    def check(self, where: Where) -> None:
+        """Raises for options that do not go together."""
+        if self.cache is not None and where.engine == "ray":
+            raise SettingError("--cache keeps answers in a file of one process; leave it out with --engine ray")
+        if self.cache is not None and (where.jobs or 1) > 1:
+            raise SettingError("--cache keeps answers in a file of one process; leave out --jobs")
+
+    def apply(self, attack: Attack) -> Attack:
+        """The attack under these conditions."""
+        from malaprop.runs.api import goal
+
+        wanted = goal(self.goal) if isinstance(self.goal, str) else self.goal
+        return attack.but(budget=self.budget, goal=wanted, measures=self.measure)
+
+    def open(self, desk: Desk, thing: Any) -> Victim:
+        """The victim, with its answers kept where that is asked for."""
+        made = desk.victim(thing)
+        if self.cache is None:
+            return made
+        from malaprop.engine.cache import OnDisk
+
+        if made.renews:
+            raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
+        return OnDisk(made, self.cache)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What is known of a victim before it is attacked; `cut` is a line on texts that it does not read to their end."""
+
+    about: About
+    cut: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The examples of a command, read once and by the driver alone; a worker that is sent this finds none in it."""
+
+    selection: Selection
+    victims: tuple[Any, ...] = ()
+    trains: bool = False
+    _matched: dict[str, Examples] = field(default_factory=dict, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"selection": self.selection, "victims": (), "trains": self.trains, "_matched": {}}
+
+    @cached_property
+    def examples(self) -> Examples:
+        return self.selection.examples(self.victims, trains=self.trains)
+
+    def some(self, inputs: Inputs) -> Inputs:
+        """The first texts, by which a victim is looked at."""
+        from malaprop.runs.cautions import MOST
+
+        del inputs
+        return {"texts": list(islice(self.examples, MOST))}
+
+    def match(self, look: str, inputs: Inputs) -> Examples:
+        """The examples with their labels numbered as the victim of this look numbers them."""
+        from malaprop.data.matching import agree, describe_match
+
+        if look not in self._matched:
+            about = inputs[look].about
+            found = agree(self.examples, about)
+            said = describe_match(found, about)
+            self._matched[look] = replace(found, notes=(*found.notes, *([said] if said else [])))  # type: ignore[type-var]
+        return self._matched[look]
+
+    def open(self, look: str, inputs: Inputs) -> Examples:
+        """As `match`, with what makes the figures of this attack doubtful among the notes."""
+        found = self.match(look, inputs)
+        return replace(found, notes=(*found.notes, *inputs["doubts"]))  # type: ignore[type-var]
+
+    def doubt(self, attack: Attack, look: str, inputs: Inputs) -> Inputs:
+        """What makes the figures of this attack doubtful before it begins."""
+        from malaprop.runs.cautions import describe_languages
+
+        found = (inputs[look].cut, describe_languages(attack, self.match(look, inputs)))
+        return {"doubts": tuple(filter(None, found))}
+
+
+def look(conditions: Conditions, attacks: Sequence[Attack], desk: Desk, inputs: Inputs) -> Iterator[Looked]:
+    """Loads a victim where it will be attacked, and says what it is; refuses attacks that it cannot be put under."""
+    from malaprop.core.capability import check
+    from malaprop.core.victim import About
+    from malaprop.data.matching import count_labels
+    from malaprop.runs.cautions import describe_cut
+
+    victim, some = conditions.open(desk, inputs["victim"]), inputs["texts"]
+    for attack in attacks:
+        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+    about = About.of(victim)
+    if about.labels is None:
+        about = replace(about, labels=count_labels(victim, some))
+    yield Looked(about=about, cut=describe_cut(victim, some))
+
+
+def assail(
+    conditions: Conditions, attack: Attack, seed: int, desk: Desk, inputs: Inputs, share: Share
+) -> Iterator[Any]:
+    """One attack on a share of the examples, and what the victim's answers turned out to be."""
+    from malaprop.tasks.outputs import Note
+
+    victim = conditions.open(desk, inputs["victim"])
+    width, doubts = conditions.width, inputs["doubts"]
+    yield from attack_share(desk, attack, victim, share, seed=seed, width=width, notes=doubts)
+    yield from map(Note, victim.notes)
+
+
+def look_task(name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: Reading) -> Task:
+    """The look at one victim; without it nothing is worth doing."""
+    from malaprop.tasks.outputs import Handover
+    from malaprop.tasks.task import Task
+
+    work = partial(look, conditions, tuple(attacks))
+    return Task(
+        name=name, work=work, output=Handover(), victims={"victim": victim}, holds=(name,), reads=reading.some,
+        vital=True,
+    )  # fmt: skip
+
+
+def run_task(
+    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: Reading, **more: Any
+) -> Task:
+    """One attack on one victim, which `look` has looked at, in a run folder."""
+    from malaprop.tasks.outputs import RunFolder
+    from malaprop.tasks.task import Task
+
+    given = {"after": (look,), **more}
+    return Task(
+        name=name, work=partial(assail, conditions, attack, reading.selection.seed), output=RunFolder(checks=True),
+        victims={"victim": victim}, holds=(look,), reads=partial(reading.doubt, attack, look),
+        items=partial(reading.open, look), **given,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """What one run came to; `warnings` are what was doubtful before it, and what its figures say of themselves."""
+
+    folder: Path
+    victim: str
+    recipe: str
+    data: str
+    split: str
+    n: int
+    labels: tuple[str, ...]
+    wall: float  # seconds of the last attempt
+    summary: Summary
+    doubts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path, wall: float = 0.0) -> RunFigures:
+        """Reads the outcomes once and holds none; a run of which most examples ended in an error is refused."""
+        from malaprop.records.run import Run
+        from malaprop.records.store import iter_outcomes
+        from malaprop.records.totals import Totals
+
+        run, totals = Run.read(folder), Totals(iter_outcomes(folder))
+        many, errors = totals.counts.total(), totals.counts["error"]
+        if errors > many / 2:  # a rate over what is left would say nothing about the victim
+            reason, count = totals.reasons.most_common(1)[0]
+            which = f"all {many}" if errors == many else f"{errors} of {many}"
+            raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
+        return cls(
+            folder=folder, victim=run.victim, recipe=run.recipe, data=run.data, split=run.split, n=run.n,
+            labels=run.labels, wall=wall, summary=totals.summary(), doubts=run.notes,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` and summary.json have it."""
+        found = self.summary.to_dict()
+        about = {name: getattr(self, name) for name in ("victim", "recipe", "data", "split", "labels")}
+        return {**about, "wall": round(self.wall, 2), **found, "warnings": [*self.doubts, *found["warnings"]]}
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain values for data frames."""
+        figures = self.summary
+        rates = {"clean": figures.clean, "under_attack": figures.under_attack, "success": figures.success}
+        return {
+            "victim": self.victim, "recipe": self.recipe, "data": self.data, "split": self.split,
+            "n": sum(figures.counts.values()), **{name: rate.value for name, rate in rates.items()},
+            "queries": figures.asked.mean, "changed": figures.changed_share.mean, "seconds": self.wall,
+        }  # fmt: skip
+
+    def write(self, folder: Path) -> None:
+        """Nothing: run.toml and the outcomes are the record."""
+
+    def notes(self) -> list[str]:
+        """What a user should know of these figures, a line each."""
+        many = sum(self.summary.counts.values())
+        wrong = list(self.summary.reasons.items())[:3]
+        return [
+            *(f"{count} of {many} examples ended in an error: {reason}" for reason, count in wrong),
+            *(f"{self.recipe} on {self.victim}: {line}" for line in self.summary.warnings),
+        ]
+
+
+def read_times(root: Path) -> Mapping[str, float]:
+    """The seconds of each task, by the last line that the log has of it."""
+    from malaprop.tasks.happenings import LOG
+
+    found: dict[str, float] = {}
+    path = root / LOG
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        try:
+            said = json.loads(line)
+            found[said["task"]] = float(said["seconds"])
+        except (ValueError, KeyError, TypeError):
+            continue  # torn, or of a lost worker
+    return found
+
+
+def summary_text(folders: Sequence[Path]) -> str:
+    """The table of each victim, as wide as the terminal."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from malaprop.records.run import Run
+    from malaprop.records.store import outcomes_of
+    from malaprop.reports.terminal import print_summary
+
+    seen = Console()
+    held = Console(file=StringIO(), width=seen.width, force_terminal=seen.is_terminal)
+    print_summary([(Run.read(folder), outcomes_of(folder)) for folder in folders], held)
+    text: str = held.file.getvalue()  # type: ignore[attr-defined]
+    return text.rstrip("\n")
+
+
+def refuse_unasked(out: Path | None, runs: Sequence[str], *, resume: bool) -> None:
+    """Refuses a folder of which one of these runs holds outcomes, unless they are to be gone on with."""
+    from malaprop.records.store import FILE, iter_outcomes
+
+    for folder in () if out is None or resume else (out / run for run in runs):
+        many = sum(1 for _ in iter_outcomes(folder)) if (folder / FILE).is_file() else 0
+        if many:
+            raise RecordError(
+                f"{folder} already holds {many} outcomes; pass --resume to continue or choose another --out"
+            )

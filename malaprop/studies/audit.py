@@ -1,0 +1,219 @@
+"""malaprop audit: a suite of attacks, a report card."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.studies.attacking import (
+    Conditions,
+    Reading,
+    RunFigures,
+    look_task,
+    read_times,
+    refuse_unasked,
+    run_task,
+    summary_text,
+)
+from malaprop.studies.common import slug
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
+from malaprop.studies.study import View
+from malaprop.studies.where import Saving, Where, resume_option
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.studies.study import Result
+    from malaprop.tasks.task import Task
+
+VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
+ATTACKS = ("pwws", "textfooler", "deepwordbug", "typos", "homoglyph")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFigures:
+    """What the runs of an audit came to; `failed` says why of those that came to nothing."""
+
+    folder: Path
+    runs: tuple[RunFigures, ...]
+    failed: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """The summary, for programs."""
+        whole = {"out": str(folder), "report": str(folder / "report.html"), **self.to_dict()}
+        text = json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
+        (folder / "summary.json").write_text(text, encoding="utf-8")
+
+    def to_dict(self) -> dict[str, Any]:
+        first = self.runs[0]
+        seconds = sum(run.wall for run in self.runs)
+        return {
+            "data": first.data, "split": first.split, "n": first.n, "seconds": round(seconds, 1),
+            "runs": [run.to_dict() for run in self.runs],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """Attack victims with a suite of recipes and write a report card (report.html).
+
+    Without options it audits three sentiment classifiers on movie reviews, training them first if need be.
+
+    Examples:
+
+      malaprop audit --n 50
+
+      malaprop audit --victim my_model:predict --data reviews.csv --attacks pwws,typos --out runs/mine
+
+      malaprop audit --victim ./my-bert --data hub:rotten_tomatoes --n 200 --jobs 2
+    """
+
+    command: ClassVar[str] = "audit"
+
+    victim: tuple[Any, ...] = opt(
+        VICTIMS,
+        "Victims, separated by commas: folders written by train, zoo names, module:attribute (a function: list of "
+        "texts to scores), Hugging Face folders or hub names, sklearn pipelines (.skops).",
+        free=True,
+    )
+    attacks: tuple[Any, ...] = opt(ATTACKS, "Recipes, separated by commas: see malaprop list recipes.", free=True)
+    conditions: Conditions = opt(Conditions(), free=True)
+    texts: Selection = opt(Selection(), free=True)  # all are free: the run.toml of each run says what it holds
+    where: Where = Where()
+    saving: Saving = Saving()
+    resume: bool = resume_option()
+
+    def __post_init__(self) -> None:
+        if self.resume and self.saving.out is None:
+            raise SettingError("--resume needs the --out of the run to go on with")
+
+    @cached_property
+    def suite(self) -> dict[str, Attack]:
+        """The attacks, by the names of their folders; one that is named twice runs once."""
+        from malaprop.runs.api import make_attack
+
+        made: dict[str, Attack] = {}
+        for named in dict.fromkeys(self.attacks):
+            attack = self.conditions.apply(make_attack(named, _light(named)))
+            if slug(attack.name) in made:
+                raise SettingError(f"two attacks are called {attack.name}; give them names that differ")
+            made[slug(attack.name)] = attack
+        return made
+
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading(selection=self.texts, victims=self.victim)
+
+    @property
+    def places(self) -> dict[str, Any]:
+        """The victims by the names of their folders, distinct also where two names are alike."""
+        seen: Counter[str] = Counter()
+        out = {}
+        for victim in self.victim:
+            name = slug(_name(victim))
+            seen[name] += 1
+            out[name if seen[name] == 1 else f"{name}-{seen[name]}"] = victim
+        return out
+
+    def check(self) -> None:
+        if not self.attacks or not self.victim:
+            raise SettingError("an audit needs at least one victim and one attack")
+        self.conditions.check(self.where)
+        runs = [f"{place}/{attack}" for place in self.places for attack in self.suite]
+        refuse_unasked(self.saving.out, runs, resume=self.resume)
+        assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
+
+    def plan(self) -> Iterator[Task]:
+        looks = {place: f"look at {place}" for place in self.places}
+        for place, victim in self.places.items():
+            yield look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
+        for place, victim in self.places.items():
+            for name, attack in self.suite.items():
+                yield run_task(
+                    f"{place}/{name}", looks[place], attack, victim, self.conditions, self.reading,
+                    after=tuple(looks.values()), optional=True, vital=True,
+                )  # fmt: skip
+
+    def gather(self, root: Path) -> AuditFigures:
+        from malaprop.tasks.outputs import skipped
+
+        found: list[RunFigures] = []
+        failed: list[str] = []
+        times = read_times(root)
+        for place, victim in self.places.items():
+            for name, attack in self.suite.items():
+                folder = root / place / name
+                try:
+                    if (why := skipped(folder)) is not None:
+                        raise VictimError(why.reason)
+                    found.append(RunFigures.of(folder, times.get(f"{place}/{name}", 0.0)))
+                except VictimError as error:
+                    failed.append(f"{_name(victim)} under {attack.name}: {error}")
+        if not found:
+            raise VictimError(failed[0])
+        return AuditFigures(folder=root, runs=tuple(found), failed=tuple(failed))
+
+    def view(self, record: AuditFigures) -> View:
+        return View(
+            rows=[run.to_row() for run in record.runs],
+            summary=record.to_dict(),
+            text=partial(summary_text, sorted(run.folder for run in record.runs)),
+            notes=[note for run in record.runs for note in run.notes()],
+            troubles=record.failed,
+            last=f"report card: {record.folder / 'report.html'}",
+        )
+
+
+def _name(thing: Any) -> str:
+    """What a victim is called: as it was typed, or as an object of Python calls itself."""
+    if isinstance(thing, (str, os.PathLike)):
+        return os.fspath(thing)
+    name = getattr(thing, "name", None) or getattr(thing, "__name__", None)
+    return name if isinstance(name, str) else type(thing).__name__
+
+
+def _light(attack: Any) -> dict[str, Any]:
+    """Settings for recipes that ask tens of thousands of queries a text, so that a suite ends the same day."""
+    if attack == "random":
+        return {"trials": 1000, "stop": True}
+    return {"vocabulary": 2000} if isinstance(attack, str) and attack.endswith(("-gr", "-ec")) else {}
+
+
+def audit(
+    victim: Any = VICTIMS,
+    data: Any = "mr",
+    *,
+    attacks: str | Sequence[str | Attack] = ATTACKS,
+    n: int = 100,
+    budget: int | None = None,
+    goal: Any = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    **settings: Any,
+) -> Result:
+    """Attacks victims with a suite of recipes, as `malaprop audit` does, and gives the report card.
+
+    `victim` is what `mp.victim` takes (a function from texts to scores, a pipeline, a folder, a name), or a list of
+    them; `data` is a name, a file, (text, label) pairs or a frame; `n` 0 takes all examples. `attacks` are names of
+    recipes or attacks. Further keywords are options of the command: seed, split, device, jobs, engine, measure, quiet.
+    Without `out` a temporary folder is used, which goes with the result.
+
+        found = mp.audit(predict, "reviews.csv", attacks=["pwws", "typos"], n=50)
+        found.show(); found.to_frame(); found.outcomes; found.report()
+    """
+    from malaprop.studies.settings import build
+    from malaprop.studies.study import conduct
+
+    victims = tuple(victim) if isinstance(victim, (list, tuple)) else victim if isinstance(victim, str) else (victim,)
+    suite = attacks if isinstance(attacks, (str, list, tuple)) else (attacks,)
+    given = {"victim": victims, "data": data, "attacks": suite, "n": n, "resume": resume}
+    known = {"budget": budget, "goal": goal, "out": out}
+    more = {name: value for name, value in known.items() if value is not None}
+    return conduct(build(Audit, {"quiet": True, **given, **more, **settings}))
