@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -248,18 +247,10 @@ class RunFigures:
 
 
 def read_times(root: Path) -> Mapping[str, float]:
-    """The seconds of each task, by the last line that the log has of it."""
-    from malaprop.tasks.happenings import LOG
+    """The seconds of each task, by the last line that the log has of its end."""
+    from malaprop.tasks.happenings import read_log
 
-    found: dict[str, float] = {}
-    path = root / LOG
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        try:
-            said = json.loads(line)
-            found[said["task"]] = float(said["seconds"])
-        except (ValueError, KeyError, TypeError):
-            continue  # torn, or of a lost worker
-    return found
+    return {line["task"]: float(line["seconds"]) for line in read_log(root) if "ended" in line}
 
 
 def summary_text(folders: Sequence[Path]) -> str:

@@ -62,9 +62,9 @@ def test_what_is_free_does_not_bind_a_folder():
     [
         ({}, "SPEC is missing: what is trained."),
         ({"spec": "x", "n": 0}, "--n must be at least 1, got 0"),
-        ({"spec": "x", "n": "many"}, "--n takes a whole number, got 'many'"),
-        ({"spec": "x", "n": 1.5}, "--n takes a whole number, got 1.5"),
-        ({"spec": "x", "n": True}, "--n takes a whole number, got True"),
+        ({"spec": "x", "n": "many"}, "--n takes a whole number or all, got 'many'"),
+        ({"spec": "x", "n": 1.5}, "--n takes a whole number or all, got 1.5"),
+        ({"spec": "x", "n": True}, "--n takes a whole number or all, got True"),
         ({"spec": 3}, "SPEC takes a word, got 3"),
         ({"spec": "x", "floors": "a"}, "--floors takes a number, got 'a'"),
         ({"spec": "x", "models": 3}, "--models takes several values, got 3"),
