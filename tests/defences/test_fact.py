@@ -93,7 +93,6 @@ def test_a_ranker_is_asked_once_a_text(monkeypatch):
         return toy.predict(texts)
 
     monkeypatch.setattr("malaprop.runs.victims.victim", lambda *_, **__: toy.victim(weighed))
-    monkeypatch.setattr(type(toy.victim()), "device", "cpu", raising=False)
     made = job()
     hook = Fact(ranker="some", words=2).hooks(made, data()).batch
     hook(a_batch(made))
