@@ -56,22 +56,6 @@ Workers = Annotated[
     int | None,
     typer.Option(help="With --engine ray: how many processes; if not given, one a GPU, or one a core.", min=1),
 ]
-Budget = Annotated[int | None, typer.Option(help="Most victim queries an example may ask.", min=1)]
-Goal = Annotated[
-    str | None,
-    typer.Option(
-        help="untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, confident:0.9, or "
-        "moved:0.5 where the victim gives a number."
-    ),
-]
-Measure = Annotated[
-    str | None,
-    typer.Option(help="Measures of every success, separated by commas: similarity, perplexity, grammar, distance."),
-]
-Cache = Annotated[
-    Path | None,
-    typer.Option(help="A file that keeps the victim's answers, where they cost money; one file a victim version."),
-]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same outcomes.", min=0)]
 Width = Annotated[
     int, typer.Option(help="How many examples are attacked side by side; changes the speed alone.", min=1)

@@ -40,7 +40,7 @@ class Sized(Protocol):
 
 
 class Engine(Protocol):
-    """Where attacks run: `runs.local.Local` in this process, `runs.cluster.Crew` on many machines."""
+    """Where attacks run: `runs.local.Local` in this process."""
 
     @property
     def about(self) -> About:
@@ -117,9 +117,8 @@ def run_to_folder(
     lanes: int | None = None,
     resume: bool = False,
     seen: Seen | None = None,
-    engine: Engine | None = None,
 ) -> list[Outcome]:
-    """All outcomes of the run, read back; `engine` takes the place of this process and of the victim in it."""
-    place = engine or Local(victim=victim, lanes=lanes)
+    """All outcomes of the run, read back."""
+    place = Local(victim=victim, lanes=lanes)
     write_run(attack, place, data, folder, seed=seed, width=width, resume=resume, seen=seen)
     return read_outcomes(folder)

@@ -107,11 +107,13 @@ class Reading:
 
     def match(self, look: str, inputs: Inputs) -> Examples:
         """The examples with their labels numbered as the victim of this look numbers them."""
-        from malaprop.data.matching import agree, describe_match
+        from malaprop.data.matching import agree, are_numbers, describe_match
 
         if look not in self._matched:
-            about = inputs[look].about
-            found = agree(self.examples, about)
+            about, asked = inputs[look].about, self.selection
+            typed = isinstance(asked.data, str)  # of values of Python, labels that are numbers are the victim's own
+            plain = not typed and not asked.labels and are_numbers(self.examples.labels)
+            found = self.examples if plain else agree(self.examples, about)
             said = describe_match(found, about)
             self._matched[look] = replace(found, notes=(*found.notes, *([said] if said else [])))  # type: ignore[type-var]
         return self._matched[look]
@@ -141,7 +143,8 @@ def look(conditions: Conditions, attacks: Sequence[Attack], desk: Desk, inputs: 
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
     about = About.of(victim)
     if about.labels is None:
-        about = replace(about, labels=count_labels(victim, some))
+        probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # a text that harms nobody
+        about = replace(about, labels=count_labels(victim, probe))
     yield Looked(about=about, cut=describe_cut(victim, some))
 
 

@@ -9,8 +9,9 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from weakref import finalize
 
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
@@ -71,6 +72,14 @@ class Study(Protocol):
     def view(self, record: Any) -> View: ...
 
 
+class TemporaryFolder:
+    """A folder that goes when nobody holds this any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="malaprop-"))
+        finalize(self, rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True)
 class Result:
     """What a study found. All of it is on disk, in `folder`; a temporary folder goes with the result."""
@@ -78,7 +87,7 @@ class Result:
     study: Study
     folder: Path
     record: Any
-    temporary: TemporaryDirectory[str] | None = field(default=None, repr=False)
+    temporary: TemporaryFolder | None = field(default=None, repr=False)
 
     @cached_property
     def view(self) -> View:
@@ -163,8 +172,8 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             raise SettingError(f"--out {root} is a file; give a folder")
         check_writable(root)
     study.check()
-    temporary = TemporaryDirectory(prefix="malaprop-") if root is None else None
-    root = Path(temporary.name) if temporary is not None else root
+    temporary = TemporaryFolder() if root is None else None
+    root = temporary.path if temporary is not None else root
     assert root is not None
     with _new_folder(root), lock(root):
         _agree(study, root)

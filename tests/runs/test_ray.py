@@ -16,11 +16,18 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.core.example import Example
 from malaprop.data.base import of
 from malaprop.records.outcome import compare_key
-from malaprop.runs.cluster import parcel, probe, slot
-from malaprop.runs.cluster.crew import Crew
+from malaprop.runs.cluster import parcel, probe
 from malaprop.runs.cluster.session import Session, join
-from malaprop.runs.cluster.shards import Shard, Shards
-from malaprop.runs.folder import run_to_folder
+from malaprop.studies.attack import AttackRun
+from malaprop.studies.attacking import Conditions
+from malaprop.studies.selection import Selection
+from malaprop.studies.study import conduct
+from malaprop.studies.where import Saving, Where
+from malaprop.tasks.desk import Place
+from malaprop.tasks.happenings import Lost
+from malaprop.tasks.shares import Portion, Shares
+from malaprop.tasks.workers import onray
+from malaprop.tasks.workers.onray import OnRay
 
 HERE = Path(__file__).parent
 
@@ -41,7 +48,7 @@ def cluster():
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(slot, "_SLOWEST", 0.1)
+    monkeypatch.setattr(onray, "_SLOWEST", 0.1)
     return tmp_path
 
 
@@ -49,18 +56,36 @@ def local(rows: list[Example], **settings):
     return {compare_key(o) for o in toy.attack_all(toy.listed(), rows, seed=3, **settings)}
 
 
+def study(victim, rows: list[Example], out: Path, *, width: int = 4, resume: bool = False, **where) -> AttackRun:
+    """An attack of the toy's on two workers."""
+    return AttackRun(
+        recipe=toy.listed(),
+        victim=victim,
+        conditions=Conditions(width=width),
+        texts=Selection(data=of(rows), n=0, seed=3),
+        where=Where(**{"engine": "ray", "workers": 2, "device": "cpu", **where}),
+        saving=Saving(out=out, quiet=True),
+        resume=resume,
+    )
+
+
+def attack(victim, rows: list[Example], out: Path, *, listen=(), **more):
+    return conduct(study(victim, rows, out, **more), listen=listen).outcomes
+
+
 def test_equal_to_local_and_resumed_in_either_engine(cluster, here):
-    rows = toy.some_examples(90)
-    whole = run_to_folder(toy.listed(), toy.victim(fingerprint="f"), of(rows), here / "local", seed=3)
-    with Crew(cluster, toy.victim(fingerprint="f"), workers=2) as crew:
-        assert crew.about.name == "toy"
-        found = run_to_folder(toy.listed(), None, of(rows), here / "ray", seed=3, width=4, engine=crew)
-        again = list(crew.run(toy.listed(), rows, seed=3, width=8, many=len(rows)))
-        lines = (here / "ray" / "outcomes.jsonl").read_text().splitlines(keepends=True)
-        (here / "ray" / "outcomes.jsonl").write_text("".join(lines[:37]) + lines[37][:20])
-        resumed = run_to_folder(toy.listed(), None, of(rows), here / "ray", seed=3, engine=crew, resume=True)
+    rows, victim = toy.some_examples(90), toy.victim(fingerprint="f")
+    here_only = {"engine": "local", "workers": None}
+    whole = attack(victim, rows, here / "local", **here_only)
+    several = attack(victim, rows, here / "several", **here_only, jobs=2)
+    found = attack(victim, rows, here / "ray")
+    lines = (here / "ray" / "outcomes.jsonl").read_text().splitlines(keepends=True)
     expected = {compare_key(o) for o in whole}
-    for outcomes in (found, again, resumed):
+    (here / "ray" / "outcomes.jsonl").write_text("".join(lines[:37]) + lines[37][:20])
+    resumed = attack(victim, rows, here / "ray", resume=True)
+    (here / "ray" / "outcomes.jsonl").write_text("".join(lines[:37]) + lines[37][:20])
+    again = attack(victim, rows, here / "ray", resume=True, width=8, **here_only)
+    for outcomes in (several, found, resumed, again):
         assert len(outcomes) == 90
         assert {compare_key(o) for o in outcomes} == expected
 
@@ -100,40 +125,44 @@ def test_from_python_and_from_the_command_line(cluster, here, monkeypatch, capsy
 
 
 def test_a_killed_worker_costs_nothing(cluster, here):
-    rows, said = toy.some_examples(80, seed=5), []
-    with Crew(cluster, "ray_victims:dies_once", workers=2, say=said.append) as crew:
-        found = list(crew.run(toy.listed(), rows, seed=3, width=2, many=len(rows)))
-    assert [line[:17] for line in said] == ["a worker was lost"]
+    rows, heard = toy.some_examples(80, seed=5), []
+    (here / "calls").write_text("")
+    found = attack("ray_victims:dies_once", rows, here / "run", width=2, listen=[heard.append])
+    assert sum(isinstance(one, Lost) for one in heard) == 1
     assert len(found) == 80
     assert {compare_key(o) for o in found} == local(rows)
 
 
 def test_an_example_that_kills_its_workers_becomes_an_error(cluster, here):
     rows = toy.examples(["good film", "bad film", "good poison film", "great film", "an awful film"])
-    with Crew(cluster, "ray_victims:poisoned", workers=2) as crew:
-        found = {o.id: o for o in crew.run(toy.listed(), rows, seed=3, many=len(rows))}
+    found = {o.id: o for o in attack("ray_victims:poisoned", rows, here / "run", width=256)}
     bad = found.pop(rows[2].id)
     assert (bad.status, bad.adversarial) == ("error", None)
     assert "times while attacking it" in bad.reason
     assert {compare_key(o) for o in found.values()} == local([row for row in rows if row.id != bad.id])
 
 
-def test_what_cannot_be_loaded_or_sent_is_said_in_one_line(cluster, here, monkeypatch):
-    monkeypatch.setattr("malaprop.runs.cluster.crew._STILLBORN", 2)
+def test_what_cannot_be_loaded_or_sent_is_said_in_one_line(cluster, here):
+    rows = toy.some_examples(3)
     for thing, words in [
         ("ray_victims:no_memory", "no memory for it .*cannot hold 40 GB.*use fewer workers a machine"),
-        ("ray_victims:stillborn", "dies while it loads ray_victims:stillborn .*has its machine the memory"),
+        ("ray_victims:stillborn", "look at the victim: its worker was lost 3 times"),
         ("ray_victims:nothing", "no attribute of ray_victims is called 'nothing'"),
     ]:
-        with pytest.raises(VictimError, match=words) as error, Crew(cluster, thing, workers=1):
-            pass
+        with pytest.raises(VictimError, match=words) as error:
+            attack(thing, rows, here / "run", workers=1)
         assert "\n" not in str(error.value)
-    with pytest.raises(SettingError, match=r"the victim \(StringVictim\) cannot be sent to the workers"):
-        Crew(cluster, toy.victim(_holder(threading.Lock())), workers=1).__enter__()
-    with pytest.raises(SettingError, match="no machine of the cluster has a GPU"):
-        Crew(replace(cluster, gpus=0), "CNN-W-GloVe-1", device="cuda")
-    with pytest.raises(SettingError, match="at least 1"):
-        Crew(cluster, "CNN-W-GloVe-1", workers=0)
+    with pytest.raises(SettingError, match="look at the victim cannot be sent to the workers"):
+        attack(toy.victim(_holder(threading.Lock())), rows, here / "run")
+
+
+def test_labels_and_cut_off_texts_are_looked_at_where_the_victim_is(cluster, here):
+    """The labels of a plain function are counted by the worker that holds it."""
+    rows = [replace(row, label=row.label) for row in toy.some_examples(6)]
+    data = replace(of(rows), labels=("bad", "fine", "good"))
+    asked = replace(study("ray_victims:predict", rows, here / "run"), texts=Selection(data=data, n=0))
+    with pytest.raises(DataError, match=r"3 labels \(bad, fine, good\), ray_victims:predict scores 2"):
+        conduct(asked)
 
 
 def _holder(lock):
@@ -142,16 +171,6 @@ def _holder(lock):
             return toy.predict(texts)
 
     return call
-
-
-def test_a_crew_left_early_can_be_used_again(cluster, here):
-    rows = toy.some_examples(64)
-    with Crew(cluster, "ray_victims:slow", workers=2) as crew:
-        running = crew.run(toy.listed(), rows, seed=3, width=2, many=len(rows))
-        next(running)
-        running.close()
-        assert {compare_key(o) for o in crew.run(toy.listed(), rows, seed=3, many=len(rows))} == local(rows)
-        assert list(crew.run(toy.listed(), [], seed=3)) == []
 
 
 def test_files_travel_as_a_parcel(tmp_path):
@@ -217,30 +236,33 @@ def test_machines_without_the_package_or_with_another_version_are_refused(monkey
         probe.refuse([("b", None, "ModuleNotFoundError: No module named 'malaprop'")])
 
 
-def test_shards_shrink_towards_the_end_and_narrow_down_who_is_to_blame():
+def test_shares_shrink_towards_the_end_and_narrow_down_who_is_to_blame():
     rows = toy.some_examples(300)
-    shards, sizes = Shards(rows, 300, workers=2), []
-    while (shard := shards.next()) is not None:
-        sizes.append(len(shard))
+    shares, sizes = Shares(rows, 300), []
+    while (portion := shares.next(2)) is not None:
+        sizes.append(len(portion))
     assert sizes == [75, 56, 42, 32, 32, 32, 31]
-    shards = Shards(rows[:4], 4, workers=1)
-    shard, tried = shards.next(), []
-    while shard is not None:
-        tried.append([row.id for row in shard.left.values()])
-        guilty = shards.back(shard) if rows[1].id in shard.left else None
-        shard = shards.next()
+    shares = Shares(rows[:4], 4)
+    portion, tried = shares.next(1), []
+    while portion is not None:
+        tried.append([row.id for row in portion.left.values()])
+        guilty = shares.back(portion) if rows[1].id in portion.left else None
+        portion = shares.next(1)
     a, b, c, d = (row.id for row in rows[:4])
     assert tried == [[a, b, c, d], [a, b, c, d], [a, b], [a], [b], [c, d]]
-    assert guilty is None  # of the last shard
-    assert Shards(rows[:1], 1, 1).back(Shard(rows[:1], deaths=2)) is rows[0]
+    assert guilty is None  # of the last portion
+    assert Shares(rows[:1], 1).back(Portion(rows[:1], deaths=2)) is rows[0]
     with pytest.raises(DataError, match="share an id"):
-        Shard([rows[0], rows[0]])
+        Portion([rows[0], rows[0]])
 
 
-def test_an_order_says_what_a_session_lacks():
+def test_workers_share_the_gpus_of_a_session():
+    def workers(device="auto", gpus=3, **more):
+        return OnRay(Session(shared=True, cpus=2, gpus=gpus, machines=1), Place(root=HERE, device=device), **more)
+
     with pytest.raises(SettingError, match="no machine of the cluster has a GPU"):
-        Crew(Session(shared=True, cpus=2, gpus=0, machines=1), "x:y", device="cuda:1")
-    for workers, share in ((None, 1), (3, 1), (4, 1 / 2), (7, 1 / 3)):
-        assert Crew(Session(shared=True, cpus=2, gpus=3, machines=1), "x:y", workers=workers).gpu_share == share
-    assert Crew(Session(shared=True, cpus=2, gpus=3, machines=1), "x:y").workers == 3
-    assert Crew(Session(shared=True, cpus=2, gpus=3, machines=1), "x:y", device="cpu").workers == 2
+        workers("cuda:1", gpus=0)
+    for many, share in ((None, 1), (3, 1), (4, 1 / 2), (7, 1 / 3)):
+        assert workers(workers=many).gpus == share
+    assert workers().many == 3
+    assert workers("cpu").many == 2

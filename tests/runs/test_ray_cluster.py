@@ -15,11 +15,15 @@ import toy
 
 from malaprop.core.errors import SettingError
 from malaprop.data.base import of
-from malaprop.records.outcome import compare_key
+from malaprop.records.outcome import Outcome, compare_key
 from malaprop.records.store import read_outcomes
-from malaprop.runs.cluster.crew import Crew
 from malaprop.runs.cluster.session import join
-from malaprop.runs.folder import run_to_folder, write_run
+from malaprop.studies.attack import AttackRun
+from malaprop.studies.attacking import Conditions
+from malaprop.studies.selection import Selection
+from malaprop.studies.study import conduct
+from malaprop.studies.where import Saving, Where
+from malaprop.tasks.happenings import Lost, Wrote
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -44,23 +48,31 @@ def cluster(monkeypatch, tmp_path):
 
 def test_a_node_killed_in_mid_run_costs_no_outcome_and_none_comes_twice(cluster, tmp_path):
     rows = toy.some_examples(400)
-    whole = run_to_folder(toy.listed(), toy.victim(), of(rows), tmp_path / "local", seed=3)
+    whole = toy.attack_all(toy.listed(), rows, seed=3)
     nodes = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1)]
-    seen, said, workers = [], [], set()
+    seen, lost = [], []
 
-    def watch(outcome):
-        seen.append(outcome.id)
+    def watch(happening):
+        if isinstance(happening, Lost):
+            lost.append(happening)
+        if not isinstance(happening, Wrote) or not isinstance(happening.piece, Outcome):
+            return
+        seen.append(happening.piece.id)
         if len(seen) == 60:
             cluster.remove_node(nodes[0], allow_graceful=False)
         if len(seen) == 200:
             cluster.add_node(num_cpus=1)
 
-    with join(cluster.address) as found, Crew(found, toy.victim(slow), workers=2, say=said.append) as crew:
-        assert (found.machines, found.cpus, found.shared) == (2, 2, False)
-        write_run(toy.listed(), crew, of(rows), tmp_path / "ray", seed=3, width=2, seen=watch)
-        workers = {slot.known for slot in crew._slots}
-    assert workers
-    assert any(line.startswith("a worker was lost") for line in said)
+    study = AttackRun(
+        recipe=toy.listed(),
+        victim=toy.victim(slow),
+        conditions=Conditions(width=2),
+        texts=Selection(data=of(rows), n=0, seed=3),
+        where=Where(engine="ray", address=cluster.address, workers=2),
+        saving=Saving(out=tmp_path / "ray", quiet=True),
+    )
+    conduct(study, listen=[watch])
+    assert lost
     assert len(seen) == len(set(seen)) == 400
     lines = (tmp_path / "ray" / "outcomes.jsonl").read_text().splitlines()
     assert len(lines) == 400

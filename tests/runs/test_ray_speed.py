@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 import toy
 
+from malaprop.data.base import of
 from malaprop.records.outcome import compare_key
-from malaprop.runs.cluster.crew import Crew
 from malaprop.runs.cluster.session import join
-from malaprop.runs.cluster.shards import Shards
+from malaprop.studies.attack import AttackRun
+from malaprop.studies.selection import Selection
+from malaprop.studies.study import conduct
+from malaprop.studies.where import Saving, Where
+from malaprop.tasks.happenings import Ended
 
 HERE = Path(__file__).parent
 
 
-def timed(cluster, workers: int, rows) -> tuple[float, set[str]]:
-    """Seconds from the first shard to the last outcome, when all workers have loaded the victim."""
-    with Crew(cluster, "ray_victims:busy", workers=workers) as crew:
-        while not all(slot.known for slot in crew._slots):
-            list(crew._listen(Shards((), 0, 1), 0))
-        began = perf_counter()
-        found = list(crew.run(toy.listed(), rows, seed=3, many=len(rows)))
-        return perf_counter() - began, {compare_key(o) for o in found}
+def timed(workers: int, rows, out: Path) -> tuple[float, set[str]]:
+    """Seconds from the first share to the last outcome, when a worker has looked at the victim."""
+    heard: list[Ended] = []
+    study = AttackRun(
+        recipe=toy.listed(),
+        victim="ray_victims:busy",
+        texts=Selection(data=of(rows), n=0, seed=3),
+        where=Where(engine="ray", workers=workers, device="cpu"),
+        saving=Saving(out=out, quiet=True),
+    )
+    found = conduct(study, listen=[lambda one: heard.append(one) if isinstance(one, Ended) else None]).outcomes
+    return heard[-1].seconds, {compare_key(o) for o in found}
 
 
 @pytest.mark.slow
@@ -36,8 +43,8 @@ def test_two_workers_are_at_least_1_7_times_as_fast_as_one(monkeypatch, tmp_path
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(HERE.parent), str(HERE.parents[1])]))
     rows = toy.some_examples(1500, words=10)
     before = os.getloadavg()[0]
-    with join(workers=2) as cluster:
-        (one, first), (two, second) = (timed(cluster, workers, rows) for workers in (1, 2))
+    with join(workers=2):
+        (one, first), (two, second) = (timed(workers, rows, tmp_path / str(workers)) for workers in (1, 2))
     print(f"1 worker {one:.1f} s, 2 workers {two:.1f} s: {one / two:.2f} times as fast (load before: {before:.1f})")
     assert first == second
     if before > 0.7:

@@ -1,6 +1,5 @@
-"""The same work on a Ray cluster: workers hold the victim, shards of examples go in, outcomes come back."""
+"""A Ray cluster, joined or started here; models that travel to its machines as parcels."""
 
-from malaprop.runs.cluster.crew import Crew
 from malaprop.runs.cluster.session import join
 
-__all__ = ["Crew", "join"]
+__all__ = ["join"]

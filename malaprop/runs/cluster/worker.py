@@ -1,25 +1,17 @@
-"""Worker: holds the services of one device in a process of the cluster and attacks the shards it is given."""
+"""Worker: holds a victim in a process of the cluster."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from time import perf_counter
 
 from malaprop import __version__
-from malaprop.attacks.attack import Attack
 from malaprop.core.errors import MalapropError, plain
-from malaprop.core.example import Example
 from malaprop.core.victim import About, Victim
-from malaprop.engine.service import Service
-from malaprop.records.outcome import Outcome
 from malaprop.runs.cluster.order import Failure, Greeting, Order
-
-_EVERY = 0.25  # seconds after which finished outcomes are sent; what a lost worker had not sent is done again
 
 
 class Worker:
@@ -28,7 +20,6 @@ class Worker:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.victim: Victim | None = None
-        self.services: dict[str, Service] = {}
 
     def hello(self) -> Greeting | Failure:
         """Loads the victim and says what it is."""
@@ -38,31 +29,6 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - whatever it is, the driver has to hear of it in words
             return failure(error, f"{_shown(self.order.thing)} cannot be loaded")
         return Greeting(about=About.of(victim), node=_node(), version=__version__)
-
-    def attack(
-        self, attack: Attack, shard: Sequence[Example], seed: int, width: int
-    ) -> Iterator[list[Outcome] | Failure]:
-        """Outcomes in small lists as they are finished; a failure that is everybody's comes last."""
-        from malaprop.runs.local import run
-
-        assert self.victim is not None, "hello comes first"
-        ready: list[Outcome] = []
-        sent = perf_counter()
-        try:
-            for outcome in run(attack, self.victim, shard, seed=seed, width=width, services=self.services):
-                ready.append(outcome)
-                if perf_counter() - sent > _EVERY:
-                    yield ready
-                    ready, sent = [], perf_counter()
-        except Exception as error:  # noqa: BLE001 - as above
-            yield ready
-            yield failure(error, f"{attack.name} cannot go on")
-            return
-        yield ready
-
-    def notes(self) -> tuple[str, ...]:
-        """What the victim's answers turned out to be."""
-        return () if self.victim is None else self.victim.notes
 
     def _settle(self) -> None:
         """Takes on the driver's surroundings, as far as this machine has them."""
@@ -74,7 +40,6 @@ class Worker:
 
     def _load(self) -> Victim:
         from malaprop.runs.cluster.parcel import Parcel, unpack
-        from malaprop.runs.services import services
         from malaprop.runs.victims import victim
 
         thing = self.order.thing
@@ -82,7 +47,6 @@ class Worker:
             self.victim = victim(found, device=self.order.device, **self.order.options)
         if (torch := sys.modules.get("torch")) is not None:  # one share of the machine, one thread
             torch.set_num_threads(self.order.threads)
-        self.services = services(self.victim)
         return self.victim
 
 
