@@ -175,7 +175,7 @@ def measure(setting: Setting) -> Throughput:
     memory = _peak_memory(device)
     least = _floor(victim, seen.texts(), setting, device)
     used = {
-        "precision": str(getattr(victim, "precision", "fp32")),
+        "precision": victim.precision,
         "road": _road(victim),
         "lanes": setting.lanes or victim.lanes,
     }
@@ -234,7 +234,9 @@ def about(device: str) -> dict[str, Any]:
 
 def _road(victim: Victim) -> str:
     """What gives its answers."""
-    scorer = getattr(victim, "scorer", None)
+    from malaprop.models.victims.tokens import TokenVictim
+
+    scorer = victim.scorer if isinstance(victim, TokenVictim) else None
     return "plain" if scorer is None else type(scorer).__name__
 
 

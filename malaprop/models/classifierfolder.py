@@ -10,6 +10,7 @@ import torch
 
 from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
+from malaprop.models.checkpoint import CARD
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.probes import check_vocabulary
 
@@ -45,7 +46,8 @@ def read_classifier(source: str | Path) -> tuple[Any, Any]:
             f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
             "fine-tune it first, or name a model for sequence classification"
         )
-    check_vocabulary(tokenizer, model, str(source))
+    if not (isinstance(source, Path) and (source / CARD).is_file()):  # ours came with its tokenizer
+        check_vocabulary(tokenizer, model, str(source))
     return model, tokenizer
 
 

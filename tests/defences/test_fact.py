@@ -188,6 +188,8 @@ def test_augment_as_it_is_typed(type_in, tmp_path):
         code, out, err = type_in(*command, "--out", word)
         assert code == 0, err
         first = (tmp_path / word).read_bytes()
+        assert type_in(*command, "--out", word)[0] == 2  # what is there is kept
+        (tmp_path / word).unlink()
         assert type_in(*command, "--out", word)[0] == 0
         assert (tmp_path / word).read_bytes() == first
         assert len(load(word)) == 160

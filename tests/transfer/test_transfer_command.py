@@ -114,7 +114,7 @@ def test_a_study_and_its_ensembles(place, type_in):
         (study("--recipe", "pwsw"), "did you mean pwws"),
         (study("--jobs", "2", "--engine", "ray"), "--jobs is for --engine local"),
         (study("--address", "auto"), "--address and --workers are for --engine ray"),
-        (study("--recipe", "genetic", "--set", "language_model=true"), "without a language model"),
+        (study("--recipe", "genetic:wordnet", "--set", "language_model=true"), "language_model would do nothing"),
         (("ensemble", "--from", "nowhere"), "holds no transfer study"),
         (("ensemble", "--from", "nowhere", "--size", "7..2"), "--size takes a number"),
         (("ensemble", "--from", "nowhere", "--size", "two"), "--size takes a number"),
