@@ -17,6 +17,7 @@ from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
 from malaprop.studies.settings import flat, lasting, show
 from malaprop.studies.where import Saving, Where
+from malaprop.tasks.happenings import LOG
 from malaprop.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _new_folder(root: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if new and root.is_dir() and {path.name for path in root.iterdir()} <= {FILE, LOCK}:
+        if new and root.is_dir() and {path.name for path in root.iterdir()} <= {FILE, LOCK, LOG}:
             rmtree(root, ignore_errors=True)
         raise
 
