@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from malaprop.records.outcome import Outcome
+from malaprop.records.run import Run
 from malaprop.records.summary import Rate
 from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Noted, Planned, Wrote
 
@@ -52,8 +53,8 @@ class Teller:
                 self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")
             case Began(task, items, before) if self.bar is not None:
                 self._bars[task] = self.bar.add_task(task, total=items or None, completed=before)
-            case Wrote(task, piece) if isinstance(piece, Outcome):
-                if piece.status in ("success", "failed"):
+            case Wrote(task, piece) if not isinstance(piece, Run):
+                if isinstance(piece, Outcome) and piece.status in ("success", "failed"):
                     self._broken.setdefault(task, []).append(piece.status == "success")
                 if self.bar is not None and task in self._bars:
                     self.bar.advance(self._bars[task])

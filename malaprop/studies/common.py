@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from malaprop.core.errors import SettingError
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.victim import Victim
-    from malaprop.data.base import Dataset
+    from malaprop.data.base import Examples
     from malaprop.models.training import Epoch
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Share
@@ -77,15 +78,14 @@ class Examined:
     right: tuple[bool, ...]
 
 
-def examine(victim: Victim, data: Dataset) -> Examined:
-    """Puts all texts of a dataset to a model."""
+def examine(victim: Victim, data: Examples) -> Examined:
+    """Puts all texts to a model."""
     from malaprop.core.score import winners
     from malaprop.data.matching import agree
 
-    turned = agree(data, victim)
+    rest = iter(agree(data, victim))
     flags: list[bool] = []
-    for at in range(0, len(turned), BLOCK):
-        part = turned.examples[at : at + BLOCK]
+    while part := list(islice(rest, BLOCK)):
         given = winners(victim.predict([tuple(e.fields.values()) for e in part]))
         flags += [e.label == label for e, label in zip(part, given.tolist(), strict=True)]
     return Examined(

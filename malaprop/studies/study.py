@@ -10,10 +10,11 @@ from html import escape
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from weakref import finalize
 
-from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.errors import MalapropError, RecordError, SettingError
 from malaprop.core.settings import read_toml, to_toml
 from malaprop.studies.settings import flat, lasting, show
 from malaprop.studies.where import Saving, Where
@@ -22,10 +23,11 @@ from malaprop.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
     from malaprop.records.outcome import Outcome
-    from malaprop.tasks.happenings import Listen
+    from malaprop.tasks.happenings import Happening, Listen
     from malaprop.tasks.task import Task
 
 FILE = "study.toml"
+_EVERY = 2.0  # seconds between two records of a study that is under way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,32 @@ class TemporaryFolder:
     def __init__(self) -> None:
         self.path = Path(mkdtemp(prefix="malaprop-"))
         finalize(self, rmtree, self.path, ignore_errors=True)
+
+
+@runtime_checkable
+class Growing(Study, Protocol):
+    """A study whose record can be made of a part of its results: one that is killed can be reported all the same."""
+
+    def gather_part(self, root: Path) -> Any:
+        """The record over what there is by now; None while nothing can be said."""
+
+
+@dataclass(slots=True)
+class Interim:
+    """Writes the record of a growing study every few seconds, after a piece that is on disk."""
+
+    study: Growing
+    root: Path
+    last: float = float("-inf")
+
+    def __call__(self, happening: Happening) -> None:
+        from malaprop.tasks.happenings import Wrote
+
+        if isinstance(happening, Wrote) and monotonic() - self.last >= _EVERY:
+            record = self.study.gather_part(self.root)
+            if record is not None:
+                record.write(self.root)
+            self.last = monotonic()
 
 
 @dataclass(frozen=True)
@@ -177,13 +205,14 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     root = temporary.path if temporary is not None else root
     assert root is not None
     with _new_folder(root), lock(root):
-        _agree(study, root)
-        clear_leftovers(root, FILE, "report.html")
-        plan = plan_of(study.plan())
-        with study.where.open_workers(root, quiet=study.saving.quiet) as workers:
-            failed = Execution(plan, root, workers, (Log(root), *listen)).run()
-        if failed:
-            raise next(iter(failed.values()))
+        with _agree(study, root):
+            clear_leftovers(root, FILE, "report.html")
+            plan = plan_of(study.plan())
+            interim = [Interim(study, root)] if isinstance(study, Growing) else []
+            with study.where.open_workers(root, quiet=study.saving.quiet) as workers:
+                failed = Execution(plan, root, workers, (Log(root), *interim, *listen)).run()
+            if failed:
+                raise next(iter(failed.values()))
         record = study.gather(root)
         record.write(root)
         result = Result(study, root, record, temporary)
@@ -208,9 +237,16 @@ def _new_folder(root: Path) -> Iterator[None]:
         raise
 
 
-def _agree(study: Study, root: Path) -> None:
-    """Writes study.toml, unless the folder holds a study of other settings."""
+@contextmanager
+def _agree(study: Study, root: Path) -> Iterator[None]:
+    """Writes study.toml, unless the folder holds a study of other settings.
+
+    It goes again where the study fails before it leaves anything, or is refused runs that the folder held before it:
+    the next one may have other settings.
+    """
     from malaprop.records.documents import write_whole
+    from malaprop.records.run import FILE as RUN_FILE
+    from malaprop.tasks.happenings import LOG
 
     path, ours = root / FILE, lasting(study)
     if path.is_file():
@@ -223,4 +259,13 @@ def _agree(study: Study, root: Path) -> None:
                     "choose another --out"
                 )
     said = {name: show(value) for name, value in flat(study).items() if value is not None and name != "out"}
+    new = not path.is_file()
+    others = new and next(root.rglob(RUN_FILE), None) is not None  # runs of a time before studies, or of no study
     write_whole(path, to_toml({"command": study.command, **said}))
+    try:
+        yield
+    except MalapropError as error:
+        empty = {one.name for one in root.iterdir()} <= {FILE, LOG, LOCK}
+        if new and (empty or (others and isinstance(error, RecordError))):
+            path.unlink(missing_ok=True)
+        raise

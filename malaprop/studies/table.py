@@ -41,7 +41,7 @@ COMMANDS: dict[str, Command] = {
     "augment": Command(f"{_CLI}.augment:augment", "Write perturbed copies of a dataset."),
     "harden": Command(f"{_CLI}.harden:harden", "Train a model against attacks, or wrap one in a defence."),
     "tune": Command(f"{_CLI}.tune:tune", "Search for the settings of a defence."),
-    "certify": Command(f"{_CLI}.certify:certify", "Prove how many words of a text may change."),
+    "certify": Command("malaprop.studies.certify:Certify", "Prove how many words of a text may change."),
     "study hotflip": Command(
         "malaprop.studies.hotflip:HotFlip", "Attacks on a model that reads characters, and its hardening."
     ),

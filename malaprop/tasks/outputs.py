@@ -211,11 +211,17 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class JsonFile:
-    """One dataclass in one file, written whole; `kind` is the class, by whose types it is read back."""
+    """One dataclass in one file, written whole; `kind` is the class, by whose types it is read back.
+
+    `again`: it is found anew each time, for it is quickly found and what is asked for may be another thing now.
+    """
 
     kind: Any
+    again: bool = False
 
     def done(self, folder: Path) -> bool:
+        if self.again:
+            return False
         return value_file(folder).is_file() or _left_out(folder)
 
     def before(self, folder: Path) -> Collection[str]:

@@ -1,0 +1,171 @@
+"""malaprop certify: how many words of a text may change without a change of label, proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.studies.common import Examined, examine
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
+from malaprop.studies.study import View
+from malaprop.studies.where import Saving, Where, resume_option
+
+if TYPE_CHECKING:
+    from malaprop.core.example import Example
+    from malaprop.data.base import Examples
+    from malaprop.defences.certify import Certifier
+    from malaprop.records.certified import CertifiedRecord
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Share, Task
+
+_LINES = "certificates"  # the task that writes them, in the study's own folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certify:
+    """Prove, text by text, how many words may change before a smoothed victim changes its label.
+
+    The victim is the model inside, best one that was trained with the same noise (malaprop harden ranmask).
+
+    Examples:
+
+      malaprop harden ranmask --model BERT --out models/ranmask
+
+      malaprop certify --victim models/ranmask --defence ranmask --n 200 --samples 2000 --alpha 0.01
+    """
+
+    command: ClassVar[str] = "certify"
+
+    victim: Any = opt(
+        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of "
+        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), or "
+        "ensemble:A+B."
+    )
+    defence: str = opt(
+        "ranmask", "safer or ranmask, with settings behind a colon: ranmask:keep=0.2, safer:sets=nearest."
+    )
+    samples: int = opt(1000, "Noisy copies of a text that bound the chance of its label.", min=1)
+    select: int = opt(100, "Noisy copies, others, that say which label that is.", min=1)
+    alpha: float = opt(0.05, "The chance at most that a certificate is wrong.")
+    texts: Selection = Selection()
+    where: Where = Where()
+    saving: Saving = Saving()
+    resume: bool = resume_option()
+
+    @property
+    def certifier(self) -> Certifier:
+        from malaprop.defences.certify import Certifier
+
+        return Certifier(samples=self.samples, select=self.select, alpha=self.alpha, seed=self.texts.seed)
+
+    def check(self) -> None:
+        from malaprop.defences.wrap import parse, told
+
+        assert self.certifier
+        layers, inner = parse(self.defence)
+        if len(layers) != 1 or inner or layers[0].name not in ("safer", "ranmask"):
+            raise SettingError(
+                f"certificates are of safer and ranmask, with settings or without; got --defence {self.defence}"
+            )
+        told(*layers[0])  # a wrong setting should not wait for a model
+        if self.texts.fields is not None:
+            raise SettingError("certificates speak of all words of a text; leave out --fields")
+        self._refuse_results()
+
+    def _refuse_results(self) -> None:
+        from malaprop.records.certified import FILE, LINES
+        from malaprop.records.store import refuse_results
+
+        if self.saving.out is not None:
+            refuse_results(self.saving.out, FILE, LINES, resume=self.resume)
+        elif self.resume:
+            raise SettingError("--resume needs the --out of the run to go on with")
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.tasks.outputs import JsonFile, RunFolder
+        from malaprop.tasks.task import Task
+
+        given: dict[str, Any] = {"victims": {"victim": self.victim}, "holds": ("victim",), "vital": True}
+        examined = JsonFile(Examined, again=True)
+        yield Task(name="examined", work=self.examine, output=examined, reads=self.read, **given)
+        lines = RunFolder(
+            lines="malaprop.records.certified:CERTIFICATES", error="malaprop.studies.certify:refuse_text", checks=True
+        )
+        yield Task(
+            name=_LINES, work=self.certify, output=lines, after=("examined",), items=self.choose, at=".", **given
+        )
+
+    def _examples(self) -> Examples:
+        return self.texts.examples([self.victim] if isinstance(self.victim, str) else [])
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"data": self._examples()}
+
+    def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
+        """Which texts the victim inside answers correctly, as it is."""
+        yield examine(desk.victim(inputs["victim"]), inputs["data"])
+
+    def choose(self, inputs: Inputs) -> Examples:
+        """The texts, with labels in the victim's own terms."""
+        from malaprop.data.matching import agree
+
+        return agree(self._examples(), inputs["examined"])
+
+    def certify(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        from malaprop.defences.certificates import describe_certificates
+        from malaprop.defences.certify import noise_of
+        from malaprop.defences.defended import Defended
+        from malaprop.defences.wrap import defended
+
+        made = defended(self.defence, desk.victim(inputs["victim"]))
+        noise = noise_of(made)
+        assert noise is not None
+        assert isinstance(made, Defended)
+        yield describe_certificates(self.certifier, made, noise, share.whole)
+        yield from self.certifier.certify(made.victim, noise, share.items)
+
+    def gather(self, root: Path) -> CertifiedRecord:
+        from malaprop.defences.certificates import add_certificates
+        from malaprop.records.certified import read_certificates
+        from malaprop.records.run import Run
+        from malaprop.records.summary import Rate
+        from malaprop.tasks.happenings import read_log
+        from malaprop.tasks.outputs import read_json, value_file
+
+        right = read_json(value_file(root / "examined"), Examined).right
+        seconds = sum(one.get("seconds", 0.0) for one in read_log(root) if one.get("task") == _LINES)
+        return add_certificates(
+            Run.read(root), read_certificates(root), Rate(sum(right), len(right)), round(seconds, 2)
+        )
+
+    def gather_part(self, root: Path) -> CertifiedRecord | None:
+        from malaprop.records.run import FILE
+
+        return self.gather(root) if (root / FILE).is_file() else None
+
+    def view(self, record: CertifiedRecord) -> View:
+        rates = [rate.to_dict() for rate in record.certified]
+        return View(
+            rows=[
+                {"changed words": changed, "certified": rate.hits, "of": rate.total}
+                for changed, rate in enumerate(record.certified)
+            ],
+            summary={
+                "clean_accuracy": record.clean.to_dict(),
+                "plain_accuracy": record.plain.to_dict(),
+                "certified_accuracy": rates,
+                "certified_any": record.every.to_dict(),
+                "seconds": record.seconds,
+            },
+        )
+
+
+def refuse_text(example: Example, seed: int, why: str) -> NoReturn:
+    """A text without a certificate would count as one that is not sure, which nobody found out: the run fails."""
+    del seed
+    raise VictimError(f"{example.id}: {why}")
