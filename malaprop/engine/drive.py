@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from malaprop.core.ask import Ask, ServiceFailed, Steps
@@ -17,6 +18,7 @@ _EVERYBODYS = (AssetError, RecordError, SettingError)  # no example's fault, and
 
 # Whole forward passes for the few attacks that end in one round would be small batches: they wait for one another.
 _PATIENT = "verify"
+_FEW = 8  # with less than so much of a lane's share left in all, one lane is enough
 
 
 class _Lane(Generic[N, T]):
@@ -113,14 +115,20 @@ def drive(
     With two lanes one half of the attacks is advanced while the device works for the other half.
     """
     queue = iter(attacks)
-    many = max(1, min(lanes, width))
-    share = max(1, width // many)
+    first = list(islice(queue, max(1, width)))  # dealt out evenly: one lane with all of them would wait for the device
+    queue = chain(first, queue)
+    many = max(1, min(lanes, len(first)))
+    share = -(-len(first) // many)
     crew: list[_Lane[N, T]] = [_Lane(patience=share // 2) for _ in range(many)]
-    while True:
-        for lane in crew:
+    while crew:
+        for lane in tuple(crew):
             yield from lane.finish(services)
             while len(lane.waiting) < share and (job := next(queue, None)) is not None:
                 yield from lane.advance(*job, None)
-            lane.begin(services)
+            if len(crew) > 1 and sum(len(one.waiting) for one in crew) <= share // _FEW:
+                crew.remove(lane)  # the last few fill no batches apart
+                crew[0].waiting |= lane.waiting
+            else:
+                lane.begin(services)
         if not any(lane.waiting for lane in crew):
             return

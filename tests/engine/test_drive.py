@@ -241,3 +241,33 @@ def test_what_verifies_waits_for_company_while_others_go_on():
     alone = {"double": Doubling(), "verify": Doubling()}
     assert dict(drive([(i, ending(20 + i, i)) for i in range(16)], alone, width=1)) == found
     assert [len(asks) for asks in alone["verify"].rounds] == [1] * 16
+
+
+class Watching(Doubling):
+    """Notes how many rounds were in flight when one was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flying, self.most = 0, 0
+
+    def begin(self, asks: Sequence[Sequence[int]]) -> list[list[int]]:
+        self.flying += 1
+        return super().begin(asks)
+
+    def finish(self, pending: list[list[int]]) -> list[list[int]]:
+        self.most, self.flying = max(self.most, self.flying), self.flying - 1
+        return super().finish(pending)
+
+
+def test_fewer_attacks_than_the_width_are_dealt_out_to_both_lanes():
+    service = Watching()
+    assert len(list(drive([(n, climb(n, 3)) for n in range(20, 30)], {"double": service}, width=1024, lanes=2))) == 10
+    assert service.most == 2, "the device had nothing to do while answers were read"
+    assert [len(asks) for asks in service.rounds] == [5] * 6
+
+
+def test_the_last_few_are_asked_together():
+    service = Watching()
+    jobs = [(n, climb(n, 5 if n in (20, 50) else 1)) for n in range(20, 52)]  # one in each lane goes on for long
+    assert len(list(drive(jobs, {"double": service}, width=1024, lanes=2))) == 32
+    assert [len(asks) for asks in service.rounds] == [16, 16, 1, 2, 2, 2, 1]
