@@ -41,6 +41,7 @@ HEAD = (
     "broken of correct",
 )
 _WARM = {"cpu": 4}  # texts, not among those attacked, that fill caches and compile kernels before the clock starts
+_CHOICE = 8  # times as many texts that those are chosen from
 _MOST = 65_536  # texts that the forward-only rate is measured on; an even sample by length of what was forwarded
 
 
@@ -128,8 +129,9 @@ class Throughput:
 
 
 def named(victims: str) -> list[str]:
-    """The victims that a user names, separated by commas; shape:transformers is all of those shapes."""
-    every = {f"{shapes.PREFIX}transformers": [shapes.PREFIX + name for name in shapes.TRANSFORMERS]}
+    """The victims that a user names, separated by commas; shape:transformers is all of those shapes, shape:all all."""
+    groups = {"transformers": shapes.TRANSFORMERS, "all": (*shapes.SHAPES,)}
+    every = {shapes.PREFIX + group: [shapes.PREFIX + one for one in names] for group, names in groups.items()}
     names = [name.strip() for name in victims.split(",") if name.strip()]
     return [one for name in names for one in every.get(name, [name])]
 
@@ -162,8 +164,8 @@ def measure(setting: Setting) -> Throughput:
     with tempfile.TemporaryDirectory(prefix="malaprop-shape-") as folder:
         victim = _victim(setting, device, Path(folder) / "victim")
     spare = _WARM.get(device, 64)
-    rows = list(_correct(victim, setting.data, setting.n + spare, setting.predicted))
-    warm, rows = rows[setting.n :] or rows[:spare], rows[: setting.n]
+    rows = list(_correct(victim, setting.data, setting.n + _CHOICE * spare, setting.predicted))
+    warm, rows = _of_all_lengths(rows[setting.n :] or rows, spare), rows[: setting.n]
     if not rows:
         raise DataError(f"{setting.victim} gets no text of {setting.data} right; train it (--train-seconds 20)")
     attack = recipe(setting.recipe)
@@ -237,7 +239,10 @@ def _road(victim: Victim) -> str:
     from malaprop.models.victims.tokens import TokenVictim
 
     scorer = victim.scorer if isinstance(victim, TokenVictim) else None
-    return "plain" if scorer is None else type(scorer).__name__
+    if scorer is None:
+        return "plain"
+    road = getattr(scorer, "road", "")
+    return f"{type(scorer).__name__}: {road}" if road else type(scorer).__name__
 
 
 def _victim(setting: Setting, device: str, folder: Path) -> Victim:
@@ -273,6 +278,13 @@ def _correct(victim: Victim, data: str, n: int, predicted: bool = False) -> Iter
                 yield replace(example, label=label)
         if n <= 0:
             return
+
+
+def _of_all_lengths(examples: Sequence[Example], many: int) -> list[Example]:
+    """So many of these, from the shortest to the longest: what is recorded for each length is then recorded."""
+    by_length = sorted(examples, key=lambda e: sum(map(len, e.fields.values())))
+    places = {round(i * (len(by_length) - 1) / max(1, many - 1)) for i in range(many)} if by_length else set()
+    return [by_length[i] for i in sorted(places)]
 
 
 def _attack(attack: Attack, victim: Victim, examples: Sequence[Example], setting: Setting) -> _Run:

@@ -32,7 +32,11 @@ def bench(
     seconds: Annotated[float, typer.Option(help="Most seconds for one cell of one peer.")] = 30.0,
     repeats: Annotated[int, typer.Option(help="Runs of a cell; the middle one counts.", min=1)] = 1,
     precision: Annotated[
-        str, typer.Option(help="auto, fp32 or bf16; of the comparison fp32, or fp32,bf16 for rows in both.")
+        str,
+        typer.Option(
+            help="auto (on a GPU bf16 for transformers, fp32 for word models), fp32 or bf16; of the comparison fp32, "
+            "or fp32,bf16 for rows in both."
+        ),
     ] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Keep the cells that --out already holds.")] = False,
     throughput: Annotated[
@@ -42,7 +46,8 @@ def bench(
         str,
         typer.Option(
             help="With --throughput: a folder, a zoo name, or a fresh model of a shape: shape:minilm, shape:bert-base, "
-            "shape:bilstm, shape:lstm, shape:cnn; several separated by commas; shape:transformers for all of those."
+            "shape:bilstm, shape:lstm, shape:cnn; several separated by commas; "
+            "shape:transformers for all of those, shape:all for all shapes."
         ),
     ] = "CNN-W-GloVe-1",
     recipe: Annotated[str, typer.Option(help="With --throughput: the recipe.")] = "pwws",
@@ -80,7 +85,7 @@ def bench(
 
       malaprop bench --only pwws,CNN-W-GloVe-1
 
-      malaprop bench --throughput --victim shape:minilm --data ag_news --n 1000 --device cuda --precision bf16
+      malaprop bench --throughput --victim shape:all --data ag_news --n 1000 --device cuda --width 1024
 
       malaprop bench --scorers
     """
@@ -138,21 +143,21 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
             failed[victim] = plain(error)[:300]
             o.say(f"{victim}: {failed[victim]}")
             continue
-        _show(t.HEAD, [t.row(rows[-1])], quiet)
+        _show(t.HEAD, [t.row(held) for held in rows], quiet, last=len(rows) > 1)
         if out is not None:
             from malaprop.bench.page import append
 
             append(o.out_folder(out, True), "throughput", rows[-1])
     if not rows:
         raise VictimError(f"nothing could be measured ({failed[victims[0]]})")
-    _show(t.HEAD, [t.row(held) for held in rows], quiet)
     o.finish({"command": "bench", "rows": rows, "failed": failed}, json)
 
 
-def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool) -> None:
+def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool, *, last: bool = False) -> None:
+    """The table, or its last line alone where the others have been shown."""
     from malaprop.bench.table import lines
 
-    for line in lines(head, rows):
+    for line in lines(head, rows)[-1 if last else 0 :]:
         o.say(line, quiet)
 
 

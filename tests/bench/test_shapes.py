@@ -50,6 +50,7 @@ def test_all_transformers_by_one_name():
     assert named("shape:cnn, LSTM-W-GloVe-1") == ["shape:cnn", "LSTM-W-GloVe-1"]
     assert {"shape:qwen2-0.5b", "shape:bert-base"} < set(named("shape:transformers"))
     assert "shape:cnn" not in named("shape:transformers")
+    assert {"shape:cnn", "shape:bert-base"} < set(named("shape:all"))
 
 
 @pytest.mark.parametrize("name", ["cnn", "lstm", "bilstm", "minilm"])

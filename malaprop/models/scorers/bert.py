@@ -57,6 +57,11 @@ class BertScorer:
     def half(self) -> bool:
         return self.dtype != torch.float32
 
+    @property
+    def road(self) -> str:
+        """How texts have gone so far, for reports; "": in batches of like lengths."""
+        return self._packed.road if "_packed" in vars(self) else ""
+
     @torch.inference_mode()
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
         if self.half and work.device.type == "cuda" and can_pack():

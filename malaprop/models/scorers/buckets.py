@@ -10,17 +10,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from malaprop.core.text import Ints
+from malaprop.models.scorers.fromhost import FromHost
 from malaprop.models.scorers.packing import waits
 from malaprop.models.scorers.plain import Forward, in_order
 from malaprop.models.splice import Splice
 
-_STEP = 8  # tokens by which one bucket is wider than the last; from 64 tokens on an eighth of the width
+_STEP = 8  # tokens by which one bucket is wider than the last; from 64 tokens on up to a quarter of the width
+_PART = 4  # a batch of few texts has a quarter of the rows, if that changes no bit
+_SAMPLE = 16  # texts that it is tried on, or more
 
 
 def width_of(length: Ints) -> Ints:
     """The width of the bucket of each text: a function of its own length alone, never less than it."""
     size = np.maximum(length, 1)
-    step = np.maximum(_STEP, 1 << np.maximum(0, np.floor(np.log2(size)).astype(np.int64) - 3))
+    step = np.maximum(_STEP, 1 << np.maximum(0, np.floor(np.log2(size)).astype(np.int64) - 2))
     return np.asarray(-(-size // step) * step)
 
 
@@ -29,14 +32,23 @@ class Buckets:
     """For models whose attention cannot be packed, such as those of relative positions.
 
     Texts are padded to the width of their bucket, and a bucket is always passed with one number of rows, about `tokens`
-    tokens in all: so products have the same shape whatever else is asked, and no neighbour changes an answer.
+    tokens in all: so products have the same shape whatever else is asked, and no neighbour changes an answer. What is
+    left over may go in batches of a quarter of the rows where these were seen to give the very same bits.
     """
 
     forward: Forward  # masks padding
     pad: int = 0
     tokens: int = 1 << 13
     longest: int = 512
-    _recordings: dict[int, _Shape] = field(default_factory=dict, init=False, repr=False)
+    _shapes: dict[tuple[int, int], _Shape] = field(default_factory=dict, init=False, repr=False)
+    _same: dict[int, bool] = field(default_factory=dict, init=False, repr=False)  # by width: few rows, the same bits
+
+    @property
+    def road(self) -> str:
+        """How texts have gone so far, for reports."""
+        made = self._shapes.values()
+        same = f", in {sum(self._same.values())} of {len(self._same)} buckets with fewer rows" if self._same else ""
+        return f"padded in {len(made)} shapes, {sum(shape.graph is not None for shape in made)} recorded{same}"
 
     @torch.inference_mode()
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
@@ -46,29 +58,50 @@ class Buckets:
         answers: list[Tensor] = []
         edges = np.flatnonzero(np.diff(width[order], prepend=-1, append=-1))
         for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            shape = self._shape(int(width[order[low]]), work.device)
-            for at in range(low, high, shape.rows):
-                parts.append(order[at : min(at + shape.rows, high)])
-                answers.append(shape.answer(work, parts[-1]))
+            parts.append(order[low:high])
+            answers += self._answers(work, parts[-1], int(width[order[low]]))
         return in_order(work, parts, answers)
 
-    def _shape(self, width: int, device: torch.device) -> _Shape:
-        if width not in self._recordings:
-            self._recordings[width] = _Shape(self, width, device)
-        return self._recordings[width]
+    def _answers(self, work: Splice, part: Ints, width: int) -> list[Tensor]:
+        """Those of one bucket."""
+        full = self._shape(width, 1, work.device)
+        over = len(part) % full.rows
+        whole, rest = part[: len(part) - over], part[len(part) - over :]
+        answers = [full.answer(work, whole[at : at + full.rows]) for at in range(0, len(whole), full.rows)]
+        if not over:
+            return answers
+        if over <= full.rows - max(1, full.rows // _PART):
+            if self._same.get(width):
+                return answers + self._in_few(work, rest, width)
+            if width not in self._same and over >= _SAMPLE:
+                found = full.answer(work, rest)
+                self._same[width] = torch.equal(found, torch.cat(self._in_few(work, rest, width)))
+                return [*answers, found]
+        return [*answers, full.answer(work, rest)]
+
+    def _in_few(self, work: Splice, part: Ints, width: int) -> list[Tensor]:
+        few = self._shape(width, _PART, work.device)
+        return [few.answer(work, part[at : at + few.rows]) for at in range(0, len(part), few.rows)]
+
+    def _shape(self, width: int, less: int, device: torch.device) -> _Shape:
+        rows = max(1, self.tokens // width // less)
+        if (width, rows) not in self._shapes:
+            self._shapes[width, rows] = _Shape(self, width, rows, device)
+        return self._shapes[width, rows]
 
 
 class _Shape:
-    """The batches of one bucket: the first is passed as it comes, and then, on a GPU, recorded if that can be done."""
+    """The batches of one width and number of rows: the first is passed as it comes, and then, on a GPU, recorded if
+    that can be done."""
 
-    def __init__(self, buckets: Buckets, width: int, device: torch.device) -> None:
-        self.buckets, self.width = buckets, width
-        self.rows = max(1, buckets.tokens // width)
+    def __init__(self, buckets: Buckets, width: int, rows: int, device: torch.device) -> None:
+        self.buckets, self.width, self.rows = buckets, width, rows
         self.ids = torch.full((self.rows, width), buckets.pad, device=device)
         self.lengths = torch.ones(self.rows, dtype=torch.int64, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.out: Tensor | None = None
-        self.fails = device.type != "cuda"
+        self.brought = FromHost()
+        self.fails: bool = device.type != "cuda" or any(other.fails for other in buckets._shapes.values())
 
     def answer(self, work: Splice, part: Ints) -> Float[Tensor, "text label"]:
         ids, lengths = work.rows(np.pad(part, (0, self.rows - len(part)), mode="edge"))  # a text again is filling
@@ -85,6 +118,13 @@ class _Shape:
     def _forward(self) -> Float[Tensor, "row label"]:
         return self.buckets.forward(self.ids, self.lengths).float()
 
+    def _again(self) -> Float[Tensor, "row label"]:
+        """With what the last pass brought from the host."""
+        with self.brought.again():
+            out = self._forward()
+        self.brought.check_all_given()
+        return out
+
     def _record(self) -> None:
         """Records, unless the model waits for the host on its way; then it goes on unrecorded."""
         device = self.ids.device
@@ -92,14 +132,15 @@ class _Shape:
         aside.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(aside):
             for _ in range(3):  # TorchScript, which some models use, settles by then
-                self._forward()
-            self.fails = waits(self._forward)
+                with self.brought.afresh():
+                    self._forward()
+            self.fails = waits(self._again)
         torch.cuda.current_stream(device).wait_stream(aside)
         if self.fails:
             return
         graph = torch.cuda.CUDAGraph()
-        others = (shape.graph for shape in self.buckets._recordings.values() if shape.graph is not None)
+        others = (shape.graph for shape in self.buckets._shapes.values() if shape.graph is not None)
         pool = next((other.pool() for other in others), None)  # one memory for all: they never run at once
         with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-            self.out = self._forward()
+            self.out = self._again()
         self.graph = graph

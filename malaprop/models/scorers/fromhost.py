@@ -12,13 +12,13 @@ _aten = torch.ops.aten
 _MOVES = {_aten.to, _aten._to_copy, _aten.type_as}
 
 
-class FromHost(TorchDispatchMode):
+class FromHost(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Some models make tables of positions or single numbers on the host at every pass, and a recording (CUDA graph)
     cannot hold a copy from there. They follow from the shape of a batch alone, so those of an earlier pass of the same
     shape serve as well: within `with kept:` they are collected, and after `again()` given in the same order."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._kept: list[Tensor] = []
         self._next: int | None = None  # None: collects
 

@@ -64,6 +64,12 @@ class Packing:
     def texts(self) -> int:
         return max(1, self.tokens // _LEAST)
 
+    @property
+    def road(self) -> str:
+        """How texts have gone so far, for reports."""
+        made = self._recordings.values()
+        return f"packed, {sum(isinstance(one, Recorded) for one in made)} of {len(made)} shapes recorded"
+
     def reach(self, longest: int) -> int:
         """What attention makes room for where no text is longer: it costs time, and changes nothing else."""
         return min(self.longest, max(128, 1 << (longest - 1).bit_length()))
