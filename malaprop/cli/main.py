@@ -107,6 +107,7 @@ app = typer.Typer(
     no_args_is_help=True,
     **_PLAIN,
 )
+_INTERRUPTED = 130  # what typer makes of Ctrl-C
 _STOPPED = "stopped; what was finished is kept, and --resume with the same --out goes on from there"
 
 
@@ -131,7 +132,7 @@ def main() -> None:
     except MalapropError as error:
         _end(plain(error), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _end(_STOPPED, 130)
+        _end(_STOPPED, _INTERRUPTED)
     except _USAGE as error:
         _refuse(error)
     except BrokenPipeError:
@@ -142,6 +143,8 @@ def main() -> None:
             raise
         _end(f"the run failed: {plain(error)} (set MALAPROP_TRACE=1 to see where)", 1)
     else:
+        if code == _INTERRUPTED:
+            _end(_STOPPED, code)
         sys.exit(code if isinstance(code, int) else 0)
 
 

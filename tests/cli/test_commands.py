@@ -215,6 +215,23 @@ def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
     assert "no dogs" in wrong["a good film about dogs"]
 
 
+def test_ctrl_c_is_answered_in_one_line_and_keeps_what_was_finished(place, type_in, monkeypatch):
+    from malaprop.records.store import Writer
+
+    real = Writer.add
+
+    def add(self, row):
+        real(self, row)
+        if len(self.done) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Writer, "add", add)
+    code, _, said = type_in(*attack("--out", "run", "--quiet"))
+    assert code == 130
+    assert said.startswith("malaprop: stopped; what was finished is kept")
+    assert len(records(place / "run")) == 3
+
+
 def test_a_run_of_errors_does_not_end_as_a_rate(place, type_in):
     code, out, said = type_in(*attack("--victim", "toymodel:short_only", "--out", "run", "--json"))
     assert code == 2
