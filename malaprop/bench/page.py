@@ -18,6 +18,7 @@ from typing import Any
 from malaprop.bench import savings, table, throughput
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
+from malaprop.records.summary import Rate
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
@@ -29,12 +30,35 @@ def _bench(lines: Callable[[Mapping[str, Any]], list[str]]) -> Callable[[Records
     return lambda records: [line for record in records for line in lines(record)]
 
 
+TRAINED = (
+    "model",
+    "data",
+    "machine",
+    "training texts",
+    "epochs",
+    "seconds",
+    "right on the test part",
+    "attack",
+    "broken",
+)
+
+
+def _trained(held: Mapping[str, Any]) -> list[str]:
+    """A model as its card has it, and what one attack broke of the texts that it answered correctly."""
+    figures, attack = held["figures"], held["attack"]
+    right = Rate(round(figures["test_accuracy"] * figures["test_rows"]), figures["test_rows"])
+    broken = Rate(attack["success"]["hits"], attack["success"]["total"])
+    counts = f"{figures['train_rows']:,}", str(figures["epochs"]), f"{figures['seconds']:.0f}"
+    return [held["model"], held["data"], held["machine"], *counts, str(right), f"`{attack['recipe']}`", str(broken)]
+
+
 TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "times": _bench(table.times),
     "results": _bench(table.results),
     "about": _bench(lambda held: [table.about(held)]),
     "throughput": lambda records: table.lines(throughput.HEAD, [throughput.row(held) for held in records]),
     "scorers": _bench(lambda held: table.lines(savings.HEAD, savings.rows(held))),
+    "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
 
