@@ -8,7 +8,7 @@ outcomes = mp.attack("pwws", victim, [("a moving, funny film", 1)], seed=0)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -17,7 +17,11 @@ _NAMES = {
     "audit": "malaprop.studies.audit:audit",
     "harden": "malaprop.defences.frommodel:harden",
     "recipe": "malaprop.runs.api:recipe",
-    "run": "malaprop.runs.local:run",
+    "study": "malaprop.studies.api:study",
+    "run": "malaprop.studies.api:run",
+    "report": "malaprop.studies.api:report",
+    "Result": "malaprop.studies.study:Result",
+    "Outcome": "malaprop.records.outcome:Outcome",
     "victim": "malaprop.runs.victims:victim",
     "load": "malaprop.data.base:load",
     "Attack": "malaprop.attacks.attack:Attack",
@@ -25,30 +29,20 @@ _NAMES = {
     "MalapropError": "malaprop.core.errors:MalapropError",
     "Summary": "malaprop.records.summary:Summary",
 }
-__all__ = [*_NAMES]
-
-if TYPE_CHECKING:
-    from malaprop.attacks.attack import Attack as Attack
-    from malaprop.core.errors import MalapropError as MalapropError
-    from malaprop.core.example import Example as Example
-    from malaprop.data.base import load as load
-    from malaprop.records.summary import Summary as Summary
-    from malaprop.runs.api import recipe as recipe
-    from malaprop.runs.local import run as run
-    from malaprop.runs.victims import victim as victim
-    from malaprop.studies.attack import attack as attack
-    from malaprop.studies.audit import audit as audit
+_COMMANDS: tuple[str, ...] = ()  # commands that are functions too, made from their settings: malaprop.studies.api
+__all__ = [*_NAMES, *_COMMANDS]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
+    if name not in __all__:
         raise AttributeError(f"module 'malaprop' has no attribute {name!r}")
     from importlib import import_module
 
-    module, _, attribute = _NAMES[name].partition(":")
-    value = globals()[name] = getattr(import_module(module), attribute)
+    module, _, attribute = _NAMES.get(name, "malaprop.studies.api:function_of").partition(":")
+    found = getattr(import_module(module), attribute)
+    value = globals()[name] = found if name in _NAMES else found(name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_NAMES])
+    return sorted([*globals(), *__all__])

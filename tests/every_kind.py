@@ -19,6 +19,7 @@ from malaprop.records.summary import Rate, Spread
 from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
 from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
+from malaprop.studies.leaderboard import Entry, LeaderboardRecord
 
 HALF, NONE = Rate(1, 2), Spread(None, None)
 _COUNTS = {"success": 1, "failed": 1, "skipped": 0, "error": 0}
@@ -77,6 +78,13 @@ RECORDS = {
         cells=(OneWordCell(model="m", recipe="gs-gr", success=HALF, measures={"x": OneWordMean(0.5, 0.4, 0.6, 2)}),),
     ),
     "attention": attention(),
+    "leaderboard": LeaderboardRecord(
+        data="toy", texts=2, attacks=("a", "b"),
+        entries=(
+            Entry(victim="v", clean=HALF, under_all=HALF, under={"a": HALF}, not_run={"b": "needs gradients"}),
+            Entry(victim="w", reason="no such folder"),
+        ),
+    ),
     "diagnosis": DiagnosisRecord(
         rules="r.csv", data="toy", texts=2, labels=("a", "b"),
         found=(LabelRules(label="a", rules=1, falls=HALF, rises=HALF,

@@ -12,7 +12,7 @@ import typer
 
 from malaprop.assets.manifest import entries
 from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
-from malaprop.cli.main import app
+from malaprop.cli.main import Commands, app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -32,8 +32,11 @@ def sections(page: str) -> dict[str, str]:
 def test_every_command_and_option_is_described(command):
     told = sections(read("command-line.md"))
     assert command in told
-    options = {o for p in COMMANDS[command].params for o in (*p.opts, *p.secondary_opts) if o.startswith("--")}
-    assert options - set(re.findall(r"--[a-z-]+", told[command])) - {"--help"} == set()
+    whole = COMMANDS[command]
+    members = [whole, *(whole.commands.values() if isinstance(whole, Commands) else ())]
+    options = {o for one in members for p in one.params for o in (*p.opts, *p.secondary_opts) if o.startswith("--")}
+    said = "".join(text for title, text in told.items() if title == command or title.startswith(f"{command} "))
+    assert options - set(re.findall(r"--[a-z-]+", said)) - {"--help"} == set()
 
 
 @pytest.mark.parametrize("name", [name for name in recipes.RECIPES._table if ":" in name])

@@ -105,3 +105,22 @@ def test_help_loads_no_library_of_numbers(args):
 
 def test_help_is_fast():
     assert best("import sys\n" + HELP.format(args=["--help"])) < 0.3
+
+
+@pytest.mark.parametrize("package", ["records", "reports"])
+def test_names_that_are_given_late_are_those_that_type_checkers_know(package):
+    import ast
+    import importlib
+
+    module = importlib.import_module(f"malaprop.{package}")
+    stub = ast.parse((ROOT / "malaprop" / package / "__init__.pyi").read_text())
+    known = {name.name for node in stub.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    assert known == set(module.__all__)
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["oneword", "hotflip", "attention", "leaderboard"])
+def test_help_of_a_study_loads_no_library_of_numbers(name):
+    assert not loaded(HELP.format(args=["study", name, "--help"])) & {*HEAVY, "numpy"}

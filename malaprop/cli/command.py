@@ -87,6 +87,7 @@ class SettingsCommand(TyperCommand):
 def perform(study: Study) -> None:
     """Conducts a study as the command line does: progress, the figures, and where they are."""
     from malaprop.cli.watch import watch
+    from malaprop.records.codec import finite
 
     saving = study.saving
     if saving.out is None:
@@ -103,7 +104,7 @@ def perform(study: Study) -> None:
     say(view.last or f"figures in {result.folder}; report: {report}", saving.quiet)
     place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})}
     said: Mapping[str, Any] = view.summary or {"rows": result.rows}
-    finish({"command": study.command.split()[0], **place, **said}, saving.json)
+    finish({"command": study.command.split()[0], **place, **finite(dict(said))}, saving.json)
 
 
 def new_folder(study: Study) -> Path:

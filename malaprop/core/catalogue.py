@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -57,3 +57,18 @@ class Catalogue(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def offer(package: str, places: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any]]:
+    """The `__all__` and the `__getattr__` of a package whose names come from its modules when they are asked for.
+
+    `places` gives the names of each module, with spaces between. An `__init__.pyi` beside tells type checkers.
+    """
+    found = {name: module for module, names in places.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in found:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{found[name]}"), name)
+
+    return sorted(found), get

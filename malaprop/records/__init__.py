@@ -1,57 +1,12 @@
-"""What is written to disk, and what it adds up to."""
+"""What is written to disk, and what it adds up to. Names are given when they are asked for."""
 
-from malaprop.records.outcome import (
-    OPS,
-    STATUSES,
-    Edit,
-    Op,
-    Outcome,
-    Queries,
-    Side,
-    Status,
-    compare_key,
-    edits_between,
-    to_json,
-)
-from malaprop.records.run import Run
-from malaprop.records.schema import from_json
-from malaprop.records.store import Writer, find_runs, iter_outcomes, merge, read_outcomes
-from malaprop.records.summary import (
-    Point,
-    Rate,
-    Spread,
-    Summary,
-    abused_pairs,
-    abused_words,
-    accuracy_by_change,
-    accuracy_by_queries,
-)
+from malaprop.core.catalogue import offer
 
-__all__ = [
-    "OPS",
-    "STATUSES",
-    "Edit",
-    "Op",
-    "Outcome",
-    "Point",
-    "Queries",
-    "Rate",
-    "Run",
-    "Side",
-    "Spread",
-    "Status",
-    "Summary",
-    "Writer",
-    "abused_pairs",
-    "abused_words",
-    "accuracy_by_change",
-    "accuracy_by_queries",
-    "compare_key",
-    "edits_between",
-    "find_runs",
-    "from_json",
-    "iter_outcomes",
-    "merge",
-    "read_outcomes",
-    "to_json",
-]
+_PLACES = {
+    "outcome": "OPS STATUSES Edit Op Outcome Queries Side Status compare_key edits_between to_json",
+    "run": "Run",
+    "schema": "from_json",
+    "store": "Writer find_runs iter_outcomes merge read_outcomes",
+    "summary": "Point Rate Spread Summary abused_pairs abused_words accuracy_by_change accuracy_by_queries",
+}
+__all__, __getattr__ = offer(__name__, _PLACES)

@@ -123,6 +123,13 @@ _OWN = (
     _own("hotflip", "HotFlipRecord", "a HotFlip study", _STUDY),
     _own("oneword", "OneWordRecord", "a study of one-word attacks", _STUDY),
     _own("attention", "AttentionRecord", "an attention study", _STUDY),
+    Kind(
+        name="leaderboard",
+        record="malaprop.studies.leaderboard:LeaderboardRecord",
+        section="malaprop.studies.leaderboard:SECTION",
+        about="a leaderboard",
+        again=_STUDY,
+    ),
     _own("diagnosis", "DiagnosisRecord", "a diagnosis", "run malaprop rules show --out again", section="rules"),
     _own("measured", "MeasuredRecord", "malaprop rules measure", "run it again"),
     _own("natural", "NaturalRecord", "natural adversaries", "run it again", indent=None),

@@ -7,10 +7,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from malaprop.core.errors import RecordError
-from malaprop.core.text import Text
+
+if TYPE_CHECKING:
+    from malaprop.core.text import Text
 
 Status = Literal["success", "failed", "skipped", "error"]
 Op = Literal["replace", "delete", "insert"]

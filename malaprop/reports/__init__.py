@@ -1,7 +1,6 @@
 """Reports made from records alone: one HTML file, or a table in the terminal."""
 
-from malaprop.reports.diff import Patch, Piece, marked, patches
-from malaprop.reports.page import render, write_report
-from malaprop.reports.terminal import print_summary
+from malaprop.core.catalogue import offer
 
-__all__ = ["Patch", "Piece", "marked", "patches", "print_summary", "render", "write_report"]
+_PLACES = {"diff": "Patch Piece marked patches", "page": "render write_report", "terminal": "print_summary"}
+__all__, __getattr__ = offer(__name__, _PLACES)

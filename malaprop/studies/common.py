@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,17 +22,25 @@ if TYPE_CHECKING:
 BLOCK = 512  # texts that a model is asked about at a time
 
 
-def name_models(specs: Sequence[str]) -> dict[str, str]:
+def name_models(specs: Sequence[Any], option: str = "--models") -> dict[str, Any]:
     """A name for each model, fit for a folder and distinct, and what was asked for by it."""
-    out: dict[str, str] = {}
+    out: dict[str, Any] = {}
     for spec in specs:
-        name = slug(Path(spec).name if Path(spec).is_dir() else spec)
+        name = slug(_name(spec))
         if name in out:
-            raise SettingError(f"--models names {name} twice; each model is attacked once")
+            raise SettingError(f"{option} names {name} twice; each model is attacked once")
         out[name] = spec
     if not out:
-        raise SettingError("--models names no model; as BiLSTM-Attention,BERT,Transformer-3")
+        raise SettingError(f"{option} names no model; as BiLSTM-Attention,BERT,Transformer-3")
     return out
+
+
+def _name(spec: Any) -> str:
+    """What a model is called: of a folder its own name, of an object of Python what it calls itself."""
+    if isinstance(spec, (str, os.PathLike)):
+        return Path(spec).name if Path(spec).is_dir() else os.fspath(spec)
+    found = getattr(spec, "name", None) or getattr(spec, "__name__", None)
+    return found if isinstance(found, str) else type(spec).__name__
 
 
 def slug(name: str) -> str:
@@ -40,11 +49,11 @@ def slug(name: str) -> str:
     return kept[-60:] or "unnamed"
 
 
-def is_trained_here(spec: str) -> bool:
+def is_trained_here(spec: Any) -> bool:
     """Whether a model is a name of the zoo, which a study trains, and no folder."""
     from malaprop.models.zoo import is_name
 
-    return is_name(spec) and not Path(spec).is_dir()
+    return isinstance(spec, str) and is_name(spec) and not Path(spec).is_dir()
 
 
 def settings_of(spec: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class OneWord:
 
     command: ClassVar[str] = "study oneword"
 
-    models: tuple[str, ...] = opt(
+    models: tuple[Any, ...] = opt(
         ("BiLSTM-Attention", "Transformer-3", "BERT"),
         "Victims, separated by commas: folders, or names of the zoo, which are trained.",
     )
@@ -76,7 +76,7 @@ class OneWord:
     saving: Saving = Saving()
 
     @property
-    def specs(self) -> dict[str, str]:
+    def specs(self) -> dict[str, Any]:
         return name_models(self.models)
 
     @property
@@ -239,9 +239,9 @@ class OneWord:
         return View(rows=rows, summary={"kind": "oneword", "models": models}, files={"oneword.md": markdown(record)})
 
 
-def kin_of(spec: str) -> str:
+def kin_of(spec: Any) -> str:
     """What the paper calls a model of this kind."""
-    name = spec.lower()
+    name = str(spec).lower()
     if "lstm-attention" in name:
         return "LSTM"
     if "transformer-3" in name or "pair-transformer" in name:

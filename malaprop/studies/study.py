@@ -109,14 +109,17 @@ class Interim:
             self.last = monotonic()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What a study found. All of it is on disk, in `folder`; a temporary folder goes with the result."""
 
     study: Study
     folder: Path
     record: Any
-    temporary: TemporaryFolder | None = field(default=None, repr=False)
+    temporary: TemporaryFolder | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.study.command} in {self.folder}: show(), rows, record, outcomes, to_frame(), report()>"
 
     @cached_property
     def view(self) -> View:
@@ -242,7 +245,7 @@ def _agree(study: Study, root: Path) -> Iterator[None]:
     """Writes study.toml, unless the folder holds a study of other settings.
 
     It goes again where the study fails before it leaves anything, or is refused runs that the folder held before it:
-    the next one may have other settings.
+    the next one may have other settings. One that was there is left as it was where runs refuse the settings.
     """
     from malaprop.records.documents import write_whole
     from malaprop.records.run import FILE as RUN_FILE
@@ -259,7 +262,8 @@ def _agree(study: Study, root: Path) -> Iterator[None]:
                     "choose another --out"
                 )
     said = {name: show(value) for name, value in flat(study).items() if value is not None and name != "out"}
-    new = not path.is_file()
+    before = path.read_text(encoding="utf-8") if path.is_file() else None
+    new = before is None
     others = new and next(root.rglob(RUN_FILE), None) is not None  # runs of a time before studies, or of no study
     write_whole(path, to_toml({"command": study.command, **said}))
     try:
@@ -268,4 +272,6 @@ def _agree(study: Study, root: Path) -> Iterator[None]:
         empty = {one.name for one in root.iterdir()} <= {FILE, LOG, LOCK}
         if new and (empty or (others and isinstance(error, RecordError))):
             path.unlink(missing_ok=True)
+        elif before is not None and isinstance(error, RecordError):
+            write_whole(path, before)
         raise

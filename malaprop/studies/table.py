@@ -52,6 +52,9 @@ COMMANDS: dict[str, Command] = {
     "study defences": Command(
         "malaprop.studies.defence_test:DefenceTest", "Defences of a victim under attacks that do and do not know them."
     ),
+    "study leaderboard": Command(
+        "malaprop.studies.leaderboard:Leaderboard", "Several victims under several attacks, ranked."
+    ),
     "transfer": Command(f"{_CLI}.transfer:transfer", "Try the texts that break one model on all others."),
     "ensemble": Command(f"{_CLI}.ensemble:ensemble", "Search for an ensemble whose texts break other models."),
     "pretrain": Command(f"{_CLI}.pretrain:pretrain", "Pre-train a small encoder."),
@@ -124,8 +127,11 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
     for key, value in raw.items():
         values |= value if isinstance(value, Mapping) and key not in tables else {key: value}
     for key, value in values.items():
-        if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
-            raise SettingError(f"{path}: {key} was an object of Python ({value}), which no file can hold; run it there")
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str) and one.startswith("<") and one.endswith(">"):
+                raise SettingError(
+                    f"{path}: {key} was an object of Python ({one}), which no file can hold; run it there"
+                )
     if "out" not in values and path.name == FILE and (path.parent / LOG).is_file():
         values["out"] = path.parent
         if any(one.name == "resume" for one in options(cls)):

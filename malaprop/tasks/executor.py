@@ -12,7 +12,7 @@ from typing import Any
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.tasks.current import Current
 from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
-from malaprop.tasks.outputs import Handover, Note, Took
+from malaprop.tasks.outputs import Handover, Note, Skipped, Took
 from malaprop.tasks.task import Inputs, Plan, Task
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.job import Event, Job, Workers
@@ -90,7 +90,11 @@ class Execution:
                 self._tell(Ended(name, "not begun", 0.0, f"{bad} failed"))
                 continue
             try:
-                one = Current.begin(task, task.folder(self.root), self._inputs(task))
+                inputs = self._inputs(task)
+                if isinstance(inputs, Skipped):
+                    self._skip(task, inputs)
+                    continue
+                one = Current.begin(task, task.folder(self.root), inputs)
             except Exception as error:  # noqa: BLE001 - what this task cannot read need not stop the others
                 self._fail(name, error)
                 continue
@@ -101,11 +105,20 @@ class Execution:
                     self._tell(Noted("", note))
             self._tell(Began(name, 0 if one.whole is None else one.whole.n, len(one.before)))
 
-    def _inputs(self, task: Task) -> Inputs:
-        """The values of the tasks before it, its victims, and what is read for it."""
+    def _inputs(self, task: Task) -> Inputs | Skipped:
+        """The values of the tasks before it, its victims, and what is read for it; or why one before it was skipped."""
         before = [self.plan[name] for name in task.after]
-        found = {one.name: one.output.value(one.folder(self.root)) for one in before} | dict(task.victims)
+        found = {one.name: one.output.value(one.folder(self.root)) for one in before}
+        skipped = next((value for value in found.values() if isinstance(value, Skipped)), None)
+        if skipped is not None and task.follows:
+            return skipped
+        found |= dict(task.victims)
         return found if task.reads is None else {**found, **task.reads(found)}
+
+    def _skip(self, task: Task, why: Skipped) -> None:
+        with task.output.open(task.folder(self.root)) as add:
+            add(why)
+        self._tell(Ended(task.name, "skipped", 0.0, why.reason))
 
     def _fail(self, name: str, error: Exception) -> None:
         if self.plan[name].vital:

@@ -118,6 +118,7 @@ def plan(*more: Task) -> Plan:
             Task(name="lines", work=lines, output=RunFolder(), items=examples, after=("model",)),
             Task(name="runs/two", work=two, output=Several({"left": RunFolder(), "right": RunFolder()})),
             Task(name="impossible", work=impossible, output=RunFolder()),
+            Task(name="behind it", work=dies, output=JsonFile(Number), after=("impossible",), follows=True),
             Task(name="sum", work=add, output=JsonFile(Number), after=("lines", "runs/two", "impossible")),
             *more,
         ]

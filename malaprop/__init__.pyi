@@ -1,0 +1,393 @@
+"""Finds out how a text model breaks when words and characters change, and makes it harder to break.
+
+import malaprop as mp
+
+victim = mp.victim(predict)  # list of texts -> scores, shape (n, labels)
+outcomes = mp.attack("pwws", victim, [("a moving, funny film", 1)], seed=0)
+"""
+
+# Written by tools/stubs.py from the settings of the studies.
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, overload
+
+from malaprop.attacks.attack import Attack as Attack
+from malaprop.core.errors import MalapropError as MalapropError
+from malaprop.core.example import Example as Example
+from malaprop.data.base import load as load
+from malaprop.defences.frommodel import harden as harden
+from malaprop.records.outcome import Outcome as Outcome
+from malaprop.records.summary import Summary as Summary
+from malaprop.runs.api import recipe as recipe
+from malaprop.runs.victims import victim as victim
+from malaprop.studies.api import report as report
+from malaprop.studies.api import run as run
+from malaprop.studies.attack import attack as attack
+from malaprop.studies.audit import audit as audit
+from malaprop.studies.study import Result as Result
+
+__version__: str
+__all__: list[str]
+
+@overload
+def study(
+    name: Literal["hotflip"],
+    /,
+    *,
+    model: str = ...,
+    methods: Sequence[str] | str = ...,
+    confidences: Sequence[float] | str = ...,
+    beam: int = ...,
+    exact: int = ...,
+    set: Mapping[str, Any] = ...,
+    data: Any = ...,
+    split: str = ...,
+    n: int | Literal["all"] = ...,
+    seed: int = ...,
+    text: str | None = ...,
+    label: str | None = ...,
+    fields: str | None = ...,
+    labels: Sequence[str] | str = ...,
+    width: int = ...,
+    device: str = ...,
+    precision: str = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    address: str | None = ...,
+    workers: int | None = ...,
+    out: str | PathLike[str] | None = ...,
+    json: bool = ...,
+    quiet: bool = ...,
+) -> Result:
+    """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
+
+    The same --out goes on with what was killed; models and runs that are there are left alone.
+
+    Settings:
+        model: A model of the zoo that reads characters: see malaprop list models.
+        methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox.
+        confidences: Confidences that attacks ask for; 0 asks for a wrong label alone.
+        beam: Width of the beam search.
+        exact: Texts on which derivatives are compared with exact losses; that is slow.
+        set: A setting of the training or the network, as name=value; may be repeated.
+        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
+            premise,hypothesis,label), or hub:NAME.
+        split: train, validation, test or all. Of a file auto is the test part where a victim was
+            trained on that file, and all of it where none was.
+        n: How many examples, drawn by the seed; all (or 0) for all.
+        seed: The same seed gives the same outcomes.
+        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label: Name of the label column, if it is not 'label'.
+        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
+            hypothesis if not given.
+        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
+            if not given.
+        width: How many examples are attacked side by side; changes the speed alone.
+        device: cpu, cuda or auto.
+        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
+            and what it finds is confirmed in fp32; other models reckon in fp32.
+        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
+        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
+        workers: With --engine ray: how many processes; another name for --jobs.
+        out: Folder for what is written; made if it is missing. The same folder goes on with what was
+            killed.
+        json: Make the last line of standard output one JSON object.
+        quiet: Print no progress and no table.
+    """
+
+@overload
+def study(
+    name: Literal["oneword"],
+    /,
+    *,
+    models: Sequence[Any] | str = ...,
+    recipes: Sequence[str] | str = ...,
+    vocabulary: int = ...,
+    words: int = ...,
+    trials: int = ...,
+    measure: Sequence[str] | str = ...,
+    gather: bool = ...,
+    set: Mapping[str, Any] = ...,
+    data: Any = ...,
+    split: str = ...,
+    n: int | Literal["all"] = ...,
+    seed: int = ...,
+    text: str | None = ...,
+    label: str | None = ...,
+    fields: str | None = ...,
+    labels: Sequence[str] | str = ...,
+    width: int = ...,
+    device: str = ...,
+    precision: str = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    address: str | None = ...,
+    workers: int | None = ...,
+    out: str | PathLike[str] | None = ...,
+    json: bool = ...,
+    quiet: bool = ...,
+) -> Result:
+    """Attack models by changing one word, and set the paper's tables beside the figures.
+
+    Names of the zoo are trained; the first test texts that every model answers correctly are attacked with each
+    recipe. The same --out goes on with what was killed; models and runs that are there are left alone.
+
+    Settings:
+        models: Victims, separated by commas: folders, or names of the zoo, which are trained.
+        recipes: The attacks, separated by commas.
+        vocabulary: How many words may be put in.
+        words: How many words may change.
+        trials: Random trials a text.
+        measure: Measures of successes, with commas: similarity, perplexity, grammar.
+        gather: Train and attack nothing more; figures of what is in --out.
+        set: A setting of the training or the network, or layer, direction and probe of the attacks, as
+            name=value; may be repeated.
+        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
+            premise,hypothesis,label), or hub:NAME.
+        split: train, validation, test or all. Of a file auto is the test part where a victim was
+            trained on that file, and all of it where none was.
+        n: How many examples, drawn by the seed; all (or 0) for all.
+        seed: The same seed gives the same outcomes.
+        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label: Name of the label column, if it is not 'label'.
+        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
+            hypothesis if not given.
+        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
+            if not given.
+        width: How many examples are attacked side by side; changes the speed alone.
+        device: cpu, cuda or auto.
+        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
+            and what it finds is confirmed in fp32; other models reckon in fp32.
+        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
+        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
+        workers: With --engine ray: how many processes; another name for --jobs.
+        out: Folder for what is written; made if it is missing. The same folder goes on with what was
+            killed.
+        json: Make the last line of standard output one JSON object.
+        quiet: Print no progress and no table.
+    """
+
+@overload
+def study(
+    name: Literal["attention"],
+    /,
+    *,
+    models: Sequence[str] | str = ...,
+    recipe: str = ...,
+    set: Mapping[str, Any] = ...,
+    draws: int = ...,
+    data: Any = ...,
+    split: str = ...,
+    n: int | Literal["all"] = ...,
+    seed: int = ...,
+    text: str | None = ...,
+    label: str | None = ...,
+    fields: str | None = ...,
+    labels: Sequence[str] | str = ...,
+    width: int = ...,
+    device: str = ...,
+    precision: str = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    address: str | None = ...,
+    workers: int | None = ...,
+    out: str | PathLike[str] | None = ...,
+    json: bool = ...,
+    quiet: bool = ...,
+) -> Result:
+    """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
+
+    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out goes on
+    with what was killed.
+
+    Settings:
+        models: Victims, separated by commas: folders, or names of the zoo, which are trained.
+        recipe: The attack whose texts are looked into.
+        set: A setting of the recipe, as name=value; may be repeated.
+        draws: Draws of each simulation of Theorem 1; 0: none.
+        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
+            premise,hypothesis,label), or hub:NAME.
+        split: train, validation, test or all. Of a file auto is the test part where a victim was
+            trained on that file, and all of it where none was.
+        n: How many examples, drawn by the seed; all (or 0) for all.
+        seed: The same seed gives the same outcomes.
+        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label: Name of the label column, if it is not 'label'.
+        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
+            hypothesis if not given.
+        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
+            if not given.
+        width: How many examples are attacked side by side; changes the speed alone.
+        device: cpu, cuda or auto.
+        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
+            and what it finds is confirmed in fp32; other models reckon in fp32.
+        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
+        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
+        workers: With --engine ray: how many processes; another name for --jobs.
+        out: Folder for what is written; made if it is missing. The same folder goes on with what was
+            killed.
+        json: Make the last line of standard output one JSON object.
+        quiet: Print no progress and no table.
+    """
+
+@overload
+def study(
+    name: Literal["defences"],
+    /,
+    *,
+    victim: Sequence[str] | str = ...,
+    defences: Sequence[str] | str,
+    attacks: Sequence[Any] | str = ...,
+    hardened: Mapping[str, Any] = ...,
+    premade: str | PathLike[str] | None = ...,
+    draws: int = ...,
+    fresh: int = ...,
+    samples: int = ...,
+    alpha: float = ...,
+    pictures: int = ...,
+    layout: str = ...,
+    set: Mapping[str, Any] = ...,
+    budget: int | None = ...,
+    goal: Any = ...,
+    measure: Sequence[str] | str | None = ...,
+    cache: str | PathLike[str] | None = ...,
+    width: int = ...,
+    data: Any = ...,
+    split: str = ...,
+    n: int | Literal["all"] = ...,
+    seed: int = ...,
+    text: str | None = ...,
+    label: str | None = ...,
+    fields: str | None = ...,
+    labels: Sequence[str] | str = ...,
+    device: str = ...,
+    precision: str = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    address: str | None = ...,
+    workers: int | None = ...,
+    out: str | PathLike[str] | None = ...,
+    json: bool = ...,
+    quiet: bool = ...,
+) -> Result:
+    """Test defences of one victim under one attack, also one that knows them, with certificates where there are some.
+
+    The same --out goes on with what was killed, and takes more defences.
+
+    Settings:
+        victim: One victim. A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...),
+            module:attribute (a function: list of texts to scores), an http(s) address, a Hugging Face
+            folder or hub name, an sklearn pipeline (.skops), ensemble:A+B, or any of these behind a
+            defence: five(BERT).
+        defences: Defences to test, separated by commas: fuse, five, safer, ranmask, fact, miyato,
+            hotflip, twin, none, one around another as five(fact), with settings as five:noise=2.
+        attacks: One recipe: see malaprop list recipes.
+        hardened: A model that is there already, as fact=FOLDER; may be repeated.
+        premade: Adversarial texts made before, a run folder or a file with text,label; if not given,
+            those of this test.
+        draws: Draws that the adaptive attack averages.
+        fresh: Fresh draws of which most must be fooled.
+        samples: Copies behind a certificate of safer or ranmask; 0 for none.
+        alpha: The chance at most that a certificate is wrong.
+        pictures: Where a model was hardened: texts whose neighbourhoods are drawn.
+        layout: With --pictures: noisy vectors are laid out by pca or tsne.
+        set: A setting of the training of models that are not there yet, as name=value; may be repeated.
+        budget: Most victim queries an example may ask.
+        goal: untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, confident:0.9,
+            or moved:0.5 where the victim gives a number.
+        measure: Measures of every success, separated by commas: similarity, perplexity, grammar,
+            distance.
+        cache: A file that keeps the victim's answers, where they cost money; one file a victim version.
+        width: How many examples are attacked side by side; changes the speed alone.
+        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
+            premise,hypothesis,label), or hub:NAME.
+        split: train, validation, test or all. Of a file auto is the test part where a victim was
+            trained on that file, and all of it where none was.
+        n: How many examples, drawn by the seed; all (or 0) for all.
+        seed: The same seed gives the same outcomes.
+        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label: Name of the label column, if it is not 'label'.
+        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
+            hypothesis if not given.
+        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
+            if not given.
+        device: cpu, cuda or auto.
+        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
+            and what it finds is confirmed in fp32; other models reckon in fp32.
+        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
+        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
+        workers: With --engine ray: how many processes; another name for --jobs.
+        out: Folder for what is written; made if it is missing. The same folder goes on with what was
+            killed.
+        json: Make the last line of standard output one JSON object.
+        quiet: Print no progress and no table.
+    """
+
+@overload
+def study(
+    name: Literal["leaderboard"],
+    /,
+    *,
+    victims: Sequence[Any] | str = ...,
+    attacks: Sequence[str] | str = ...,
+    budget: int | None = ...,
+    data: Any = ...,
+    split: str = ...,
+    n: int | Literal["all"] = ...,
+    seed: int = ...,
+    text: str | None = ...,
+    label: str | None = ...,
+    fields: str | None = ...,
+    labels: Sequence[str] | str = ...,
+    width: int = ...,
+    device: str = ...,
+    precision: str = ...,
+    jobs: int | None = ...,
+    engine: str = ...,
+    address: str | None = ...,
+    workers: int | None = ...,
+    out: str | PathLike[str] | None = ...,
+    json: bool = ...,
+    quiet: bool = ...,
+) -> Result:
+    """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
+
+    The same --out goes on with what was killed, and with more attacks.
+
+    Settings:
+        victims: Victims, separated by commas, as malaprop audit takes them.
+        attacks: Recipes, separated by commas: see malaprop list recipes.
+        budget: Most victim queries an example may ask.
+        data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
+            premise,hypothesis,label), or hub:NAME.
+        split: train, validation, test or all. Of a file auto is the test part where a victim was
+            trained on that file, and all of it where none was.
+        n: How many examples, drawn by the seed; all (or 0) for all.
+        seed: The same seed gives the same outcomes.
+        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label: Name of the label column, if it is not 'label'.
+        fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
+            hypothesis if not given.
+        labels: The victim's labels in its order, as the data calls them, with commas; matched by name
+            if not given.
+        width: How many examples are attacked side by side; changes the speed alone.
+        device: cpu, cuda or auto.
+        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
+            and what it finds is confirmed in fp32; other models reckon in fp32.
+        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+        engine: local: this machine; ray: a Ray cluster, or one started on this machine.
+        address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
+        workers: With --engine ray: how many processes; another name for --jobs.
+        out: Folder for what is written; made if it is missing. The same folder goes on with what was
+            killed.
+        json: Make the last line of standard output one JSON object.
+        quiet: Print no progress and no table.
+    """
+
+@overload
+def study(name: str, /, **settings: Any) -> Result: ...

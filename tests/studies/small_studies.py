@@ -1,0 +1,89 @@
+"""Every study in small, for a run of a second or two. A new study adds a line and gets all tests of this folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from small_attentive import saved
+
+from malaprop.models.victims.load import load
+
+SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
+LOCAL = ("study defences",)  # which measure this machine
+_TIMES = ("cost", "ratio", "seconds", "exact_seconds", "epoch_seconds", "made", "forwarded")  # or of the company
+_LEFT_OUT = (".lock", "summary.json", "tasks.jsonl", "report.html", "study.toml", "README.md", "training.json")
+
+
+def model(root: Path) -> str:
+    return str(saved(root / "Transformer-3", "Transformer-3"))
+
+
+def texts(root: Path) -> str:
+    """Texts labelled as the model answers, so that there is something to break."""
+    made = [f"{one} {two} {'good ' * (n % 4)}" for n, one in enumerate(SENTENCES * 3) for two in SENTENCES]
+    answers = load(model(root)).predict([(text,) for text in made]).argmax(1).tolist()
+    path = root / "texts.jsonl"
+    labels = [n % 2 if n % 3 == 0 else answer for n, answer in enumerate(answers)]
+    rows = ({"text": f"{text}{n}", "label": label} for n, (text, label) in enumerate(zip(made, labels, strict=True)))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
+    "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
+    "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8, "resume": True},
+    "study defences": lambda root: {
+        "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=4"], "n": 4,
+        "draws": 1, "fresh": 3, "samples": 20,
+    },
+    "study leaderboard": lambda root: {
+        "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
+    },
+    "study oneword": lambda root: {
+        "models": [model(root)], "recipes": ["list"], "vocabulary": 5, "n": 6,
+        "split": "all",
+    },
+    "study attention": lambda root: {
+        "models": [model(root)], "recipe": "deepwordbug", "draws": 2, "n": 6, "split": "all",
+    },
+    "study hotflip": lambda root: {
+        "model": "CNN-C-Random-1", "methods": [], "confidences": [0], "beam": 2, "exact": 2, "n": 5,
+        "set": {"epochs": 1, "batch": 16, "dim": 6, "filters": 8},
+    },
+}  # fmt: skip
+
+
+def settings(name: str, root: Path) -> dict[str, Any]:
+    return {"data": texts(root), "device": "cpu", "quiet": True, **SMALL[name](root)}
+
+
+def content(root: Path) -> dict[str, Any]:
+    """All that a study leaves, without times; lines by their ids, as workers finish in any order."""
+    found: dict[str, Any] = {}
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and path.name not in _LEFT_OUT and not path.name.startswith("."):
+            found[path.relative_to(root).as_posix()] = _plain(path)
+    return found
+
+
+def _plain(path: Path) -> Any:
+    if path.suffix == ".jsonl":
+        return sorted(json.dumps(_timeless(json.loads(line))) for line in path.read_text().splitlines())
+    if path.suffix == ".json":
+        return _timeless(json.loads(path.read_text()))
+    if path.name == "run.toml":
+        return re.sub("started = .*", "", path.read_text().partition("[versions]")[0])
+    return path.read_bytes()
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(inner) for key, inner in value.items() if key not in _TIMES}
+    if isinstance(value, list):
+        return [_timeless(inner) for inner in value]
+    return round(value, 5) if isinstance(value, float) else value  # a score's last digit may move with its batch

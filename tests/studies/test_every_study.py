@@ -1,0 +1,137 @@
+"""What every study gets from the frame: the same results after kills, in processes and on Ray; TOML; Python; help."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import is_dataclass
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from killed import until_done
+from small_studies import LOCAL, SMALL, content, settings
+from typer.testing import CliRunner
+
+import malaprop as mp
+from malaprop.cli.main import app
+from malaprop.core.errors import MalapropError, RecordError
+from malaprop.records.kinds import Record
+from malaprop.runs.cluster.session import join
+from malaprop.studies.settings import build, flat, options
+from malaprop.studies.study import conduct
+from malaprop.studies.table import COMMANDS, find_study, read_study
+
+HERE = Path(__file__).parent
+STUDIES = [
+    name for name, one in COMMANDS.items() if one.place.startswith("malaprop.studies") and is_dataclass(one.load())
+]
+KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """What each study leaves when nobody disturbs it, made once."""
+    made: dict[str, tuple[dict, dict]] = {}
+
+    def of(name: str):
+        if name not in made:
+            given = settings(name, tmp_path_factory.mktemp("given"))
+            found = conduct(build(find_study(name), {**given, "out": tmp_path_factory.mktemp("calm")}))
+            made[name] = given, content(found.folder)
+        return made[name]
+
+    return of
+
+
+def test_every_study_is_tried_here():
+    assert set(SMALL) == set(STUDIES)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_killed_at_random_writes_it_resumes_to_the_same(name, calm, tmp_path):
+    given, expected = calm(name)
+    kills, seed = 0, 0
+    until = monotonic() + 15
+    while kills < KILLS and seed < 6 and monotonic() < until:
+        out = tmp_path / str(seed)
+        kills += until_done(lambda _, out=out: conduct(build(find_study(name), {**given, "out": out})), seed, KILLS)
+        assert content(out) == expected
+        seed += 1
+    assert kills
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_two_processes_give_the_same(name, calm, tmp_path, monkeypatch):
+    given, expected = calm(name)
+    monkeypatch.setattr("malaprop.tasks.workers.processes.PRELOAD", ())
+    conduct(build(find_study(name), {**given, "out": tmp_path, "jobs": 2}))
+    assert content(tmp_path) == expected
+
+
+@pytest.fixture(scope="module")
+def session():
+    """A cluster whose workers find the tests' modules; they are taken to see no disk of ours."""
+    pytest.importorskip("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(HERE.parent), str(HERE.parents[1])]))
+        with join(workers=2) as found:
+            yield found
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name not in LOCAL])
+def test_a_cluster_gives_the_same(name, calm, session, tmp_path):
+    given, expected = calm(name)
+    conduct(build(find_study(name), {**given, "out": tmp_path, "engine": "ray", "jobs": 2}))
+    assert content(tmp_path) == expected
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm, tmp_path):
+    given, _ = calm(name)
+    study = build(find_study(name), {**given, "out": tmp_path})
+    first = conduct(study)
+    with pytest.raises(RecordError, match=r"holds a study with seed = 0, and here it is 5|seed is 5 here and 0 there"):
+        conduct(build(find_study(name), {**given, "out": tmp_path, "seed": 5}))
+    again = conduct(read_study(tmp_path / "study.toml"))
+    assert again.folder == tmp_path
+    assert flat(again.study) == flat(study)
+    assert content(mp.run(tmp_path / "study.toml", width=4).folder) == calm(name)[1]
+    assert again.to_frame().shape[0] == len(first.rows)
+    assert "<iframe" in again._repr_html_()
+    assert not isinstance(first.record, Record) or type(first.record) in {type(one) for one in first.records}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_command_has_every_setting_and_explains_it(name):
+    cls = find_study(name)
+    told = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=200)
+    assert told.exit_code == 0
+    for option in options(cls):
+        assert option.help, option.name
+        assert option.flag in told.stdout
+    assert cls.command == name
+
+
+def test_python_takes_objects_and_keeps_a_folder_for_the_result():
+    import toy
+
+    pairs = [("a good film", 1), ("a bad film", 0)]
+    found = mp.study("leaderboard", victims=[toy.predict], attacks=["deepwordbug"], data=pairs, n="all")
+    folder = found.folder
+    assert [o.id for o in found.outcomes] == [o.id for o in found.runs["runs/predict/deepwordbug"]]
+    assert found.record.entries[0].victim == "predict"
+    assert 'victims = ["<predict>"]' in (folder / "study.toml").read_text()
+    with pytest.raises(MalapropError, match="was an object of Python"):
+        mp.run(folder / "study.toml")
+    assert mp.report(folder).is_file()
+    del found
+    assert not folder.exists()
+
+
+def test_wrong_names_of_studies():
+    with pytest.raises(MalapropError, match="did you mean"):
+        mp.study("onewrod")
+    with pytest.raises(MalapropError, match="no study that can be run from settings yet"):
+        mp.study("serve")
+    with pytest.raises(MalapropError, match="no setting is called 'vicitms'"):
+        mp.study("leaderboard", vicitms=["x"])

@@ -1,0 +1,84 @@
+"""Writes malaprop/__init__.pyi: what editors and type checkers know of `import malaprop as mp`.
+
+    python tools/stubs.py            writes the file; run it when a study or one of its settings changes
+    python tools/stubs.py --check    exit 1 where the file is not up to date
+
+The functions of studies are written out with their settings, types, defaults and help, from the settings classes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, is_dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import malaprop
+from malaprop.studies.api import describe, parameters
+from malaprop.studies.settings import Option, core_of, is_list, is_table
+from malaprop.studies.table import COMMANDS
+
+FILE = Path(malaprop.__file__).with_suffix(".pyi")
+_HEAD = '''"""{doc}
+"""
+
+# Written by tools/stubs.py from the settings of the studies.
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, overload
+
+'''
+
+
+def stub() -> str:
+    """The whole file."""
+    lines = [_HEAD.format(doc=(malaprop.__doc__ or "").strip("\n"))]
+    for name, place in sorted(malaprop._NAMES.items(), key=lambda pair: (pair[1], pair[0])):
+        module, _, attribute = place.partition(":")
+        if name != "study":
+            lines.append(f"from {module} import {attribute} as {name}\n")
+    lines.append("\n__version__: str\n__all__: list[str]\n")
+    for name, command in COMMANDS.items():
+        if name.startswith("study ") and is_dataclass(cls := command.load()):
+            lines.append("".join(_function("study", cls, name.removeprefix("study "))))  # type: ignore[arg-type]
+    lines.append("\n@overload\ndef study(name: str, /, **settings: Any) -> Result: ...\n")
+    lines += ["".join(_function(name, COMMANDS[name].load())) for name in malaprop._COMMANDS]
+    return "".join(lines)
+
+
+def _function(name: str, cls: type, literal: str = "") -> Iterator[str]:
+    if literal:
+        yield f'\n@overload\ndef {name}(\n    name: Literal["{literal}"],\n    /,\n    *,\n'
+    else:
+        yield f"\ndef {name}(\n"
+    for option in parameters(cls):
+        default = "" if option.default is MISSING else " = ..."
+        yield f"    {option.name}: {_type(option)}{default},\n"
+    doc = "\n".join(f"    {line}".rstrip() for line in describe(cls).splitlines())
+    yield f') -> Result:\n    """{doc.strip()}\n    """\n'
+
+
+def _type(option: Option) -> str:
+    """As Python may give it: a list for several values, a path by its name."""
+    kind = core_of(option.kind)
+    empty = " | None" if kind is not option.kind else ""
+    if is_list(option.kind):
+        return f"Sequence[{_plain(get_args(kind)[0])}] | str{empty}"
+    if is_table(option.kind):
+        return f"Mapping[str, Any]{empty}"
+    words = "".join(f' | Literal["{word}"]' for word in option.words)
+    return f"{_plain(kind)}{words}{empty}"
+
+
+def _plain(kind: Any) -> str:
+    if kind is Path:
+        return "str | PathLike[str]"
+    return "Any" if kind is Any else str(kind.__name__)
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(FILE.read_text(encoding="utf-8") != stub())
+    FILE.write_text(stub(), encoding="utf-8")
