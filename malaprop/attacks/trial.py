@@ -14,7 +14,7 @@ from malaprop.attacks.encoders import service_of
 from malaprop.attacks.partmarks import Bits, marks_of
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.example import Example
-from malaprop.core.score import SLACK, Flags, Floats, Scored, ranked, ranked_within
+from malaprop.core.score import SLACK, Flags, Floats, Scored, ranked, ranked_within, top
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Guess, Variants
@@ -240,19 +240,19 @@ class Trial:
         What needs a service (sentence similarity, tags in context) is asked for the best first, and only for what would
         win; all groups ask together.
         """
+        if not self._text_rules:
+            return [self._take_best(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
         lines = [self._line(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
         chosen: list[Held | None] = [None] * len(groups)
         going = [i for i, line in enumerate(lines) if len(line)]
         at = 0
         while going:
             tops = [int(lines[i][at]) for i in going]
-            flags = [True] * len(going)
-            if self._text_rules:
-                texts = [groups[i].variants.pick(top) for i, top in zip(going, tops, strict=True)]
-                flags = (yield from self.admit(texts)).tolist()
-            for i, top, fine in zip(going, tops, flags, strict=True):
+            texts = [groups[i].variants.pick(index) for i, index in zip(going, tops, strict=True)]
+            flags = (yield from self.admit(texts)).tolist()
+            for i, index, fine in zip(going, tops, flags, strict=True):
                 if fine:
-                    chosen[i] = self.take(groups[i], top)
+                    chosen[i] = self.take(groups[i], index)
             at += 1
             going = [i for i in going if chosen[i] is None and at < len(lines[i])]
         return chosen
@@ -279,14 +279,14 @@ class Trial:
 
     def hold_best(self, scored: Scored, chosen: Ints) -> None:
         """Holds what is best of these variants: what holding one after the other would end with."""
-        top = -1
+        found = -1
         mark = (False, -np.inf) if self.held is None else (self.held.reached, self.held.value + SLACK)
         ends = zip(chosen.tolist(), scored.reached[chosen].tolist(), scored.values[chosen].tolist(), strict=True)
         for index, reached, value in ends:
             if (reached, value) > mark:
-                top, mark = index, (reached, value + SLACK)
-        if top >= 0:
-            self.take(scored, top)
+                found, mark = index, (reached, value + SLACK)
+        if found >= 0:
+            self.take(scored, found)
 
     def look_back(self) -> Steps[None]:
         """Holds the best that was scored when the budget ended: a ranking asks, and leaves the choice to the search."""
@@ -294,6 +294,18 @@ class Trial:
             if self.held is not None and self.held.reached:
                 return
             yield from self.choose([scored], [None if self.held is None else self.held.value])
+
+    def _take_best(self, scored: Scored, floor: float | None) -> Held | None:
+        """`choose` for one group where nothing is left to be asked."""
+        if not len(scored.values):
+            return None
+        index = top(scored.values, scored.reached)
+        if floor is not None and not (scored.values[index] > floor + SLACK or scored.reached[index]):
+            if not scored.values.max() > floor + SLACK:
+                return None
+            line = self._line(scored, floor)  # one that ties with the first lies above the floor
+            return self.take(scored, int(line[0])) if len(line) else None
+        return self.take(scored, index)
 
     def _line(self, scored: Scored, floor: float | None) -> Ints:
         if not len(scored.values):

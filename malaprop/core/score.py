@@ -67,6 +67,21 @@ def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -
     return np.argsort(group, kind="stable") if reached is None else np.lexsort((group, ~reached))
 
 
+def top(values: Floats, reached: Flags) -> int:
+    """The first of `ranked`, without a sort where it stands alone; of at least one value."""
+    some = reached.any()
+    first = int(np.where(reached, values, -np.inf).argmax() if some else values.argmax())
+    near = np.abs(values - values[first]) <= 4 * SLACK  # wider than a chain's link: then no other is chained to it
+    return first if np.count_nonzero(near) == 1 else int(ranked(values, reached)[0])
+
+
+def firsts(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`best` of each stretch that begins at `starts` and goes up to the next; none is empty."""
+    sizes = np.diff(starts, append=len(values))
+    near = np.flatnonzero(values >= np.repeat(np.maximum.reduceat(values, starts) - np.float32(SLACK), sizes))
+    return np.asarray(near[np.searchsorted(near, starts)])
+
+
 def ranked_within(groups: NDArray[np.int64], values: Floats, reached: Flags) -> NDArray[np.int64]:
     """`ranked` for many groups at once: indices group by group; `groups` says whose each value is, and only rises."""
     order = np.lexsort((-values, groups))

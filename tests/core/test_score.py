@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.core.score import Prediction, best, ranked, ranked_within, winner, winners
+from malaprop.core.score import Prediction, best, firsts, ranked, ranked_within, top, winner, winners
 
 floats = st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=12)
 
@@ -78,3 +78,22 @@ def test_many_groups_are_ranked_as_each_alone(rows):
     values, reached = array(*(row[1] for row in rows)), np.asarray([row[2] for row in rows], np.bool_)
     alone = [np.flatnonzero(groups == g)[ranked(values[groups == g], reached[groups == g])] for g in range(4)]
     assert ranked_within(groups, values, reached).tolist() == np.concatenate(alone).tolist()
+
+
+near = st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12)
+
+
+@given(near)
+def test_the_top_is_the_first_of_the_ranking(pairs):
+    values = np.asarray([0.5 + step * 4e-7 for step, _ in pairs], np.float32)  # some are chained by the slack
+    reached = np.asarray([flag for _, flag in pairs])
+    assert top(values, reached) == ranked(values, reached)[0]
+
+
+@given(st.lists(near, min_size=1, max_size=6))
+def test_the_firsts_are_the_best_of_each_stretch(groups):
+    parts = [np.asarray([0.5 + step * 4e-7 for step, _ in pairs], np.float32) for pairs in groups]
+    starts = np.cumsum([0, *map(len, parts[:-1])])
+    assert firsts(np.concatenate(parts), starts).tolist() == [
+        start + best(part) for start, part in zip(starts.tolist(), parts, strict=True)
+    ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
-from malaprop.core.score import SLACK, Floats, Scored, best, ranked, winner, winners
+from malaprop.core.score import SLACK, Floats, Scored, firsts, ranked, winner, winners
 from malaprop.core.text import Ints, checked
 from malaprop.core.variants import Variants
 
@@ -99,15 +99,16 @@ class Saliency:
         place = np.searchsorted(scored.variants.slots, space.slots) if np.all(np.diff(space.slots) > 0) else None
         assert place is not None, "slots of a fresh space are in order"
         ends = np.searchsorted(scored.variants.slots, space.slots, side="right")
-        for i, (a, b) in enumerate(zip(place.tolist(), ends.tolist(), strict=True)):
-            if a == b:
-                words[i] = words[i][:0]
-                continue
-            top = a + best(scored.values[a:b])
-            gain[i] = scored.values[top] - (0 if self.peer else start.value)
-            likely[i] = int(scored.variants.words[top])
-            if not self.peer:
-                words[i] = scored.variants.words[top : top + 1]
+        some = np.flatnonzero(place < ends)
+        for i in np.flatnonzero(place == ends).tolist():
+            words[i] = words[i][:0]
+        if len(some):
+            tops = firsts(scored.values, place[some])
+            gain[some] = scored.values[tops] - np.float32(0 if self.peer else start.value)
+            for i, k, word in zip(some.tolist(), tops.tolist(), scored.variants.words[tops].tolist(), strict=True):
+                likely[i] = word
+                if not self.peer:
+                    words[i] = scored.variants.words[k : k + 1]
         return arranged(Space(space.slots, words, likely), (weight * gain).astype(np.float32))
 
 
