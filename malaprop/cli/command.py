@@ -25,7 +25,10 @@ def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
     """A function that typer can take: the options of the class, and its docstring as help."""
 
     def call(**given: Any) -> None:
-        run(build(cls, {name: value for name, value in given.items() if value is not None}))
+        values = {name: value for name, value in given.items() if value is not None}
+        run(build(cls, {name: ",".join(value) if name in repeated else value for name, value in values.items()}))
+
+    repeated = {option.attribute for option in options(cls) if option.repeat}
 
     call.__signature__ = inspect.Signature([_parameter(option) for option in options(cls)])  # type: ignore[attr-defined]
     call.__doc__, call.__name__ = cls.__doc__, cls.__name__.lower()
@@ -38,6 +41,8 @@ def _parameter(option: Option) -> inspect.Parameter:
     kind, default, shown = core_of(option.kind), option.default, "<str>"
     if is_table(option.kind):
         kind, default, shown = list[str], None, "<name=value>"
+    elif option.repeat:
+        kind, default = list[str], None
     elif kind is not bool:
         shown = {int: "<int>", float: "<float>", Path: "<path>"}.get(kind, "<str>")
         kind, default = str, default if default is MISSING or default is None else _word(default) or None

@@ -1,220 +1,30 @@
-"""malaprop translate: attacks on translation models."""
+"""malaprop translate run: translations of texts or of a dataset, and their BLEU."""
 
 from __future__ import annotations
 
+import json as _json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from malaprop.cli import options as o
+from malaprop.studies.translate import VICTIM
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+if TYPE_CHECKING:
+    from malaprop.models.translation.translator import Translator
 
-Victim = Annotated[
-    str,
-    typer.Option(
-        help="A folder written by train nmt-lstm or nmt-transformer, module:function (a list of sources to a list of "
-        "translations), or a sequence-to-sequence model of transformers: its folder or hub:NAME."
-    ),
-]
-Data = Annotated[
-    str, typer.Option(help="eng-fra, multi30k (with MALAPROP_DATA), or a file with source,target (or src,tgt).")
-]
-Beam = Annotated[int, typer.Option(help="Width of the beam that translates.", min=1)]
-Words = Annotated[int, typer.Option(help="Most words of a source that are changed.", min=1)]
-Sweep = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        parser=o._count,
-        help="How many words of the vocabulary are tried in a place, drawn by the seed; all (or 0) for all.",
-    ),
-]
-Tries = Annotated[int, typer.Option(help="How many of them are translated.", min=1)]
-Maps = Annotated[
-    int, typer.Option(help="How many successes are shown with their attention, where the victim is our own.", min=0)
-]
-_PUT = "What takes a word's place: vocabulary, typos or synonyms."
+_LINES = "translations.jsonl"
+_AT_ONCE = 256  # sources translated between two moves of the bar
 
 
-@app.callback()
-def translate() -> None:
-    """Attacks on translation models: keywords brought into the output, typos, probes of your own."""
-
-
-@app.command("attack")
-def attack(
-    victim: Victim,
-    keyword: Annotated[
-        list[str] | None,
-        typer.Option(help="A word that is to stand in the translation; repeat it, or separate several by commas."),
-    ] = None,
-    goal: Annotated[str, typer.Option(help="keyword: bring a word into the output; bleu: make BLEU fall.")] = "keyword",
-    drop: Annotated[float, typer.Option(help="With --goal bleu: by which share sentence BLEU is to fall.")] = 0.5,
-    free: Annotated[
-        bool,
-        typer.Option("--free", help="Also count a replacement that is itself translated to the keyword."),
-    ] = False,
-    data: Data = "eng-fra",
-    n: o.CountOrAll = 100,
-    words: Words = 3,
-    sweep: Sweep = 2000,
-    tries: Tries = 32,
-    replace: Annotated[
-        str | None, typer.Option(help=f"{_PUT} With --goal bleu typos if not given, else vocabulary.")
-    ] = None,
-    maps: Maps = 2,
-    beam: Beam = 5,
-    split: o.Split = "auto",
-    seed: o.Seed = 0,
-    width: o.Width = 64,
-    device: o.Device = "auto",
-    out: o.Out = None,
-    resume: o.Resume = False,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Bring a word into the translation, or make BLEU fall, by changing at most three words of the source.
-
-    Examples:
-
-      malaprop translate attack --victim models/nmt --keyword chien --n 50
-
-      malaprop translate attack --victim my_model:translate --data pairs.csv --goal bleu --replace typos
-    """
-    from malaprop.cli.translating import Work, goals_of
-
-    goals = goals_of(goal, [part for text in keyword or [] for part in o.listed(text) or ()], drop=drop, free=free)
-    folder = o.out_folder(out, resume, "translate", goal, data)
-    chosen = replace or ("typos" if goal == "bleu" else "vocabulary")
-    work = Work.of(
-        victim,
-        data,
-        folder,
-        n=n,
-        split=split,
-        seed=seed,
-        width=width,
-        device=device,
-        beam=beam,
-        resume=resume,
-        quiet=quiet,
-        maps=maps,
-    )
-    work.search(goals, goal, words=words, sweep=sweep, tries=tries, replace=chosen)
-    work.finish(f"translate {goal}", json)
-
-
-@app.command("typos")
-def typos(
-    victim: Victim,
-    data: Data = "eng-fra",
-    n: o.CountOrAll = 0,
-    beam: Beam = 5,
-    split: o.Split = "auto",
-    seed: o.Seed = 0,
-    width: o.Width = 256,
-    device: o.Device = "auto",
-    out: o.Out = None,
-    resume: o.Resume = False,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Put one misspelling that people made into each sentence, and score BLEU before and after.
-
-    Examples:
-
-      malaprop translate typos --victim models/nmt --data multi30k
-
-      malaprop translate typos --victim my_model:translate --data pairs.csv --n 200
-    """
-    from malaprop.cli.translating import Work
-
-    folder = o.out_folder(out, resume, "translate", "typos", data)
-    work = Work.of(
-        victim,
-        data,
-        folder,
-        n=n,
-        split=split,
-        seed=seed,
-        width=width,
-        device=device,
-        beam=beam,
-        resume=resume,
-        quiet=quiet,
-    )
-    work.typos()
-    work.finish("translate typos", json)
-
-
-@app.command("probe")
-def probe(
-    victim: Victim,
-    probe: Annotated[
-        str,
-        typer.Option(
-            help="module:function (source and output to true or false, or to a number that is 1 when reached), "
-            "word-appears:WORD, or translation-disappears:WORD[,ITS TRANSLATION]."
-        ),
-    ],
-    data: Data = "eng-fra",
-    n: o.CountOrAll = 100,
-    words: Words = 3,
-    sweep: Sweep = 2000,
-    tries: Tries = 32,
-    replace: Annotated[str, typer.Option(help=_PUT)] = "vocabulary",
-    maps: Maps = 2,
-    beam: Beam = 5,
-    split: o.Split = "auto",
-    seed: o.Seed = 0,
-    width: o.Width = 64,
-    device: o.Device = "auto",
-    out: o.Out = None,
-    resume: o.Resume = False,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Change words of the source until a function of source and output is true.
-
-    Examples:
-
-      malaprop translate probe --victim models/nmt --probe word-appears:non
-
-      malaprop translate probe --victim my_model:translate --data pairs.csv --probe my_probes:drops_the_verb
-    """
-    from malaprop.attacks.translation.goals import probe as probe_of
-    from malaprop.cli.translating import Work
-    from malaprop.models.victims.load import resolve
-
-    goal = probe_of(probe, resolve)
-    folder = o.out_folder(out, resume, "translate", "probe", data)
-    work = Work.of(
-        victim,
-        data,
-        folder,
-        n=n,
-        split=split,
-        seed=seed,
-        width=width,
-        device=device,
-        beam=beam,
-        resume=resume,
-        quiet=quiet,
-        maps=maps,
-    )
-    work.search([goal], "probe", words=words, sweep=sweep, tries=tries, replace=replace)
-    work.finish("translate probe", json)
-
-
-@app.command("run")
 def run(
-    victim: Victim,
+    victim: Annotated[str, typer.Option(help=VICTIM)],
     text: Annotated[list[str] | None, typer.Option(help="A source to translate; may be repeated.")] = None,
     data: Annotated[str | None, typer.Option(help="Sources to translate, and references to score them by.")] = None,
     n: o.CountOrAll = 0,
-    beam: Beam = 5,
+    beam: Annotated[int, typer.Option(help="Width of the beam that translates.", min=1)] = 5,
     split: o.Split = "auto",
     seed: o.Seed = 0,
     device: o.Device = "auto",
@@ -230,7 +40,63 @@ def run(
 
       malaprop translate run --victim models/nmt --data multi30k --out runs/translated
     """
-    from malaprop.cli.translating import run as work
+    from malaprop.core.errors import RecordError, SettingError
+    from malaprop.models.victims.seq2seq import load
+    from malaprop.runs.victims import device_of
+    from malaprop.studies.translate import Target
 
-    found = work(victim, text or [], data, n=n, beam=beam, split=split, seed=seed, device=device, out=out, quiet=quiet)
-    o.finish({"command": "translate run", **found}, json)
+    if bool(text) == (data is not None):
+        raise SettingError("say what to translate: --text SENTENCE or --data PAIRS, one of the two")
+    if out is not None and (out / _LINES).exists():
+        raise RecordError(f"{out / _LINES} exists already; choose another --out")
+    translator = load(victim, device=device_of(device), beam=beam)
+    sources, references = list(text or ()), [""] * len(text or ())
+    if data is not None:
+        found = Target(data=data, n=n, split=split, seed=seed).read(victim)
+        o.tell(found.notes, quiet)
+        sources = [example.fields["source"] for example in found]
+        references = [example.fields["target"] for example in found]
+    cut = sum(bool(translator.too_long(source)) for source in sources)
+    outputs = _translate(translator, sources, quiet)
+    if cut:
+        o.say(
+            f"{cut} of {len(sources)} sources are longer than {translator.name} reads; it was given their beginning",
+            quiet,
+        )
+    if out is not None:
+        _write(out, sources, outputs, references)
+    if not quiet and (text or out is None):
+        print(*outputs, sep="\n")
+    scored = _score(outputs, references, seed) if data is not None else {}
+    if scored:
+        o.say("BLEU {value:.2f} ({low:.2f}-{high:.2f})".format(**scored["bleu"]), quiet)
+    o.finish({"command": "translate run", "victim": translator.name, "n": len(sources), "cut": cut, **scored}, json)
+
+
+def _translate(translator: Translator, sources: Sequence[str], quiet: bool) -> list[str]:
+    from malaprop.cli.progress import count_bar
+
+    outputs: list[str] = []
+    with count_bar("translating", len(sources), quiet) as move:
+        for at in range(0, len(sources), _AT_ONCE):
+            outputs += translator.translate(sources[at : at + _AT_ONCE])
+            move(len(sources[at : at + _AT_ONCE]))
+    return outputs
+
+
+def _write(out: Path, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> None:
+    from malaprop.records.documents import write_whole
+
+    rows = [
+        {"source": source, "translation": output, **({"reference": reference} if reference else {})}
+        for source, output, reference in zip(sources, outputs, references, strict=True)
+    ]
+    write_whole(out / _LINES, "".join(_json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def _score(outputs: Sequence[str], references: Sequence[str], seed: int) -> dict[str, Any]:
+    from malaprop.models.translation import bleu
+
+    counts = bleu.counts(outputs, references)
+    low, high = bleu.interval(counts, seed)
+    return {"bleu": {"value": bleu.from_counts(counts.sum(0)), "low": low, "high": high}}

@@ -71,6 +71,13 @@ class TranslationSight:
     changed: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TranslationSights:
+    """What a few successes of one run look at, kept beside it until the record is made."""
+
+    found: tuple[TranslationSight, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslationRecord(Record):
     """All runs below a folder, and what a few of their successes look at."""

@@ -38,13 +38,14 @@ def opt(
     words: Mapping[str, Any] | None = None,
     argument: bool = False,
     free: bool = False,
+    repeat: bool = False,
 ) -> Any:
     """A field of a settings class, with what a user should know of it.
 
     Without a default it has to be given. `name` is the option's name where it is not the field's; `words` are names for
     values, as {"all": 0}. `argument`: it is typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a
     folder that holds the study may be gone on with under another value, for the results that are there stay right
-    (speed, what is shown, more attacks).
+    (speed, what is shown, more attacks). `repeat`: a list whose option may be given several times, too.
     """
     about = {
         "help": help,
@@ -54,6 +55,7 @@ def opt(
         "words": dict(words or {}),
         "argument": argument,
         "free": free,
+        "repeat": repeat,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=about)
@@ -75,6 +77,7 @@ class Option:
     words: Mapping[str, Any] = field(default_factory=dict)
     argument: bool = False
     free: bool = False
+    repeat: bool = False
 
     @property
     def flag(self) -> str:

@@ -32,7 +32,7 @@ class Command:
         return getattr(import_module(module), name)
 
 
-_CLI = "malaprop.cli"
+_CLI, _TRANSLATE = "malaprop.cli", "malaprop.studies.translate"
 COMMANDS: dict[str, Command] = {
     "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
     "attack": Command("malaprop.studies.attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
@@ -68,10 +68,16 @@ COMMANDS: dict[str, Command] = {
     "bench": Command(f"{_CLI}.bench:bench", "Measure speed, beside other toolkits."),
     "humans": Command(f"{_CLI}.humans:app", "Ask people about texts."),
     "rules": Command(f"{_CLI}.rules:app", "Mine word replacement rules and put them to texts."),
-    "translate": Command(f"{_CLI}.translate:app", "Attack translation models."),
+    "translate attack": Command(f"{_TRANSLATE}:TranslateAttack", "Bring a word into translations, or make BLEU fall."),
+    "translate typos": Command(f"{_TRANSLATE}:TranslateTypos", "BLEU before and after one misspelling a sentence."),
+    "translate probe": Command(f"{_TRANSLATE}:TranslateProbe", "Change words until a function of the output is true."),
+    "translate run": Command(f"{_CLI}.translate:run", "Translate, and score BLEU where there are references."),
     "natural": Command(f"{_CLI}.natural:app", "Search for natural adversaries in latent space."),
 }
-GROUPS = {"study": "Do a paper's experiment as a whole, from training to figures."}
+GROUPS = {
+    "study": "Do a paper's experiment as a whole, from training to figures.",
+    "translate": "Attacks on translation models: keywords brought into the output, typos, probes of your own.",
+}
 
 
 def plugins() -> dict[str, Command]:

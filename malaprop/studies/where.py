@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 ENGINES = ("local", "ray")
 
 
-def width_option() -> int:
+def width_option(default: int = 256) -> int:
     """The setting `width`, for studies that run attacks."""
-    made: int = opt(256, "How many examples are attacked side by side; changes the speed alone.", min=1, free=True)
+    made: int = opt(default, "How many examples are attacked side by side; changes the speed alone.", min=1, free=True)
     return made
 
 

@@ -11,7 +11,7 @@ from malaprop.attacks.translation.sweep import WordSweep
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.translation.translator import Hint
 from malaprop.models.victims.seq2seq import load, wrap
-from malaprop.translation.campaign import run
+from malaprop.translation.run import run
 from tests.translation.small_translators import LEXICON, PAIRS, pairs, word_by_word
 
 SOURCES = [source for source, _ in PAIRS[:6]]

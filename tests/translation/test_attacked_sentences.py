@@ -1,4 +1,4 @@
-"""Attacks over a dataset: found, verified, the same at any width, nothing lost when killed."""
+"""Attacks over sentences: found, verified, the same at any width."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from malaprop.attacks.translation.goals import BleuDrop, Disappears, KeywordAppe
 from malaprop.attacks.translation.replacements import Typos, Vocabulary
 from malaprop.attacks.translation.sweep import WordSweep
 from malaprop.attacks.translation.typo import OneTypo
-from malaprop.core.errors import DataError, RecordError, SettingError
+from malaprop.core.errors import DataError, SettingError
 from malaprop.data.base import of
 from malaprop.records.outcome import compare_key
-from malaprop.translation.campaign import check_pairs, run, write
-from malaprop.translation.study import gather
+from malaprop.translation.run import check_pairs, run
 from tests.translation.small_translators import LEXICON, PAIRS, Toy, pairs, word_by_word
 
 WORDS = Vocabulary(words=tuple(LEXICON))
@@ -95,25 +94,6 @@ class Wavering(Toy):
 def test_what_a_fresh_translation_does_not_confirm_is_no_success():
     (outcome,) = run(sweep(guided=False), Wavering(), pairs([("the cat sees a ball.", "x")]))
     assert outcome.status == "failed"
-
-
-def test_a_killed_run_goes_on(tmp_path):
-    def stop(outcome):
-        raise KeyboardInterrupt
-
-    given = {"name": "keyword Hund", "parts": {"kind": "keyword"}}
-    with pytest.raises(KeyboardInterrupt):
-        write(sweep(), Toy(guides=True), CATS, tmp_path / "a", seen=stop, **given)
-    with pytest.raises(RecordError, match="--resume"):
-        write(sweep(), Toy(guides=True), CATS, tmp_path / "a", **given)
-    whole = write(sweep(), Toy(guides=True), CATS, tmp_path / "a", resume=True, **given)
-    again = write(sweep(), Toy(guides=True), CATS, tmp_path / "b", **given)
-    assert sorted(map(compare_key, whole)) == sorted(map(compare_key, again))
-    (row,) = gather([tmp_path / "b"]).runs
-    assert row.success.total + row.skipped + row.errors == len(CATS)
-    assert row.before.value == pytest.approx(100.0)
-    assert row.after.value < row.before.value
-    assert row.drop.value == pytest.approx(row.before.value - row.after.value, abs=1e-3)
 
 
 def test_one_typo_a_sentence(monkeypatch):

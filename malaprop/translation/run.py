@@ -1,10 +1,9 @@
-"""An attack on a translation model over a dataset, many sentences side by side, written to a run folder."""
+"""An attack on a translation model over many sentences side by side, and what its run folder says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -20,8 +19,8 @@ from malaprop.models.translation import bleu
 from malaprop.models.translation.translator import Translator
 from malaprop.records.outcome import Outcome, Side, edits_between
 from malaprop.records.run import Run
-from malaprop.records.store import Writer, iter_outcomes, read_outcomes
 from malaprop.records.translation import TASK
+from malaprop.runs.folder import Sized
 
 SHARD = 2048  # sentences that share one table of words
 FIELDS = ("source", "target")
@@ -128,38 +127,23 @@ def _outcome(example: Example, ending: Ending, seed: int, seconds: float) -> Out
     )
 
 
-def write(
-    attack: Attack,
-    translator: Translator,
-    data: Dataset,
-    folder: Path,
-    *,
-    name: str,
-    parts: Mapping[str, Any],
-    seed: int = 0,
-    width: int = 64,
-    resume: bool = False,
-    seen: Callable[[Outcome], None] | None = None,
-) -> list[Outcome]:
-    """Runs what is left of the work; gives all its outcomes."""
-    about = Run(
+def describe_sentences(
+    translator: Translator, data: Sized, *, name: str, parts: Mapping[str, Any], seed: int, width: int
+) -> Run:
+    """What is run, as it is written beside the outcomes."""
+    return Run(
         recipe=name,
         victim=translator.name,
         data=data.name,
+        split=data.part,
         n=len(data),
         seed=seed,
         width=width,
         parts={"task": TASK, **parts},
         fingerprints={"victim": translator.fingerprint, "data": data.fingerprint},
     )
-    with Writer(folder, about, resume=resume) as writer:
-        if seen is not None and len(writer.done):
-            for outcome in iter_outcomes(folder):
-                seen(outcome)
-        before = writer.done.copy()
-        left = (example for example in data if example.id not in before)
-        for outcome in run(attack, translator, left, seed=seed, width=width):
-            writer.add(outcome)
-            if seen is not None:
-                seen(outcome)
-    return read_outcomes(folder)
+
+
+def error_sentence(example: Example, seed: int, why: str) -> Outcome:
+    """The record of a sentence that could not be attacked."""
+    return _outcome(example, Ending("error", reason=why), seed, 0.0)
