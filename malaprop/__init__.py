@@ -20,6 +20,7 @@ _NAMES = {
     "study": "malaprop.studies.api:study",
     "run": "malaprop.studies.api:run",
     "report": "malaprop.studies.api:report",
+    "transfer": "malaprop.studies.transfer:transfer",
     "Result": "malaprop.studies.study:Result",
     "Outcome": "malaprop.records.outcome:Outcome",
     "victim": "malaprop.runs.victims:victim",

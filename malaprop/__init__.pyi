@@ -26,6 +26,7 @@ from malaprop.studies.api import run as run
 from malaprop.studies.attack import attack as attack
 from malaprop.studies.audit import audit as audit
 from malaprop.studies.study import Result as Result
+from malaprop.studies.transfer import transfer as transfer
 
 __version__: str
 __all__: list[str]

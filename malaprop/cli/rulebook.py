@@ -77,7 +77,7 @@ class Mining:
 
     def open(self) -> tuple[Victim, ...]:
         from malaprop.runs.victims import victim
-        from malaprop.transfer.entrants import spread
+        from malaprop.transferability.entrants import spread
 
         return tuple(victim(spec, device=self.device, **self.options) for spec in spread(self.victims))
 
@@ -163,7 +163,7 @@ class Mining:
             return mine(miner, data, seen, shelf)
         from malaprop.rules.onray import mine_on
         from malaprop.runs.cluster import join
-        from malaprop.transfer.entrants import spread
+        from malaprop.transferability.entrants import spread
 
         with join(self.address, workers=self.workers) as session:
             return mine_on(
@@ -221,7 +221,7 @@ def measure(
     from malaprop.runs.folder import write_run
     from malaprop.runs.local import Local
     from malaprop.runs.victims import victim
-    from malaprop.transfer.entrants import spread
+    from malaprop.transferability.entrants import spread
 
     if not files or not specs:
         raise SettingError("rules measure wants at least one file of rules and one victim")

@@ -53,7 +53,7 @@ class Teller:
                 self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")
             case Began(task, items, before) if self.bar is not None:
                 self._bars[task] = self.bar.add_task(task, total=items or None, completed=before)
-            case Wrote(task, piece) if not isinstance(piece, Run):
+            case Wrote(task, (_, piece)) | Wrote(task, piece) if not isinstance(piece, Run):
                 if isinstance(piece, Outcome) and piece.status in ("success", "failed"):
                     self._broken.setdefault(task, []).append(piece.status == "success")
                 if self.bar is not None and task in self._bars:

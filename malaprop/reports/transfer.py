@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from malaprop.core.errors import RecordError
 from malaprop.records.transfer import ClassTable, Estimate, Factor, Speed, TransferModel, TransferRecord
 from malaprop.reports.figures import figure
 from malaprop.reports.markup import Child, Markup, join, tag
@@ -233,22 +232,19 @@ def _brief(record: TransferRecord, s: int, t: int) -> str:
     return "-" if rate is None else f"{rate.value:.2f}"
 
 
-def write_matrix(record: TransferRecord, path: Path) -> Path:
+def matrix_csv(record: TransferRecord) -> str:
     """One line a pair that was tried; the diagonal names the second as the target."""
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            sheet = csv.writer(file)
-            sheet.writerow(_COLUMNS)
-            for s, source in enumerate(record.models):
-                for t, target in enumerate(record.models):
-                    if (rate := record.rate(s, t)) is not None:
-                        low, high = rate.interval
-                        name = target.name if s != t else target.second
-                        figures = (rate.hits, rate.total, *(f"{x:.4f}" for x in (rate.value, low, high)))
-                        sheet.writerow((source.name, name, *figures, record.before[s][t], record.carried[s][t]))
-    except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
-    return path
+    file = io.StringIO(newline="")
+    sheet = csv.writer(file)
+    sheet.writerow(_COLUMNS)
+    for s, source in enumerate(record.models):
+        for t, target in enumerate(record.models):
+            if (rate := record.rate(s, t)) is not None:
+                low, high = rate.interval
+                name = target.name if s != t else target.second
+                figures = (rate.hits, rate.total, *(f"{x:.4f}" for x in (rate.value, low, high)))
+                sheet.writerow((source.name, name, *figures, record.before[s][t], record.carried[s][t]))
+    return file.getvalue()
 
 
 SECTION = Section(rank=10, title=TITLE, body=transfers, terminal=terminal, headline=headline)

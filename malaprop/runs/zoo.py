@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
+from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.data.base import load as read
 
 if TYPE_CHECKING:
@@ -145,47 +145,6 @@ def train_all(
             done.append(outcome)
             say(f"[{len(done)}/{len(tasks)}] {outcome.line}")
     return sorted(done, key=lambda o: (o.number, o.name))
-
-
-def ensure(
-    names: Sequence[str],
-    data: str,
-    *,
-    jobs: int | None = None,
-    text: str | None = None,
-    label: str | None = None,
-    device: str = "cpu",
-    say: Callable[[str], None] = print,
-) -> dict[str, Path]:
-    """The folders of models in the cache, by name (`NAME#2` too); those that are missing are trained, `jobs` at a time.
-
-    One that cannot be trained ends it all, when the others are done.
-    """
-    from malaprop.models import zoo
-    from malaprop.models.splits import splits
-    from malaprop.models.train import Given
-    from malaprop.models.trained import home
-    from malaprop.models.wordrows import WordRows
-
-    if not names:
-        return {}
-    parts, given = splits(partial(read, text=text, label=label), data), Given()
-    tasks = {}
-    for name in names:
-        spec, seed = zoo.parse(name)
-        tasks[name] = Task(spec, seed, home(spec, parts, seed))
-    left = sorted({task for task in tasks.values() if not _there(task, parts)}, key=_weight, reverse=True)
-    if left:
-        many = min(jobs or default_jobs(device), len(left))
-        say(f"training {len(left)} models on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
-        _prepare_shared(left, parts, given, say)
-        done = list[Outcome]()
-        for outcome in _pool(left, many, parts, WordRows.of(parts, _least(given)), given, device):
-            done.append(outcome)
-            say(f"[{len(done)}/{len(left)}] {outcome.line}")
-        if failed := [outcome for outcome in done if outcome.reason]:
-            raise VictimError(f"{failed[0].name} cannot be trained: {failed[0].reason}")
-    return {name: task.folder for name, task in tasks.items()}
 
 
 def default_jobs(device: str) -> int:

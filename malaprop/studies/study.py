@@ -251,7 +251,7 @@ def _agree(study: Study, root: Path) -> Iterator[None]:
     from malaprop.records.run import FILE as RUN_FILE
     from malaprop.tasks.happenings import LOG
 
-    path, ours = root / FILE, lasting(study)
+    path, ours = root / getattr(study, "file", FILE), lasting(study)
     if path.is_file():
         theirs = read_toml(path)
         for name in ("command", *ours):

@@ -55,8 +55,10 @@ COMMANDS: dict[str, Command] = {
     "study leaderboard": Command(
         "malaprop.studies.leaderboard:Leaderboard", "Several victims under several attacks, ranked."
     ),
-    "transfer": Command(f"{_CLI}.transfer:transfer", "Try the texts that break one model on all others."),
-    "ensemble": Command(f"{_CLI}.ensemble:ensemble", "Search for an ensemble whose texts break other models."),
+    "transfer": Command("malaprop.studies.transfer:Transfer", "Try the texts that break one model on all others."),
+    "ensemble": Command(
+        "malaprop.studies.ensemble:EnsembleSearch", "Search for an ensemble whose texts break other models."
+    ),
     "pretrain": Command(f"{_CLI}.pretrain:pretrain", "Pre-train a small encoder."),
     "run": Command(f"{_CLI}.run:run", "Conduct the study that a TOML file describes."),
     "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from records alone."),

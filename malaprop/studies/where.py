@@ -54,6 +54,11 @@ class Where:
     )
     workers: int | None = opt(None, "With --engine ray: how many processes; another name for --jobs.", min=1, free=True)
 
+    @property
+    def many(self) -> int:
+        """About how many tasks are done at a time; on a cluster whose size is not known yet, eight."""
+        return self.jobs or self.workers or (8 if self.engine == "ray" else 1)
+
     def check(self) -> None:
         """Raises for options that do not go together."""
         if self.engine != "ray" and (self.address is not None or self.workers is not None):

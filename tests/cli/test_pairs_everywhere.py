@@ -15,16 +15,16 @@ from malaprop.cli.command import command, perform
 from malaprop.cli.explain import explain
 from malaprop.cli.report import report
 from malaprop.cli.train import train
-from malaprop.cli.transfer import transfer
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.studies.attack import AttackRun
 from malaprop.studies.audit import Audit
+from malaprop.studies.transfer import Transfer
 
 VICTIM = "toy:predict"
 app = typer.Typer()
-for one in (explain, report, train, transfer):
+for one in (explain, report, train):
     app.command()(one)
-for name, study in {"attack": AttackRun, "audit": Audit}.items():
+for name, study in {"attack": AttackRun, "audit": Audit, "transfer": Transfer}.items():
     app.command(name)(command(study, perform))
 app.add_typer(rules.app, name="rules")
 app.add_typer(humans.app, name="humans")

@@ -13,8 +13,19 @@ from small_attentive import saved
 from malaprop.models.victims.load import load
 
 SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
+BUILT_ON = ("ensemble",)  # whose folder is another study's: tests/transfer tries it
 LOCAL = ("study defences",)  # which measure this machine
-_TIMES = ("cost", "ratio", "seconds", "exact_seconds", "epoch_seconds", "made", "forwarded")  # or of the company
+_TIMES = (
+    "cost",
+    "ratio",
+    "seconds",
+    "exact_seconds",
+    "epoch_seconds",
+    "made",
+    "forwarded",
+    "forwards_a_second",
+    "speed",
+)  # or of the company
 _LEFT_OUT = (".lock", "summary.json", "tasks.jsonl", "report.html", "study.toml", "README.md", "training.json")
 
 
@@ -40,6 +51,9 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "study defences": lambda root: {
         "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=4"], "n": 4,
         "draws": 1, "fresh": 3, "samples": 20,
+    },
+    "transfer": lambda root: {
+        "victims": ["toy:predict", model(root)], "recipe": "deepwordbug", "draw": 20, "n": 8, "resume": True,
     },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,

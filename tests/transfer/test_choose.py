@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError
 from malaprop.models.zoo import ZooSpec
-from malaprop.transfer.choose import Genetic, exact, fitness, greedy
-from malaprop.transfer.expert import expert, missing
+from malaprop.transferability.choose import Genetic, exact, fitness, greedy
+from malaprop.transferability.expert import expert, missing
 
 RATES = np.asarray(
     [

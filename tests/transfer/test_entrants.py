@@ -9,8 +9,8 @@ import pytest
 from malaprop.core.errors import SettingError
 from malaprop.models import checkpoint
 from malaprop.models.zoo import ZooSpec, parse
-from malaprop.transfer import entrants
-from malaprop.transfer.entrants import enter, spread
+from malaprop.transferability import entrants
+from malaprop.transferability.entrants import enter, spread
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 
 from malaprop.models.zoo import ZooSpec, grid
 from malaprop.records.transfer import Traits
-from malaprop.transfer.classes import tables
-from malaprop.transfer.entrants import traits
-from malaprop.transfer.factors import FACTORS, factors, order, order_share, pairs
-from malaprop.transfer.matrix import Matrix
-from malaprop.transfer.resample import Draws
+from malaprop.transferability.classes import tables
+from malaprop.transferability.entrants import traits
+from malaprop.transferability.factors import FACTORS, factors, order, order_share, pairs
+from malaprop.transferability.matrix import Matrix
+from malaprop.transferability.resample import Draws
 
 NAMES = ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "LSTM-C-Random-1", "LSTM-W-Random-2", "CNN-W-Random-1", "BERT")
 HITS = [  # sources down, of 100 texts; the diagonal is the base rate

@@ -13,12 +13,12 @@ from malaprop.records.run import Run
 from malaprop.records.transfer import Estimate, Speed, TransferModel, TransferRecord
 from malaprop.reports import ensembles, render, transfer
 from malaprop.reports.ensembles import teams
-from malaprop.reports.transfer import heat_map, transfers, write_matrix
-from malaprop.transfer.classes import tables
-from malaprop.transfer.entrants import traits
-from malaprop.transfer.factors import factors, order
-from malaprop.transfer.matrix import Matrix
-from malaprop.transfer.resample import Draws
+from malaprop.reports.transfer import heat_map, matrix_csv, transfers
+from malaprop.transferability.classes import tables
+from malaprop.transferability.entrants import traits
+from malaprop.transferability.factors import factors, order
+from malaprop.transferability.matrix import Matrix
+from malaprop.transferability.resample import Draws
 
 COUNTS = {"success": 8, "failed": 2, "skipped": 1, "error": 0}
 
@@ -94,7 +94,7 @@ def test_all_63_fit_on_one_page_in_the_papers_order():
 
 
 def test_the_matrix_as_a_sheet(tmp_path):
-    lines = write_matrix(small(), tmp_path / "matrix.csv").read_text().splitlines()
+    lines = matrix_csv(small()).splitlines()
     assert lines[0] == "source,target,hits,total,rate,low,high,right_before,carried"
     assert lines[1].startswith("one,<script>alert(1)</script>,3,8,0.3750,0.1368,0.6943")
     assert len(lines) == 3

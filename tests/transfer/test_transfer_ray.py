@@ -9,17 +9,12 @@ import pytest
 import toy
 
 from malaprop.core.errors import VictimError
-from malaprop.data.base import Dataset
-from malaprop.runs.cluster.session import join
-from malaprop.transfer.campaign import Campaign
-from malaprop.transfer.entrants import Entrant
-from malaprop.transfer.hands import Here
-from malaprop.transfer.onray import OnRay
-from malaprop.transfer.shelf import Place
-from malaprop.transfer.study import transfer
+from malaprop.studies.selection import Selection
+from malaprop.studies.study import conduct
+from malaprop.studies.transfer import Transfer
+from malaprop.studies.where import Saving, Where
 
 HERE = Path(__file__).parent
-DATA = Dataset(name="toy", examples=tuple(toy.some_examples(30)), labels=("bad", "good"))
 JUDGES = """
 import toy
 
@@ -34,26 +29,24 @@ def sweet(texts):
 """
 
 
-@pytest.fixture
-def cluster(monkeypatch):
+@pytest.mark.slow
+def test_the_same_study_as_in_one_process(tmp_path, monkeypatch):
     pytest.importorskip("ray")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE.parent), str(HERE.parents[1])]))
-    with join(workers=2) as found:
-        yield found
-
-
-@pytest.mark.slow
-def test_the_same_study_as_in_one_process(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rayjudges.py").write_text(JUDGES)
-    entrants = [Entrant.of(f"rayjudges:{name}") for name in ("plain", "sour", "sweet")]
-    found = []
-    for hands in (Here(Place()), OnRay(cluster, Place(device="auto"), workers=2)):
-        campaign = Campaign(hands=hands, data=DATA, attack=toy.listed())
-        found.append(transfer(entrants, campaign, tmp_path / type(hands).__name__))
-    assert found[0].hits == found[1].hits
-    assert found[0].totals == found[1].totals
-    hands = OnRay(cluster, Place(device="auto"), workers=2)
+    rows = [f'"{e.fields["text"]}",{e.label}' for e in toy.some_examples(30)]
+    (tmp_path / "toy.csv").write_text("text,label\n" + "\n".join(rows))
+
+    def study(out: str, *names: str, **where: object) -> Transfer:
+        return Transfer(
+            victims=tuple(f"rayjudges:{name}" for name in names), recipe=toy.listed(),
+            texts=Selection(data="toy.csv", n=0), where=Where(**where), saving=Saving(out=tmp_path / out),
+        )  # fmt: skip
+
+    here = conduct(study("here", "plain", "sour", "sweet")).record
+    there = conduct(study("there", "plain", "sour", "sweet", engine="ray", workers=2)).record
+    assert here.hits == there.hits
+    assert here.totals == there.totals
     with pytest.raises(VictimError, match="rayjudges:none"):
-        transfer([entrants[0], Entrant.of("rayjudges:none")], Campaign(hands=hands, data=DATA, attack=toy.listed()),
-                 tmp_path / "none")  # fmt: skip
+        conduct(study("none", "plain", "none", engine="ray", workers=2))

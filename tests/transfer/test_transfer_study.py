@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,22 +12,26 @@ from typing import Any
 import numpy as np
 import pytest
 import toy
+from killed import until_done
 
+import malaprop as mp
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.data.base import Dataset
+from malaprop.data.base import Dataset, load
 from malaprop.models.victims.strings import StringVictim
+from malaprop.records.ensembles import EnsemblesRecord
 from malaprop.records.outcome import compare_key
 from malaprop.records.store import read_outcomes
 from malaprop.records.transfer import Traits, TransferRecord
 from malaprop.runs.local import run
-from malaprop.transfer.campaign import Campaign
-from malaprop.transfer.ensembles import Choice, ensembles
-from malaprop.transfer.entrants import Entrant
-from malaprop.transfer.hands import Here, Processes
-from malaprop.transfer.shelf import Place, Ref
-from malaprop.transfer.study import folders, transfer
-from malaprop.transfer.tasks import Look
-from malaprop.transfer.together import Source, attack_together
+from malaprop.studies.campaign import name_folders
+from malaprop.studies.ensemble import EnsembleSearch
+from malaprop.studies.selection import Selection
+from malaprop.studies.study import conduct
+from malaprop.studies.transfer import Transfer
+from malaprop.studies.where import Saving, Where
+from malaprop.transferability.ensembles import Choice
+from malaprop.transferability.entrants import Entrant
+from malaprop.transferability.together import Source, attack_together
 
 ATTACK = toy.listed()
 DATA = Dataset(name="toy", examples=tuple(toy.some_examples(40)), labels=("bad", "good"))
@@ -57,25 +62,86 @@ def some() -> list[StringVictim]:
     return [judge("plain"), judge("harsh", okay=-0.5, fine=0.2), judge("mild", poor=0.1), judge("twin")]
 
 
-def entrants(victims: Sequence[Any], *, seconds: dict[str, Any] | None = None) -> list[Entrant]:
-    out = []
-    for victim in victims:
-        second = (seconds or {}).get(victim.name)
-        made = Entrant.of(victim)
-        out.append(replace(made, second=Entrant.of(second) if second is not None else None))
-    return out
+class Paired(Transfer):
+    """A study whose models have the seconds that the test gives them, as names of the zoo have."""
+
+    def entrants(self) -> list[Entrant]:
+        found = super().entrants()
+        return [
+            replace(e, second=Entrant.of(SECONDS[e.name]) if self.base and e.name in SECONDS else None) for e in found
+        ]
 
 
-def campaign(**more: Any) -> Campaign:
-    return Campaign(**{"hands": Here(Place()), "data": DATA, "attack": ATTACK, **more})
+SECONDS: dict[str, Any] = {}
+JUDGES = (
+    "import os\n"
+    "W = {'good': 2, 'great': 3, 'fine': 1, 'nice': 1, 'okay': 0.25, 'bad': -2, 'awful': -3, 'poor': -1}\n"
+    "def scored(w, texts):\n"
+    "    s = [sum(w.get(x.strip('.,!?').lower(), 0) for x in t.split()) for t in texts]\n"
+    "    return [[1 - 1 / (1 + 2.718281828 ** -x), 1 / (1 + 2.718281828 ** -x)] for x in s]\n"
+    "def plain(texts): return scored(W, texts)\n"
+    "def harsh(texts): return scored({**W, 'okay': -0.5, 'fine': 0.2}, texts)\n"
+    "def mild(texts): return scored({**W, 'poor': 0.1}, texts)\n"
+    "def dies_once(texts):\n"
+    "    if not os.path.exists('died') and any('film' in t for t in texts):\n"
+    "        open('died', 'w').close()\n"
+    "        os._exit(3)\n"
+    "    return plain(texts)\n"
+)
 
 
-def study(tmp_path, victims: Sequence[Any] | None = None, *, seconds: Any = None, wanted: int = 500, **more: Any):
-    return transfer(entrants(victims or some(), seconds=seconds), campaign(**more), tmp_path, wanted=wanted)
+@pytest.fixture(autouse=True)
+def rows(tmp_path_factory, monkeypatch):
+    """The data as a file, as users have it."""
+    SECONDS.clear()
+    write(DATA.examples, folder := tmp_path_factory.mktemp("rows"))
+    monkeypatch.setattr(Place, "file", str(folder / "toy.csv"))
+
+
+class Place:
+    file = ""
+
+
+def write(examples: Sequence[Any], folder: Any) -> str:
+    lines = [f'"{e.fields["text"]}",{DATA.labels[e.label]}' for e in examples]
+    (folder / "toy.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    return str(folder / "toy.csv")
+
+
+def settings(
+    root: Any, victims: Sequence[Any], *, wanted: int = 500, seed: int = 0, data: str = "", jobs: int = 1, **more: Any
+) -> Transfer:
+    return Paired(
+        victims=tuple(victims), recipe=ATTACK, draw=wanted, texts=Selection(data=data or Place.file, n=0, seed=seed),
+        where=Where(device="cpu", jobs=jobs), saving=Saving(out=root), **more,
+    )  # fmt: skip
+
+
+def study(root: Any, victims: Sequence[Any] | None = None, *, seconds: Any = None, **more: Any) -> TransferRecord:
+    SECONDS.update(seconds or {})
+    found: TransferRecord = conduct(settings(root, victims or some(), **more)).record
+    return found
+
+
+class Search(EnsembleSearch):
+    """A search among victims that are objects, which no study.toml can hold."""
+
+    @property
+    def transfer(self) -> Transfer:
+        return replace(settings(self.source, VICTIMS), base=False)
+
+
+VICTIMS: list[Any] = []
+
+
+def ensembles(root: Any, victims: Sequence[Any], **more: Any) -> EnsemblesRecord:
+    VICTIMS[:] = victims
+    found: EnsemblesRecord = conduct(Search(source=root, where=Where(device="cpu"), **more)).record
+    return found
 
 
 def by_hand(victims: Sequence[StringVictim], s: int, t: int) -> tuple[int, int, int, int]:
-    won = [o for o in run(ATTACK, victims[s], DATA.examples) if o.status == "success"]
+    won = [o for o in run(ATTACK, victims[s], load(Place.file).examples) if o.status == "success"]
     said = victims[t].predict([tuple(o.adversarial.fields.values()) for o in won]).argmax(1)
     before = victims[t].predict([tuple(o.original.fields.values()) for o in won]).argmax(1)
     labels = np.asarray([o.label for o in won])
@@ -115,13 +181,14 @@ def test_what_is_read_is_what_was_written(tmp_path):
 def test_a_finished_source_is_never_attacked_again(tmp_path):
     first = study(tmp_path)
     again = some()
-    second = study(tmp_path, again)
-    assert (second.hits, second.totals) == (first.hits, first.totals)
-    assert second.speed.asked == 0
-    assert second.speed.wall == 0
+    assert study(tmp_path, again) == first, "its speed is that of the attacks, whenever they were"
+    assert not any(victim.call.asked for victim in again)
+    shutil.rmtree(tmp_path / "drawn")
+    shutil.rmtree(tmp_path / "answers")
+    assert replace(study(tmp_path, again), speed=first.speed) == first
     texts = sum(len({o.adversarial.text for o in read_outcomes(tmp_path / "sources" / m.name) if o.adversarial})
-                for m in second.models)  # fmt: skip
-    assert all(victim.call.asked <= texts + len(DATA) for victim in again)  # asked about finished texts alone
+                for m in first.models)  # fmt: skip
+    assert all(0 < victim.call.asked <= texts + len(DATA) for victim in again)  # asked about finished texts alone
 
 
 def test_a_study_that_was_cut_goes_on_to_the_same_end(tmp_path):
@@ -130,9 +197,11 @@ def test_a_study_that_was_cut_goes_on_to_the_same_end(tmp_path):
     file = tmp_path / "cut" / "sources" / "harsh" / "outcomes.jsonl"
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:7]) + lines[7][:20])
+    shutil.rmtree(tmp_path / "cut" / "drawn")
+    shutil.rmtree(tmp_path / "cut" / "answers")
     resumed = study(tmp_path / "cut")
     assert resumed.hits == whole.hits
-    assert resumed.speed.asked > 0
+    assert resumed.speed.asked > whole.speed.asked, "what was attacked again is counted again"
     one, two = (
         sorted(map(compare_key, read_outcomes(tmp_path / name / "sources" / "harsh"))) for name in ("whole", "cut")
     )
@@ -143,7 +212,7 @@ def test_other_settings_do_not_join_a_finished_study(tmp_path):
     from malaprop.core.errors import RecordError
 
     study(tmp_path)
-    with pytest.raises(RecordError, match="cannot resume"):
+    with pytest.raises(RecordError, match="holds a study with seed = 0, and here it is 3"):
         study(tmp_path, seed=3)
 
 
@@ -203,8 +272,9 @@ def test_a_victim_that_gets_everything_wrong_has_an_empty_row(tmp_path):
         return [row[::-1] for row in toy.predict(texts)]
 
     sure = [e for e in DATA.examples if toy.weigh(tuple(e.fields.values()))]
-    data = replace(DATA, examples=tuple(sure))
-    found = study(tmp_path, [judge("plain"), StringVictim(call=wrong, name="wrong")], data=data)
+    (tmp_path / "sure").mkdir()
+    data = write(sure, tmp_path / "sure")
+    found = study(tmp_path / "one", [judge("plain"), StringVictim(call=wrong, name="wrong")], data=data)
     assert found.hits[1] == (None, None)
     assert "wrong gives no adversarial text: it gets all" in " ".join(found.notes)
     assert found.rate(0, 1) is not None
@@ -237,81 +307,42 @@ def test_labels_that_differ_are_refused(tmp_path):
     three = StringVictim(call=lambda texts: [[0.1, 0.2, 0.7]] * len(texts), name="three", labels=3)
     two = StringVictim(call=toy.predict, name="two", labels=2)
     with pytest.raises(VictimError, match="must score the same labels, got two 2, three 3"):
-        study(tmp_path, [two, three])
+        study(tmp_path / "two", [two, three])
     ones = [StringVictim(call=lambda texts: [[1.0]] * len(texts), name=name, labels=1) for name in ("one", "uno")]
-    with pytest.raises(VictimError, match="one scores 1 labels and toy has 2"):
-        study(tmp_path, ones)
+    with pytest.raises(VictimError, match=r"one scores 1 labels and toy.csv has 2"):
+        study(tmp_path / "ones", ones)
 
 
 def test_names_that_would_share_a_folder_are_refused(tmp_path):
     with pytest.raises(SettingError, match="two victims are called plain"):
         study(tmp_path, [judge("plain"), judge("plain", good=1.0)])
     with pytest.raises(SettingError, match="as another victim is"):
-        folders(tmp_path, ["a/b", "a?b"])
+        name_folders(["a/b", "a?b"])
 
 
 def test_processes_give_the_same_study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "judges.py").write_text(
-        "import os\n"
-        "W = {'good': 2, 'great': 3, 'fine': 1, 'nice': 1, 'okay': 0.25, 'bad': -2, 'awful': -3, 'poor': -1}\n"
-        "def scored(w, texts):\n"
-        "    s = [sum(w.get(x.strip('.,!?').lower(), 0) for x in t.split()) for t in texts]\n"
-        "    return [[1 - 1 / (1 + 2.718281828 ** -x), 1 / (1 + 2.718281828 ** -x)] for x in s]\n"
-        "def plain(texts): return scored(W, texts)\n"
-        "def harsh(texts): return scored({**W, 'okay': -0.5, 'fine': 0.2}, texts)\n"
-        "def mild(texts): return scored({**W, 'poor': 0.1}, texts)\n"
-        "def dies_once(texts):\n"
-        "    if not os.path.exists('died') and any('film' in t for t in texts):\n"
-        "        open('died', 'w').close()\n"
-        "        os._exit(3)\n"
-        "    return plain(texts)\n"
-    )
+    (tmp_path / "judges.py").write_text(JUDGES)
     names = ["judges:plain", "judges:harsh", "judges:mild"]
-    here = transfer([Entrant.of(name) for name in names], campaign(), tmp_path / "here", wanted=500)
-    with Processes(2, Place()) as hands:
-        there = transfer([Entrant.of(name) for name in names], campaign(hands=hands), tmp_path / "there", wanted=500)
-        killed = transfer(
-            [Entrant.of(name) for name in (*names[1:], "judges:dies_once")],
-            campaign(hands=hands),
-            tmp_path / "killed",
-            wanted=500,
-        )
-        with pytest.raises(VictimError, match="judges:none"):
-            transfer([Entrant.of("judges:none"), Entrant.of(names[0])], campaign(hands=hands), tmp_path / "no")
+    here, there = (study(tmp_path / str(jobs), names, jobs=jobs) for jobs in (1, 2))
+    killed = study(tmp_path / "killed", [*names[1:], "judges:dies_once"], jobs=2)
+    with pytest.raises(VictimError, match="judges:none"):
+        study(tmp_path / "no", ["judges:none", names[0]], jobs=2)
     assert (there.hits, there.totals, there.carried) == (here.hits, here.totals, here.carried)
     assert (tmp_path / "died").exists()
     assert killed.hits[0][2] == here.hits[1][0]
 
 
-def test_an_interrupt_is_for_the_parent_alone(tmp_path, monkeypatch):
-    """Ctrl-C in a terminal reaches all processes; those that work must not fill it with tracebacks."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "stopped.py").write_text(
-        "import os, signal\n"
-        "def each(texts):\n"
-        "    with open('pids', 'a') as file:\n"
-        "        file.write(f'{os.getpid()}\\n')\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    return [[0.4, 0.6] for _ in texts]\n"
-    )
-    with Processes(1, Place()) as hands:
-        list(hands.all([Look(refs=(Ref(name="stopped", thing="stopped:each"),))], ("a film",)))
-        list(hands.all([Look(refs=(Ref(name="again", thing="stopped:each"),))], ("a film",)))
-    assert len(set((tmp_path / "pids").read_text().split())) == 1
-
-
 def test_what_cannot_be_sent_to_a_process_is_said(tmp_path):
     local = StringVictim(call=lambda texts: toy.predict(texts), name="local")
-    with Processes(1, Place()) as hands, pytest.raises(SettingError, match="cannot be sent to another process"):
-        study(tmp_path, [local, judge("plain")], hands=hands)
+    with pytest.raises(SettingError, match="cannot be sent to another process"):
+        study(tmp_path, [local, judge("plain")], jobs=2)
 
 
 def test_ensembles_are_attacked_for_real(tmp_path):
     victims = [*some(), judge("blunt", great=0.5, good=0.5, awful=-0.5, bad=-0.5)]
     record = study(tmp_path, victims, seconds={v.name: judge(f"{v.name}#2", okay=-0.1) for v in victims})
-    refs = {v.name: Ref(name=v.name, thing=v) for v in victims}
-    found = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(2, 3), unseen=1))
+    found = ensembles(tmp_path, victims, size="2..3", hold_out=1)
     assert found.upper == record.base
     assert found.lower == record.pairs
     assert len(found.unseen) == 1
@@ -328,20 +359,16 @@ def test_ensembles_are_attacked_for_real(tmp_path):
         rates = [h / t for h, t in zip(chosen.hits, chosen.totals, strict=True) if h is not None]
         assert chosen.outside.value == pytest.approx(np.mean(rates), abs=1e-5)
         assert chosen.outside.low <= chosen.outside.value <= chosen.outside.high
-    found.write(tmp_path)
-    from malaprop.records.ensembles import EnsemblesRecord
-
     assert EnsemblesRecord.read(tmp_path) == found
-    again = campaign()
-    assert ensembles(record, refs, again, tmp_path, Choice(sizes=(2, 3), unseen=1)) == found
-    assert again.spent.asked == 0
+    again = some()
+    assert ensembles(tmp_path, [*again, victims[-1]], size="2..3", hold_out=1) == found
+    assert not any(victim.call.asked for victim in again), "an ensemble that was attacked is not attacked again"
 
 
 def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
-    record = study(tmp_path)
-    refs = {m.name: Ref(name=m.name, thing=None) for m in record.models}
+    study(tmp_path)
     with pytest.raises(SettingError, match="ensembles of 5 cannot be chosen from 4 models"):
-        ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(5,)))
+        ensembles(tmp_path, some(), size="5")
     for how in (("magic",), ()):
         with pytest.raises(SettingError, match="chosen by genetic, expert"):
             Choice(how=how)
@@ -350,7 +377,7 @@ def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
 def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():
     from malaprop.attacks.candidates.lookup import WordNetSynonyms
     from malaprop.runs.api import recipe
-    from malaprop.transfer.recipes import study_recipe
+    from malaprop.transferability.recipes import study_recipe
 
     for name in ("pwws", "genetic:wordnet"):
         assert study_recipe(name).candidates == WordNetSynonyms(part="same")
@@ -409,10 +436,9 @@ def test_members_without_names_have_the_order_that_is_given():
 def test_an_ensemble_of_models_with_labels_in_another_order_is_attacked(tmp_path):
     victims = [Named("one", "bad", "good"), Named("odd", "good", "bad"), *some()[:2]]
     record = study(tmp_path, victims)
-    refs = {v.name: Ref(name=v.name, thing=v) for v in victims}
-    found = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(3,), how=("greedy", "exact")))
+    found = ensembles(tmp_path, victims, size="3", by=("greedy", "exact"))
     assert all(c.success.hits and c.outside is not None for c in found.chosen)
-    two = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(4,), how=("exact",))).chosen[0]
+    two = ensembles(tmp_path, victims, size="4", by=("exact",)).chosen[0]
     assert (two.counts["skipped"], two.counts["error"]) == (record.models[0].counts["skipped"], 0)
 
 
@@ -432,16 +458,61 @@ def test_what_a_target_cannot_answer_is_said(tmp_path):
     said = f"fails could not answer {short} of the {asked} texts of other sources; its rates leave them out"
     assert said in record.notes
     assert not any("plain could not" in note for note in record.notes)
-    refs = {v.name: Ref(name=v.name, thing=v) for v in victims}
     apart = {m.name: replace(m, drawn=0) if m.name == "fails" else m for m in record.models}  # so that it is no member
-    found = ensembles(replace(record, models=tuple(apart.values())), refs, campaign(), tmp_path,
-                      Choice(sizes=(2,), how=("greedy",)))  # fmt: skip
+    replace(record, models=tuple(apart.values())).write(tmp_path)
+    found = ensembles(tmp_path, victims, size="2", by=("greedy",))
+    record.write(tmp_path)
     (chosen,) = found.chosen
     lost = chosen.drawn - chosen.totals[4]
     said = f"{'+'.join(chosen.members)}: fails could not answer {lost} of the {chosen.drawn} texts"
     assert lost > 0
     assert said in " ".join(found.notes)
-    with_it = ensembles(record, refs, campaign(), tmp_path, Choice(sizes=(5,), how=("greedy",)))
+    with_it = ensembles(tmp_path, victims, size="5", by=("greedy",))
     errors = with_it.chosen[0].counts["error"]
     assert errors > 0
     assert f": {errors} texts ended in an error (fails raised ValueError: no awful)" in " ".join(with_it.notes)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_within_any_write_it_ends_with_the_same_record(tmp_path, seed):
+    whole = study(tmp_path / "whole", some()[:2])
+    kills = until_done(lambda _: study(tmp_path / "killed", some()[:2]), seed=seed, most=8)
+    assert kills
+    found = TransferRecord.read(tmp_path / "killed")
+    assert replace(found, speed=whole.speed) == whole
+    for model in whole.models:
+        one, two = (sorted(map(compare_key, read_outcomes(tmp_path / n / "sources" / model.name)))
+                    for n in ("whole", "killed"))  # fmt: skip
+        assert one == two
+
+
+def test_from_python_with_functions_and_pairs(tmp_path):
+    def plain(texts: Sequence[str]) -> Any:
+        return toy.predict(texts)
+
+    def other(texts: Sequence[str]) -> Any:
+        return judge("other", okay=-0.5, fine=0.2).call(texts)
+
+    pairs = [(example.fields["text"], example.label) for example in DATA.examples]
+    found = mp.transfer([plain, other], data=pairs, recipe=ATTACK, draw=9, device="cpu", out=tmp_path)
+    assert [model.name for model in found.record.models] == ["plain", "other"]
+    assert [(row["source"], row["target"], row["total"]) for row in found.rows] == [
+        ("plain", "other", 9),
+        ("other", "plain", 9),
+    ]
+    assert len(found.outcomes) == 2 * len(DATA)
+    assert "Transfer between models" in found.report().read_text()
+    assert callable(mp.transfer), "no module takes its name"
+
+
+def test_ensembles_of_a_folder_from_before_there_was_a_study_toml(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judges.py").write_text(JUDGES)
+    names = [f"judges:{name}" for name in ("plain", "harsh", "mild")]
+    conduct(replace(settings(tmp_path / "old", names), recipe="homoglyph", base=False))
+    new = conduct(EnsembleSearch(source=tmp_path / "old", size="2", where=Where(device="cpu"))).record
+    for name in ("looked", "drawn", "answers", "ensembles"):
+        shutil.rmtree(tmp_path / "old" / name)
+    for name in ("study.toml", "ensemble.toml", "tasks.jsonl", "ensembles.json"):
+        (tmp_path / "old" / name).unlink()
+    assert conduct(EnsembleSearch(source=tmp_path / "old", size="2", where=Where(device="cpu"))).record == new

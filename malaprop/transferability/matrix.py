@@ -9,7 +9,7 @@ import numpy as np
 
 from malaprop.core.text import Ints
 from malaprop.records.transfer import Estimate, Row, TransferRecord
-from malaprop.transfer.resample import Doubles, Draws, interval, standard_error
+from malaprop.transferability.resample import Doubles, Draws, interval, standard_error
 
 
 @dataclass(frozen=True, slots=True, eq=False)

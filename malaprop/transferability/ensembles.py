@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +14,12 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.records.ensembles import ChosenEnsemble, Contrast, EnsemblesRecord
 from malaprop.records.transfer import Estimate, TransferRecord
-from malaprop.transfer.campaign import Answers, Campaign, Drawn, Texts, drawn, turn_of
-from malaprop.transfer.choose import EXACT, Genetic, exact, fitness, greedy
-from malaprop.transfer.expert import expert, missing
-from malaprop.transfer.matrix import Matrix
-from malaprop.transfer.resample import Doubles, Draws, interval
-from malaprop.transfer.shelf import Ref
+from malaprop.transferability.choose import EXACT, Genetic, exact, fitness, greedy
+from malaprop.transferability.drawn import Drawn, DrawnTexts, Verdicts
+from malaprop.transferability.expert import expert, missing
+from malaprop.transferability.matrix import Matrix
+from malaprop.transferability.resample import Doubles, Draws, interval
 
-ENSEMBLES = "ensembles"
 HOW = ("genetic", "expert", "greedy", "exact")
 _RESAMPLES = 1000
 
@@ -70,6 +67,8 @@ def pick(record: TransferRecord, choice: Choice) -> tuple[list[Pick], tuple[int,
             if members is not None:
                 value = fitness(rates[:, pool], np.asarray([members], np.int64))[0]
                 picks.append(Pick(size, how, members, round(float(value), 6)))
+    if not picks:
+        raise SettingError(f"no ensemble can be chosen: {'; '.join(dict.fromkeys(notes))}")
     return picks, unseen, list(dict.fromkeys(notes))
 
 
@@ -116,54 +115,33 @@ def _experts(size: int, names: Sequence[str], notes: list[str]) -> tuple[int, ..
     return tuple(sorted(names.index(name) for name in listed))
 
 
-def ensembles(
-    record: TransferRecord, refs: Mapping[str, Ref], campaign: Campaign, folder: Path, choice: Choice
+def gather(
+    record: TransferRecord, choice: Choice, found: DrawnTexts, verdicts: Mapping[str, Verdicts]
 ) -> EnsemblesRecord:
-    """Chooses, attacks and measures; an ensemble that two ways come to, or that was attacked before, is attacked once.
-
-    `refs` are the study's models by name.
-    """
+    """The record of the ensembles that are chosen, from what was drawn of each, by its folder's name, and what the
+    study's models say of it."""
     picks, unseen, notes = pick(record, choice)
-    if not picks:
-        raise SettingError(f"no ensemble can be chosen: {'; '.join(notes)}")
     names = [model.name for model in record.models]
     if unseen:
         notes.insert(0, f"no choice saw {', '.join(names[i] for i in unseen)}")
-    facts = campaign.look([refs[name] for name in names])
-    labels = campaign.data.labels
-    teams = {_key(p.members, names): _team(p.members, names, refs, labels) for p in picks}
-    places = {key: folder / ENSEMBLES / key for key in teams}
-    about = campaign.look(list(teams.values()))
-    campaign.strike(list(teams.values()), {**facts, **about}, {team.name: places[key] for key, team in teams.items()})
-    texts = Texts()
-    found = {
-        key: drawn(place, campaign.data, texts, wanted=record.wanted, seed=campaign.seed)
-        for key, place in places.items()
-    }
-    everything = np.arange(len(texts.fields))
-    scored = campaign.score({name: (refs[name], everything) for name in names}, texts.fields) if len(everything) else {}
-    answers = {
-        name: Answers.of(one, everything, len(texts.fields), turn_of(facts[name], campaign.data))
-        for name, one in scored.items()
-    }
-    draws = Draws(len(names), seed=campaign.seed)
-    matrix = Matrix.from_record(record)
-    grids = {key: _grid(mine, names, answers) for key, mine in found.items() if len(mine)}
+    draws, matrix = Draws(len(names), seed=record.seed), Matrix.from_record(record)
+    drawn = found.sources
+    grids = {key: _grid(mine, names, verdicts) for key, mine in drawn.items() if len(mine)}
     for one in picks:
-        key = _key(one.members, names)
-        notes += _fell_short("+".join(_names(one, names)), found[key], grids.get(key), one.members, names)
+        key = key_of(one.members, names)
+        notes += _fell_short("+".join(_names(one, names)), drawn[key], grids.get(key), one.members, names)
     return EnsemblesRecord(
         recipe=record.recipe,
         data=record.data,
         texts=record.texts,
         wanted=record.wanted,
-        seed=campaign.seed,
+        seed=record.seed,
         models=tuple(names),
         unseen=tuple(names[i] for i in unseen),
         upper=matrix.base_mean(draws),
         lower=matrix.pairs_mean(draws),
-        chosen=tuple(_chosen(p, picks, unseen, names, found, grids, campaign.seed) for p in picks),
-        contrasts=tuple(_contrasts(picks, names, grids, campaign.seed)),
+        chosen=tuple(_chosen(p, picks, unseen, names, drawn, grids, record.seed) for p in picks),
+        contrasts=tuple(_contrasts(picks, names, grids, record.seed)),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -184,15 +162,10 @@ def _names(picked: Pick, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names[i] for i in picked.members)
 
 
-def _key(members: Sequence[int], names: Sequence[str]) -> str:
+def key_of(members: Sequence[int], names: Sequence[str]) -> str:
     """The name of an ensemble's folder: its size and a hash of its members."""
     whole = "+".join(sorted(names[i] for i in members))
     return f"{len(members)}-{blake2b(whole.encode(), digest_size=5).hexdigest()}"
-
-
-def _team(members: Sequence[int], names: Sequence[str], refs: Mapping[str, Ref], labels: tuple[str, ...]) -> Ref:
-    own = tuple(refs[names[i]] for i in members)
-    return Ref(name="ensemble:" + "+".join(ref.name for ref in own), thing=own, labels=labels)
 
 
 class _Grid(NamedTuple):
@@ -202,8 +175,8 @@ class _Grid(NamedTuple):
     wrong: Ints
 
 
-def _grid(mine: Drawn, names: Sequence[str], answers: Mapping[str, Answers]) -> _Grid:
-    columns = [answers[name].wrong(mine.texts, mine.labels) for name in names]
+def _grid(mine: Drawn, names: Sequence[str], verdicts: Mapping[str, Verdicts]) -> _Grid:
+    columns = [verdicts[name].wrong(mine.texts, mine.labels) for name in names]
     return _Grid(np.stack([a for a, _ in columns], 1), np.stack([w for _, w in columns], 1))
 
 
@@ -241,7 +214,7 @@ def _chosen(
     grids: Mapping[str, _Grid],
     seed: int,
 ) -> ChosenEnsemble:
-    key = _key(picked.members, names)
+    key = key_of(picked.members, names)
     grid, every = grids.get(key), range(len(names))
     outside = [t for t in every if t not in picked.members]
     taken = {i for other in picks if other.size == picked.size for i in other.members}
@@ -280,7 +253,7 @@ def _contrasts(picks: Sequence[Pick], names: Sequence[str], grids: Mapping[str, 
     for one in (p for p in picks if p.how == "genetic"):
         for two in (p for p in picks if p.size == one.size and p.members != one.members):
             targets = [t for t in range(len(names)) if t not in one.members and t not in two.members]
-            first, second = grids.get(_key(one.members, names)), grids.get(_key(two.members, names))
+            first, second = grids.get(key_of(one.members, names)), grids.get(key_of(two.members, names))
             if first is None or second is None or not targets:
                 continue
             (a, x), (b, y) = _resampled(first, targets, seed, one.how), _resampled(second, targets, seed, two.how)

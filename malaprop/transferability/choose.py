@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.transfer.resample import Doubles
+from malaprop.transferability.resample import Doubles
 
 EXACT = 500_000  # steps of exact search at most: some ten seconds
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,33 +11,33 @@ from malaprop.core.errors import MalapropError, SettingError
 from malaprop.models import checkpoint, zoo
 from malaprop.models.zoo import ZooSpec
 from malaprop.records.transfer import Traits
-from malaprop.transfer.shelf import Ref
 
-Ensure = Callable[[Sequence[str]], dict[str, Path]]  # trains what is missing, gives the folders
+Find = Callable[[Sequence[str]], Mapping[str, Path]]  # where models of the zoo are, or will be when they are trained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
-    """`spec` is what the user typed; `ref` what is loaded."""
+    """`spec` is what the user typed; `thing` what is loaded: a folder, a name, or a victim itself."""
 
     name: str
     spec: str
-    ref: Ref
+    thing: Any
     traits: Traits | None = None
     number: int | None = None
+    trains: bool = False  # it is trained where its folder is missing
     second: Entrant | None = None
 
     @classmethod
     def of(cls, thing: Any, name: str | None = None) -> Entrant:
         """A folder, a name, or a victim itself."""
         if not isinstance(thing, (str, Path)):
-            name = name or str(getattr(thing, "name", type(thing).__name__))
-            return cls(name=name, spec=name, ref=Ref(name=name, thing=thing))
+            name = name or str(getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__))
+            return cls(name=name, spec=name, thing=thing)
         spec = str(thing)
         card = _card(Path(spec).expanduser())
         name = name or (card.name if card else spec)
         known = card.zoo if card else None
-        return cls(name=name, spec=spec, ref=Ref(name=name, thing=spec), traits=traits(known), number=_number(known))
+        return cls(name=name, spec=spec, thing=spec, traits=traits(known), number=_number(known))
 
 
 def traits(spec: ZooSpec | None) -> Traits | None:
@@ -58,10 +58,13 @@ def _card(folder: Path) -> checkpoint.Card | None:
         return None  # said when it is loaded
 
 
-def spread(specs: Sequence[str]) -> list[str]:
-    """The victims as typed, with `all63` and folders of models replaced by what they stand for."""
-    out: list[str] = []
+def spread(specs: Sequence[Any]) -> list[Any]:
+    """The victims as typed, with `all63` and folders of models replaced by what they stand for; objects as they are."""
+    out: list[Any] = []
     for spec in specs:
+        if not isinstance(spec, str):
+            out.append(spec)
+            continue
         folder = Path(spec).expanduser()
         if spec.lower() == zoo.ALL:
             out += [one.name for one in zoo.grid()]
@@ -75,8 +78,8 @@ def spread(specs: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-def enter(specs: Sequence[str], ensure: Ensure, *, base: bool = True) -> list[Entrant]:
-    """The models in the order of the paper's table, others behind them as given; `ensure` makes zoo names folders.
+def enter(specs: Sequence[Any], find: Find, *, base: bool = True) -> list[Entrant]:
+    """The models in the order of the paper's table, others behind them as given; `find` gives the folders of zoo names.
 
     With `base` each gets its second: `NAME#2` of a zoo name, the folder `FOLDER#2` beside a folder, or one that is
     listed itself.
@@ -84,7 +87,7 @@ def enter(specs: Sequence[str], ensure: Ensure, *, base: bool = True) -> list[En
     typed = spread(specs)
     names = [spec for spec in typed if _is_name(spec)]
     seconds = {name: f"{name}#2" for name in names if base and "#" not in name}
-    folders = ensure(list(dict.fromkeys([*names, *seconds.values()])))
+    folders = find(list(dict.fromkeys([*names, *seconds.values()])))
     found = [_entrant(spec, folders) for spec in typed]
     mains = _paired(found)
     out = []
@@ -98,14 +101,26 @@ def enter(specs: Sequence[str], ensure: Ensure, *, base: bool = True) -> list[En
     return sorted(out, key=lambda e: (e.number or 10_000, place[id(e)]))
 
 
-def _is_name(spec: str) -> bool:
-    return zoo.is_name(spec) and not Path(spec).expanduser().is_dir()
+def _is_name(spec: Any) -> bool:
+    return isinstance(spec, str) and zoo.is_name(spec) and not Path(spec).expanduser().is_dir()
 
 
-def _entrant(spec: str, folders: dict[str, Path]) -> Entrant:
-    if spec not in folders:
+def _entrant(spec: Any, folders: Mapping[str, Path]) -> Entrant:
+    if not _is_name(spec):
         return Entrant.of(spec)
-    return replace(Entrant.of(str(folders[spec])), spec=spec)
+    known, seed = zoo.parse(spec)
+    return Entrant(
+        name=zoo.called(known, seed), spec=spec, thing=folders[spec], traits=traits(known), number=_number(known),
+        trains=True,
+    )  # fmt: skip
+
+
+def weight(entrant: Entrant) -> int:
+    """About how long its attacks take: the longest are begun first, so that none is alone at the end."""
+    if (traits := entrant.traits) is None or traits.input == "piece":
+        return 60
+    layers = {"BiLSTM": 5, "LSTM": 3, "CNN": 1}.get(traits.architecture, 4) * traits.layers
+    return layers + {"both": 20, "character": 3}.get(traits.input, 0)
 
 
 def _paired(found: Sequence[Entrant]) -> list[Entrant]:
@@ -130,7 +145,7 @@ def _seed(name: str) -> int:
     return int(number) if hash_ and plain and number.isdecimal() else 1
 
 
-def _second(entrant: Entrant, seconds: dict[str, str], folders: dict[str, Path]) -> Entrant | None:
+def _second(entrant: Entrant, seconds: Mapping[str, str], folders: Mapping[str, Path]) -> Entrant | None:
     if entrant.spec in seconds:
         return _entrant(seconds[entrant.spec], folders)
     beside = Path(f"{entrant.spec}#2").expanduser()
@@ -138,6 +153,9 @@ def _second(entrant: Entrant, seconds: dict[str, str], folders: dict[str, Path])
 
 
 def _check_names(found: Sequence[Entrant]) -> None:
+    names = [one.name for entrant in found for one in (entrant, entrant.second) if one is not None]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SettingError(f"two victims are called {twice[0]}; give each a name of its own")
     if len(found) < 2:
         one = found[0].name if found else "none"
         raise SettingError(f"a transfer study needs at least two victims, got {one}; separate them by commas")

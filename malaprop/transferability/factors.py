@@ -9,8 +9,8 @@ import numpy as np
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.records.transfer import Factor, Traits
-from malaprop.transfer.matrix import Matrix
-from malaprop.transfer.resample import Doubles, Draws, standard_error
+from malaprop.transferability.matrix import Matrix
+from malaprop.transferability.resample import Doubles, Draws, standard_error
 
 Alike = Callable[[Traits, Traits], bool]
 

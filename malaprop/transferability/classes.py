@@ -8,8 +8,8 @@ import numpy as np
 
 from malaprop.core.text import Ints
 from malaprop.records.transfer import ClassTable, Estimate, Traits
-from malaprop.transfer.matrix import Matrix
-from malaprop.transfer.resample import Doubles, Draws
+from malaprop.transferability.matrix import Matrix
+from malaprop.transferability.resample import Doubles, Draws
 
 
 def architecture(traits: Traits) -> str:

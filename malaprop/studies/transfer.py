@@ -1,0 +1,220 @@
+"""malaprop transfer: does an attack on one model carry over to another?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.studies.campaign import (
+    Campaign,
+    Team,
+    find_homes,
+    judge,
+    make_attack,
+    measure_speed,
+    name_folders,
+    read_answers,
+    read_drawn,
+)
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import build, opt
+from malaprop.studies.study import Result, View, conduct
+from malaprop.studies.where import Saving, Where, resume_option, width_option
+
+if TYPE_CHECKING:
+    from malaprop.records.transfer import Speed, TransferRecord
+    from malaprop.tasks.task import Task
+    from malaprop.transferability.entrants import Entrant
+
+VICTIMS = (
+    "LSTM-W-Random-1",
+    "LSTM-W-GloVe-1",
+    "CNN-W-Random-1",
+    "CNN-W-GloVe-1",
+    "CNN-C-Random-1",
+    "CNN-W-Random-2",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """Attack every victim and try the adversarial texts on all the others: matrix, base rates, factors.
+
+    The same --out goes on with what was killed; a source that is finished is never attacked again.
+
+    Examples:
+
+      malaprop transfer --n 100 --jobs 2
+
+      malaprop transfer --victims LSTM-W-GloVe-1,CNN-W-GloVe-1,./mine,my_model:predict --data reviews.csv --no-base
+
+      malaprop transfer --victims all63 --data mr --jobs 14 --out runs/all63
+    """
+
+    command: ClassVar[str] = "transfer"
+
+    victims: tuple[Any, ...] = opt(
+        VICTIMS,
+        "Two or more, separated by commas: zoo names, folders written by train, folders of such folders, all63, or "
+        "whatever --victim takes elsewhere.",
+    )
+    train_data: str | None = opt(None, "What zoo names are trained on; --data, its training part, if not given.")
+    recipe: Any = opt("pwws", "pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another.")
+    settings: Mapping[str, Any] = opt({}, "A setting of the recipe, as name=value; may be repeated.", name="set")
+    draw: int = opt(500, "Successes of each source that are tried on the others.", min=1)
+    base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
+    texts: Selection = Selection(n=1000)
+    width: int = width_option()
+    resume: bool = resume_option()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    def check(self) -> None:
+        if self.resume and self.saving.out is None:
+            raise SettingError("--resume needs the --out of the run to go on with")
+        make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
+        self.entrants()
+
+    def entrants(self) -> list[Entrant]:
+        """The models, with their seconds."""
+        from malaprop.transferability.entrants import enter
+
+        def find(names: Sequence[str]) -> dict[str, Path]:
+            return find_homes(names, self.train_data or self.texts.data, **self.texts.columns)
+
+        return enter(self.victims, find, base=self.base)
+
+    def campaign(self, entrants: Sequence[Entrant]) -> Campaign:
+        from malaprop.transferability.entrants import spread
+
+        return Campaign(
+            texts=self.texts,
+            specs=tuple(spec for spec in spread(self.victims) if isinstance(spec, str)),
+            trains=any(entrant.trains for entrant in entrants),
+            train_data=self.train_data or self.texts.data,
+            recipe=self.recipe,
+            settings=self.settings,
+            wanted=self.draw,
+            width=self.width,
+            many=self.where.many,
+        )
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.transferability.entrants import weight
+
+        entrants = self.entrants()
+        campaign = self.campaign(entrants)
+        heavy = sorted(entrants, key=weight, reverse=True)
+        seconds = {e.second.name: e.name for e in entrants if e.second is not None}
+        models = [*heavy, *(e.second for e in heavy if e.second is not None)]
+        places = name_folders(e.name for e in entrants)
+        teams = [Team(e.name, places[e.name], (e.name,)) for e in heavy]
+        yield from campaign.train_tasks(sorted(models, key=weight, reverse=True))
+        yield from (looks := campaign.look_tasks(models))
+        yield from (attacks := campaign.attack_tasks(teams, "sources", models, looks))
+        yield campaign.draw_task("drawn", {p: name for name, p in places.items()}, attacks, needed=True)
+        yield from campaign.answer_tasks("answers", "drawn", models, seconds)
+
+    def gather(self, root: Path) -> TransferRecord:
+        from malaprop.transferability.gather import Said, gather
+
+        entrants = self.entrants()
+        campaign = self.campaign(entrants)
+        seconds = {e.second.name: e.name for e in entrants if e.second is not None}
+        found = read_drawn(root / "drawn")
+        answers = read_answers(root, "answers", [*(e.name for e in entrants), *seconds])
+        verdicts = judge(root, answers, found, campaign.data, seconds)
+        texts = self.texts
+        said = Said(
+            recipe=campaign.attack.name,
+            data=campaign.data,
+            data_spec=texts.data if isinstance(texts.data, str) else campaign.data.name,
+            trained_on=campaign.train_data if campaign.trains else "",
+            wanted=self.draw,
+            seed=texts.seed,
+            split=texts.split,
+            columns={**texts.columns, "fields": texts.fields, "labels": ",".join(texts.labels) or None},
+            settings=dict(self.settings),
+        )
+        speed = measure_speed(root, answers, many=self.where.many, device=self.where.device)
+        return gather(entrants, found, verdicts, said, speed if speed.wall else _speed_before(root) or speed)
+
+    def view(self, record: TransferRecord) -> View:
+        from malaprop.records.transfer import FILE
+        from malaprop.reports.transfer import matrix_csv
+
+        names = [model.name for model in record.models]
+        rows = [
+            {"source": source, "target": target, "hits": rate.hits, "total": rate.total, "rate": rate.value}
+            for s, source in enumerate(names)
+            for t, target in enumerate(names)
+            if (rate := record.rate(s, t)) is not None
+        ]
+        summary, out = _summary(record), self.saving.out
+        last = ""
+        if out is not None:
+            summary = {"record": str(out / FILE), **summary}
+            last = f"record: {out / FILE}; report: {out / 'report.html'}"
+        return View(rows=rows, summary=summary, files={"matrix.csv": matrix_csv(record)}, last=last)
+
+
+def _speed_before(root: Path) -> Speed | None:
+    """Of a study that was attacked before tasks.jsonl kept what its work took."""
+    from malaprop.records.transfer import TransferRecord
+
+    try:
+        found = TransferRecord.read(root)
+    except RecordError:
+        return None
+    return None if found is None else found.speed
+
+
+def _summary(record: TransferRecord) -> dict[str, Any]:
+    """The study in few values, for machines."""
+    speed = record.speed
+    return {
+        "recipe": record.recipe,
+        "data": record.data,
+        "texts": record.texts,
+        "models": [
+            {"name": m.name, "clean": m.clean.to_dict(), "success": m.success.to_dict(), "drawn": m.drawn}
+            for m in record.models
+        ],
+        "factors": {f.name: [f.mean.value, f.mean.low, f.mean.high] for f in record.factors},
+        "order": list(record.order),
+        "order_share": record.order_share,
+        "base": None if record.base is None else record.base.value,
+        "pairs": None if record.pairs is None else record.pairs.value,
+        "queries_a_second": round(speed.asked / speed.wall, 1) if speed.wall else None,
+        "share_of_floor": round(speed.floor / speed.busy, 3) if speed.busy else None,
+        "notes": list(record.notes),
+    }
+
+
+def transfer(
+    victims: Sequence[Any] = VICTIMS, *, data: Any = "mr", recipe: Any = "pwws", n: int = 1000, draw: int = 500,
+    base: bool = True, seed: int = 0, out: str | Path | None = None, jobs: int | None = None, device: str = "auto",
+    **more: Any,
+) -> Result:  # fmt: skip
+    """Attacks every victim and tries the adversarial texts on all the others.
+
+    `victims` are names of the zoo, which are trained, folders, or whatever `mp.victim` takes; `recipe` is a name or an
+    attack; `data` is a name, a file, (text, label) pairs or a frame. Of each source `draw` successes are tried on the
+    others. `base`: a second model of each, trained from another seed, gives base rates. The other settings of
+    `malaprop transfer` may be given by their names.
+
+    The result's `record` is a `TransferRecord`: `record.rate(source, target)` is how often the target is wrong about
+    the adversarial texts of the source. `to_frame()` has a row a pair, `report()` writes the page. Without `out` all is
+    in a temporary folder, which goes with the result; the same `out` goes on with what was killed.
+
+        found = mp.transfer(["LSTM-W-GloVe-1", "CNN-W-GloVe-1"], data="mr", n=100, jobs=2)
+        print(found.record.rate(0, 1))
+    """
+    given = {
+        "victims": victims, "data": data, "recipe": recipe, "n": n, "draw": draw, "base": base, "seed": seed,
+        "jobs": jobs, "device": device, "quiet": True, **({} if out is None else {"out": out}), **more,
+    }  # fmt: skip
+    return conduct(build(Transfer, given))
