@@ -16,6 +16,7 @@ from malaprop.bench.peer import Peer
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.core.victim import Victim
+from malaprop.models.precision import ROUNDING
 
 STOCK = " (stock wrapper)"
 
@@ -40,8 +41,8 @@ class Terms:
                 f"got {self.n}, {self.threads}, {self.repeats} and {self.seconds:g}"
             )
         for precision in self.precisions:
-            if precision not in ("fp32", "bf16"):
-                raise unknown("precision", precision, ("fp32", "bf16"))
+            if precision not in ROUNDING:
+                raise unknown("precision", precision, tuple(ROUNDING))
 
 
 @dataclass(frozen=True, slots=True)

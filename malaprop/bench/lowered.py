@@ -15,11 +15,16 @@ def lowered(victim: Victim) -> Forward | None:
     """A transformer's forward with its weights cast once, which is faster than autocast; None: its own will do."""
     import torch
 
+    from malaprop.models.embeddings import last_linear
     from malaprop.models.gradients.tokens import TokenGradients
+    from malaprop.models.scorers.int8 import quantise
     from malaprop.models.scorers.plain import attended
     from malaprop.models.victims.tokens import TokenVictim
 
-    if not isinstance(victim, TokenVictim) or victim.precision != "bf16":
+    if not isinstance(victim, TokenVictim) or victim.precision == "fp32":
         return None
     assert isinstance(victim.gradients, TokenGradients), "as every transformer has them"
+    if victim.precision == "int8":
+        model = victim.gradients.module
+        return attended(quantise(model, spare=last_linear(model)))
     return attended(deepcopy(victim.gradients.module).to(torch.bfloat16))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.bench import savings, table, throughput
+from malaprop.bench import savings, table, throughput, turns
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
@@ -57,6 +57,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "results": _bench(table.results),
     "about": _bench(lambda held: [table.about(held)]),
     "throughput": lambda records: table.lines(throughput.HEAD, [throughput.row(held) for held in records]),
+    "turns": lambda records: table.lines(turns.HEAD, turns.rows(records)),
     "scorers": _bench(lambda held: table.lines(savings.HEAD, savings.rows(held))),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }

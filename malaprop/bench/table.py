@@ -64,7 +64,7 @@ READING = """\
 Each row was run in one go: TextAttack in a Python of its own until its time was over, OpenAttack likewise on the texts
 that TextAttack finished, then ours on the texts that each of them finished, with the same victim, texts, threads and
 look-ups, all after one warm-up text. Loading a model, WordNet and vectors is in no time; finding candidates is in all.
-All sides are in 32 bits, but for ours in rows that say bf16.
+All sides are in 32 bits, but for ours in rows that say bf16 or int8.
 
 - *Times*: a peer's wall time over ours on the same texts. *Floor*: plain forward passes over TextAttack's distinct
   texts, sorted by length, at the best batch size, in the precision of ours, and nothing else. *Share of floor*: our

@@ -34,8 +34,8 @@ def bench(
     precision: Annotated[
         str,
         typer.Option(
-            help="auto (on a GPU bf16 for transformers, fp32 for word models), fp32 or bf16; of the comparison fp32, "
-            "or fp32,bf16 for rows in both."
+            help="auto (on a GPU bf16 for transformers, fp32 for word models), fp32, bf16 or int8; of the comparison "
+            "fp32, or fp32,int8 for rows in both."
         ),
     ] = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Keep the cells that --out already holds.")] = False,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Victim
 
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
+LEAST = 256  # numbers to a vector: in narrower transformers bytes save less than rounding them costs
 # How far a transformer's probabilities were ever seen from its fp32 ones, with room to spare.
 ROUNDING = {"fp32": 0.0, "bf16": 0.05, "int8": 0.1}
 
@@ -36,8 +37,7 @@ def check_given(asked: str, victim: Victim) -> None:
 def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
     """The numbers that a transformer's fast road reckons in.
 
-    `auto` is bf16 where matrix units make it several times as fast, and fp32 elsewhere: a CPU that merely knows bf16
-    gains less than two, for outcomes that other machines would not give.
+    `auto` is bf16 where matrix units make it several times as fast, and fp32 elsewhere (but see `resolve`).
     """
     import torch
 
@@ -53,12 +53,18 @@ def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
     return torch.bfloat16 if asked == "bf16" else torch.float32
 
 
-def resolve(asked: str, device: torch.device | str) -> str:
-    """The precision by name that is given where this one is asked for: fp32, bf16 or int8."""
+def resolve(asked: str, device: torch.device | str, *, width: int = 0) -> str:
+    """The precision by name that is given where this one is asked for: fp32, bf16 or int8.
+
+    `auto` is int8 on a CPU without matrix units that multiplies bytes (VNNI), for a transformer whose vectors have at
+    least LEAST numbers. It goes by what the machine has, never by a clock: a run must find the same when it goes on.
+    """
     import torch
 
-    half = dtype_for(asked, device) == torch.bfloat16
-    return "int8" if asked == "int8" else "bf16" if half else "fp32"
+    if dtype_for(asked, device) == torch.bfloat16:
+        return "bf16"
+    pays = asked == "auto" and width >= LEAST and has_byte_products(torch.device(device))
+    return "int8" if asked == "int8" or pays else "fp32"
 
 
 def has_bf16_units(device: torch.device) -> bool:
@@ -69,6 +75,15 @@ def has_bf16_units(device: torch.device) -> bool:
         return torch.cuda.get_device_capability(device) >= (8, 0)
     tiles: Any = getattr(torch.cpu, "_is_amx_tile_supported", None)
     return device.type == "cpu" and tiles is not None and bool(tiles())
+
+
+def has_byte_products(device: torch.device) -> bool:
+    """CPUs with VNNI, in a torch that has products in int8 for them."""
+    import torch
+
+    known: list[Any] = [getattr(torch.cpu, f"_is_{kind}_supported", None) for kind in ("avx512_vnni", "vnni")]
+    fast = device.type == "cpu" and any(asked is not None and asked() for asked in known)
+    return fast and "x86" in torch.backends.quantized.supported_engines
 
 
 @contextmanager

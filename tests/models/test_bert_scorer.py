@@ -115,6 +115,42 @@ def test_other_shapes(more: dict[str, Any]) -> None:
     assert (BertScorer(model=other).forward(ids, None) - expected).abs().max() < 1e-5
 
 
+def kin(kind: str) -> Any:
+    """A small classifier of another architecture with the same network, its weights not those it began with."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    shape: dict[str, Any] = {
+        "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 24,
+        "max_position_embeddings": 40, "type_vocab_size": 1, "pad_token_id": 1,
+    }  # fmt: skip
+    if kind == "DistilBert":
+        shape = {"dim": 16, "n_layers": 3, "n_heads": 4, "hidden_dim": 24, "max_position_embeddings": 40}
+    config = getattr(transformers, f"{kind}Config")(vocab_size=VOCABULARY, num_labels=3, initializer_range=0.1, **shape)
+    made = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["DistilBert", "Roberta", "XLMRoberta", "Camembert"])
+@torch.inference_mode()
+def test_the_kin_of_bert_answer_as_their_own_forward(kind: str) -> None:
+    other = kin(kind)
+    pad = int(other.config.pad_token_id)
+    lengths = torch.tensor([3, 7, 11, 11])
+    ids = torch.randint(3, VOCABULARY, (4, 11))
+    ids[torch.arange(11)[None] >= lengths[:, None]] = pad
+    ids[3, 4] = pad  # as of a text in which the token is written out
+    scorer, plain = BertScorer(model=other), attended(other)
+    assert (scorer.forward(ids, lengths) - plain(ids, lengths)).abs().max() < 1e-5
+    copies = ids[2:].repeat(8, 1)  # so alike that their first layer is shared
+    expected = plain(copies, torch.full((16,), 11))
+    assert (scorer.forward(copies, None) - expected).abs().max() < 1e-5
+    nothing = torch.zeros(1, 16)
+    assert (scorer.shifted(copies, None, (torch.tensor([0]), torch.tensor([2])), nothing) - expected).abs().max() < 1e-5
+
+
 def test_other_models_are_refused() -> None:
     assert readable(BERT)
     assert not readable(torch.nn.Linear(1, 1))

@@ -10,7 +10,9 @@ from word_edits import VOCABULARY
 
 from malaprop.core.errors import MalapropError
 from malaprop.models import precision
-from malaprop.models.precision import ROUNDING, dtype_for, full_precision, has_bf16_units
+from malaprop.models.precision import LEAST, ROUNDING, dtype_for, full_precision, has_bf16_units, resolve
+from malaprop.models.scorers import roads
+from malaprop.models.scorers.int8 import can_quantise
 from malaprop.models.victims.hf import load_transformers
 from malaprop.models.victims.load import load
 
@@ -28,6 +30,30 @@ def test_what_is_asked_for_is_given() -> None:
 def test_auto_follows_the_device(units: bool, expected: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "has_bf16_units", lambda _device: units)
     assert dtype_for("auto", CPU) == expected
+
+
+@pytest.mark.parametrize(
+    ("products", "units", "width", "expected"),
+    [
+        (True, False, LEAST, "int8"),
+        (True, False, LEAST - 1, "fp32"),
+        (False, False, LEAST, "fp32"),
+        (True, True, LEAST, "bf16"),
+    ],
+)
+def test_auto_is_int8_where_it_pays(
+    products: bool, units: bool, width: int, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "has_byte_products", lambda _device: products)
+    monkeypatch.setattr(precision, "has_bf16_units", lambda _device: units)
+    assert resolve("auto", CPU, width=width) == expected
+    assert resolve("fp32", CPU, width=width) == "fp32"
+
+
+def test_byte_products_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_vnni_supported", lambda: True, raising=False)
+    assert precision.has_byte_products(CPU) == ("x86" in torch.backends.quantized.supported_engines)
+    assert not precision.has_byte_products(torch.device("cuda"))
 
 
 def test_units_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,3 +151,14 @@ def test_a_wrong_name_is_refused_for_every_victim() -> None:
 
     with pytest.raises(MalapropError, match="half"):
         victim(lambda texts: np.zeros((len(texts), 2)), precision="half")
+
+
+def test_auto_takes_int8_unless_it_is_far_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What bytes do to this very model is seen at load, whatever the machine could do."""
+    monkeypatch.setattr(precision, "has_bf16_units", lambda _device: False)
+    monkeypatch.setattr(precision, "has_byte_products", lambda _device: can_quantise())
+    monkeypatch.setattr(precision, "LEAST", 16)
+    taken = load_transformers(folder, precision="auto")
+    assert taken.precision == ("int8" if can_quantise() else "fp32")
+    monkeypatch.setattr(roads, "ROUNDING", {"int8": 0.0})
+    assert load_transformers(folder, precision="auto").precision == "fp32"

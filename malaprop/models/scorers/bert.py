@@ -1,4 +1,4 @@
-"""BertScorer: a transformers BertForSequenceClassification, read as plain weights."""
+"""BertScorer: a transformers BERT, DistilBERT or RoBERTa classifier, read as plain weights."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class BertScorer:
     def __post_init__(self) -> None:
         if not readable(self.model):
             raise SettingError(
-                f"BertScorer reads BertForSequenceClassification, got {type(self.model).__name__}; use Plain"
+                f"BertScorer reads classifiers of BERT, DistilBERT and RoBERTa, "
+                f"got {type(self.model).__name__}; use Plain"
             )
 
     @property
@@ -64,7 +65,7 @@ class BertScorer:
 
     @torch.inference_mode()
     def logits(self, work: Splice) -> Float[Tensor, "variant label"]:
-        if self.half and work.device.type == "cuda" and can_pack():
+        if self.half and work.device.type == "cuda" and can_pack() and self._weights.padding is None:
             return self._packed.logits(work)
         bounds = self.bounds or self._bounds(work.device)
         parts, answers = list(batches(work.length, bounds, even=self.half)), []
@@ -97,7 +98,7 @@ class BertScorer:
         """The logits with these vectors added to those of the tokens `at` (row, place)."""
         weights = self._weights
         x = F.embedding(ids, weights.words).index_put(at, by.to(weights.words.dtype), accumulate=True)
-        x += weights.places[: ids.shape[1]]
+        x += F.embedding(weights.place(ids), weights.places)
         if self.separator is not None:
             x += second_segment(ids, self.separator)[..., None] * weights.second
         return self._answered(weights.norm(x), None, _inside(ids, lengths))
@@ -116,7 +117,7 @@ class BertScorer:
     ) -> tuple[Float[Tensor, "batch token dim"], Float[Tensor, "batch token dims"] | None]:
         """What the first layer reads and, where many rows share it, its queries, keys and values."""
         weights = self._weights
-        place = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        place = weights.place(ids)
         second = None if self.separator is None else second_segment(ids, self.separator)
         if ids.is_cuda or not weights.layers:  # there it would wait for the count of them
             return self._embedded(ids, place, second), None

@@ -1,4 +1,4 @@
-"""The weights of a transformers BERT classifier, in one precision and laid out for scoring."""
+"""The weights of a transformers BERT, DistilBERT or RoBERTa classifier, in one precision and laid out for scoring."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from malaprop.models.scorers.int8 import ByteAffine
 
+_SUFFIX = "ForSequenceClassification"
+_ROBERTAS = ("Roberta", "XLMRoberta", "Camembert")
+KINDS = ("Bert", "DistilBert", *_ROBERTAS)  # which are one network with other names for its parts
+
 
 def readable(model: Any) -> bool:
     """Whether these weights are all that the model's answer depends on."""
-    if type(model).__name__ != "BertForSequenceClassification":
+    name = type(model).__name__
+    if not name.endswith(_SUFFIX) or name.removesuffix(_SUFFIX) not in KINDS:
         return False
     settings = model.config.to_dict()
     return settings.get("position_embedding_type", "absolute") == "absolute" and not settings.get("is_decoder", False)
@@ -93,6 +98,8 @@ class Layer:
 
     @classmethod
     def of(cls, module: Any, *, dtype: torch.dtype) -> Layer:
+        if hasattr(module, "sa_layer_norm"):
+            return cls._of_distilled(module, dtype=dtype)
         inside, joined = module.attention.self, module.attention.output
         return cls(
             mixed=Affine.of(inside.query, inside.key, inside.value, dtype=dtype),
@@ -104,20 +111,36 @@ class Layer:
             active=module.intermediate.intermediate_act_fn,
         )
 
+    @classmethod
+    def _of_distilled(cls, module: Any, *, dtype: torch.dtype) -> Layer:
+        """Of DistilBERT, which has other names for the same."""
+        inside, wide = module.attention, module.ffn
+        return cls(
+            mixed=Affine.of(inside.q_lin, inside.k_lin, inside.v_lin, dtype=dtype),
+            joined=Affine.of(inside.out_lin, dtype=dtype),
+            up=Affine.of(wide.lin1, dtype=dtype),
+            down=Affine.of(wide.lin2, dtype=dtype),
+            inner=Norm.of(module.sa_layer_norm, dtype=dtype),
+            outer=Norm.of(module.output_layer_norm, dtype=dtype),
+            active=wide.activation,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BertWeights:
     """All layers but the last are in `dtype`; `last`, `pool` and `head`, which work on one token a text, in float32."""
 
     words: Float[Tensor, "vocab dim"]
-    places: Float[Tensor, "place dim"]  # as in the first segment
+    places: Float[Tensor, "place dim"]  # as in the first segment; with `padding` the last row is that token's own
     second: Float[Tensor, " dim"]  # what the second segment adds
     norm: Norm
     layers: list[Layer]
     last: Layer
     pool: Affine
+    squash: Callable[[Tensor], Tensor]  # what the head makes of the pooled vector
     head: Affine
     heads: int
+    padding: int | None = None  # RoBERTa's, which counts no place where it stands
 
     @property
     def width(self) -> int:
@@ -128,23 +151,55 @@ class BertWeights:
         return replace(self, layers=[layer.in_bytes() for layer in self.layers])
 
     def ended(self, x: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch label"]:
-        return self.head(self.pool(x).tanh())
+        return self.head(self.squash(self.pool(x)))
+
+    def place(self, ids: Int[Tensor, "batch token"]) -> Int[Tensor, "batch token"]:
+        """The row of `places` for each token."""
+        if self.padding is None:
+            return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        counts = ids != self.padding
+        return torch.where(counts, counts.cumsum(1) - 1, len(self.places) - 1)
 
     @classmethod
     @torch.no_grad()
     def of(cls, model: Any, *, dtype: torch.dtype) -> BertWeights:
-        read, full = model.bert.embeddings, torch.float32
-        types = read.token_type_embeddings.weight
-        first, second = (types[min(i, len(types) - 1)] for i in range(2))
-        *layers, last = model.bert.encoder.layer
+        base, full = model.base_model, torch.float32
+        read, kind = base.embeddings, type(model).__name__.removesuffix(_SUFFIX)
+        *layers, last = (base.transformer if kind == "DistilBert" else base.encoder).layer
+        first, second = _segments(read)
+        places, padding = read.position_embeddings.weight.detach() + first, None
+        if kind in _ROBERTAS:
+            padding = int(read.padding_idx)
+            places = torch.cat([places[padding + 1 :], places[padding : padding + 1]])
+        pool, squash, head = _head(model, kind)
         return cls(
             words=read.word_embeddings.weight.detach().to(dtype),
-            places=(read.position_embeddings.weight + first).to(dtype),
+            places=places.to(dtype),
             second=(second - first).to(dtype),
             norm=Norm.of(read.LayerNorm, dtype=dtype),
             layers=[Layer.of(layer, dtype=dtype) for layer in layers],
             last=Layer.of(last, dtype=full),
-            pool=Affine.of(model.bert.pooler.dense, dtype=full),
-            head=Affine.of(model.classifier, dtype=full),
+            pool=Affine.of(pool, dtype=full),
+            squash=squash,
+            head=Affine.of(head, dtype=full),
             heads=int(model.config.num_attention_heads),
+            padding=padding,
         )
+
+
+def _segments(read: Any) -> tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]:
+    """What the first and the second segment add to a token; DistilBERT knows none."""
+    table = getattr(read, "token_type_embeddings", None)
+    if table is None:
+        nothing = torch.zeros_like(read.position_embeddings.weight[0])
+        return nothing, nothing
+    return table.weight[0].detach(), table.weight[min(1, len(table.weight) - 1)].detach()
+
+
+def _head(model: Any, kind: str) -> tuple[Any, Callable[[Tensor], Tensor], Any]:
+    """The two maps from the first token's vector to the logits, and what stands between them."""
+    if kind == "DistilBert":
+        return model.pre_classifier, torch.relu, model.classifier
+    if kind in _ROBERTAS:
+        return model.classifier.dense, torch.tanh, model.classifier.out_proj
+    return model.bert.pooler.dense, torch.tanh, model.classifier

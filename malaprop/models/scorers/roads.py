@@ -11,6 +11,7 @@ import torch
 
 from malaprop.models.batches import Bounds
 from malaprop.models.embeddings import last_linear
+from malaprop.models.precision import ROUNDING
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.buckets import Buckets
@@ -19,6 +20,7 @@ from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Forward, Plain, attended
 from malaprop.models.scorers.varlen import can_pack
+from malaprop.models.splice import Splice
 
 _TOKENS = 1 << 14  # of a packed batch
 
@@ -48,12 +50,28 @@ class Road:
 
     def scorer(self, precision: str) -> Scorer | None:
         """In fp32, bf16 or int8; None: the plain forward is the fastest there is."""
-        if readable(self.model):
+        if self._as_weights:
             dtype = torch.bfloat16 if precision == "bf16" else torch.float32
             return BertScorer(model=self.model, separator=self.separator, dtype=dtype, int8=precision == "int8")
         if precision == "fp32":
             return None
         return self._in_int8() if precision == "int8" else self._in_half()
+
+    @property
+    def _as_weights(self) -> bool:
+        """On a GPU BERT alone: its kin are packed by way of the library there."""
+        named = type(self.model).__name__
+        return readable(self.model) and (self.model.device.type == "cpu" or named == "BertForSequenceClassification")
+
+    def nears(self, precision: str) -> bool:
+        """Whether scores in so few bits stay within half of what is allowed for, on the texts it is tried on."""
+        scorer = self.scorer(precision)
+        if scorer is None or not self.rows:
+            return scorer is None
+        work = Splice.of_rows(self.rows, limit=self.limit, pad=self.pad, device=self.model.device)
+        plain = Plain(forward=self.forward, masks=self.masks, pad=self.pad, bounds=self.bounds)
+        apart = scorer.logits(work).softmax(-1) - plain.logits(work).softmax(-1)
+        return float(apart.abs().max()) <= ROUNDING[precision] / 2
 
     def _in_half(self) -> Scorer:
         """Packed where its attention can be, else padded in few shapes, else in batches of one length."""

@@ -90,7 +90,8 @@ def wrap_transformers(
     number = labels == 1
     if number and precision in ("bf16", "int8"):
         raise SettingError(f"{name} gives a number, which is reckoned in fp32; use --precision fp32 or auto")
-    given = "fp32" if number else resolve(precision, where)
+    wide = int(getattr(model.config, "hidden_size", 0) or 0)
+    given = "fp32" if number else resolve(precision, where, width=wide)
     most = min(limit or MOST, places(model, tokenizer))
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
@@ -102,6 +103,8 @@ def wrap_transformers(
     left = tokenizer.truncation_side == "left"
     frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=left)
     road = _road(model, tokenizer, pieces, frame, where)
+    if precision == "auto" and given == "int8" and not road.nears(given):
+        given = "fp32"
     about: dict[str, Any] = {
         "name": name,
         "fingerprint": f"{fingerprint}-{given}" if fingerprint and given != "fp32" else fingerprint,
