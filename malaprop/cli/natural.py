@@ -79,7 +79,8 @@ def natural(
     judge: Judge = None,
     probe: Probe = None,
     force: Force = False,
-    split: o.OwnSplit = "test",
+    split: o.Split = "auto",
+    labels: o.Labels = None,
     seed: o.Seed = 0,
     width: o.Width = 64,
     device: o.Device = "auto",
@@ -112,7 +113,6 @@ def natural(
         "search": search,
         "settings": overrides(set_ or []),
         "n": n,
-        "split": split,
         "seed": seed,
         "width": width,
         "cap": cap,
@@ -122,10 +122,12 @@ def natural(
     }
     if not is_images(data):
         _refuse("--judge", judge, "is of images, and --data holds texts")
-        naturaltext.one(victim, generator=generator, refine=refine, probe=probe, resume=resume, json=json, **common)
+        common |= {"refine": refine, "probe": probe, "split": split, "labels": labels}
+        naturaltext.one(victim, generator=generator, resume=resume, json=json, **common)
         return
+    _refuse("--labels", labels, "names labels of texts, and --data holds images")
     _refuse("--probe", probe, "asks a translator of texts, and --data holds images")
-    job = _job(generator, resume, refine=refine, judge=judge or "auto", **common)
+    job = _job(generator, resume, refine=refine, judge=judge or "auto", split=_image_split(split), **common)
     from malaprop.natural.work import short
 
     victim = victim or VICTIM
@@ -151,7 +153,8 @@ def compare(
     refine: Refine = 0,
     judge: Judge = None,
     force: Force = False,
-    split: o.OwnSplit = "test",
+    split: o.Split = "auto",
+    labels: o.Labels = None,
     seed: o.Seed = 0,
     width: o.Width = 64,
     device: o.Device = "auto",
@@ -179,7 +182,6 @@ def compare(
         "folder": o.out_folder(out, resume, "natural", "compare", data),
         "settings": overrides(set_ or []),
         "n": n,
-        "split": split,
         "seed": seed,
         "width": width,
         "cap": cap,
@@ -190,9 +192,11 @@ def compare(
     }
     if not is_images(data):
         _refuse("--judge", judge, "is of images, and --data holds texts")
+        common |= {"split": split, "labels": labels}
         naturaltext.several(names, kinds, generator=generator, resume=resume, json=json, **common)
         return
-    job = _job(generator, resume, search=kinds[0], judge=judge or "auto", **common)
+    _refuse("--labels", labels, "names labels of texts, and --data holds images")
+    job = _job(generator, resume, search=kinds[0], judge=judge or "auto", split=_image_split(split), **common)
     from malaprop.natural.work import short
 
     rows, shown = [], {}
@@ -313,6 +317,11 @@ def _refuse(option: str, value: str | None, why: str) -> None:
 
     if value is not None:
         raise SettingError(f"{option} {value} {why}; leave it out")
+
+
+def _image_split(split: str) -> str:
+    """Sets of images have parts of their own."""
+    return "test" if split == "auto" else split
 
 
 def _job(generator: str | None, resume: bool, **settings: Any) -> ImageJob:

@@ -12,6 +12,7 @@ from malaprop.cli.imagemodels import CLASSIFIERS
 from malaprop.cli.progress import found_bar
 
 if TYPE_CHECKING:
+    from malaprop.data.base import Dataset
     from malaprop.natural.textwork import TextJob
     from malaprop.records.naturaltext import NaturalTextRecord
 
@@ -69,12 +70,21 @@ def one(victim: str | None, *, resume: bool, json: bool, **settings: Any) -> Non
     quiet = bool(settings["quiet"])
     job, record = run(
         victim=victim,
+        whole=_read([victim], settings),
         resume=resume,
         say=lambda line: o.say(line, quiet),
         bar=partial(found_bar, quiet=quiet),
         **settings,
     )
     _finish("natural", job, record, json)
+
+
+def _read(victims: Sequence[str], settings: dict[str, Any]) -> Dataset:
+    """The texts that examples are drawn from: the part asked for, with labels in the order asked for."""
+    from malaprop.studies.selection import Selection
+
+    split, labels = settings.pop("split"), settings.pop("labels")
+    return Selection(data=settings["data"], split=split, labels=o.listed(labels) or ()).whole(victims)
 
 
 def _check_victims(victims: Sequence[str], data: str) -> None:
@@ -97,6 +107,7 @@ def several(victims: Sequence[str], searches: Sequence[str], *, resume: bool, js
     quiet = bool(settings["quiet"])
     job, record = compare(
         victims=victims,
+        whole=_read(victims, settings),
         searches=searches,
         resume=resume,
         place_of=o.slug,

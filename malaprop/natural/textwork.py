@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +19,7 @@ from malaprop.core.example import Example
 from malaprop.core.score import winners
 from malaprop.data.base import Dataset
 from malaprop.data.base import load as read
+from malaprop.data.matching import agree
 from malaprop.models.generative.sentencemodel import SentenceModel, is_sentence_model
 from malaprop.natural.around import around
 from malaprop.natural.compare import largest, pairs
@@ -51,12 +52,12 @@ class TextJob:
     """One command's settings; what is made of them is made once, when it is first wanted."""
 
     data: str
+    whole: Dataset  # the part of it that examples are drawn from
     folder: Path
     generator: str | None = None
     search: str = "hybrid"
     settings: Mapping[str, Any] = field(default_factory=dict)
     n: int = 100
-    split: str = "test"
     seed: int = 0
     width: int = 64
     cap: int = CAP
@@ -66,10 +67,6 @@ class TextJob:
     device: str = "cpu"
     quiet: bool = False
     say: Say = print
-
-    @cached_property
-    def whole(self) -> Dataset:
-        return read(self.data, split=self.split)
 
     @cached_property
     def model(self) -> SentenceModel:
@@ -106,8 +103,7 @@ class TextJob:
                 f"{self.whole.name} has no sentence of up to {self.model.codec.longest} words among "
                 f"{len(self.whole):,}; train a sentence model with --set longest=20"
             )
-        some = Dataset(name=self.whole.name, examples=tuple(fits), labels=self.whole.labels, fields=self.whole.fields)
-        return some.sample(self.n or None, self.seed)
+        return replace(self.whole, examples=tuple(fits)).sample(self.n or None, self.seed)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -126,7 +122,7 @@ class TextJob:
                 f"{len(odd):,} of those hold words that the sentence model does not know ({shown}"
                 f"{' ...' if len(words) > 5 else ''}): they come back with other words in their place"
             )
-        return tuple(found)
+        return (*found, *self.whole.notes)
 
     def ground(self, examples: Sequence[Example]) -> TextGround:
         return TextGround(examples=examples, model=self.model, refine=self.refine)
@@ -180,15 +176,17 @@ class TextJob:
     def _describe(self, recipe: str, victim: str, mark: str, **parts: Any) -> Run:
         """What is run, written beside what it finds: a resume must be of the same work."""
         goal = self.probe or "another label"
+        part = self.whole.part if self.whole.part in ("train", "validation") else "test"  # as runs of before say it
         return Run(
             recipe=recipe,
             victim=victim,
             data=self.chosen.name,
+            split=self.whole.part,
             n=len(self.chosen),
             seed=self.seed,
             budget=self.cap,
             width=self.width,
-            parts={"task": TASK, "split": self.split, "goal": goal, "refine": self.refine, **parts},
+            parts={"task": TASK, "split": part, "goal": goal, "refine": self.refine, **parts},
             fingerprints={
                 "victim": mark,
                 "data": self.chosen.fingerprint,
@@ -204,9 +202,8 @@ class TextJob:
 
         assert len(self.chosen)  # what is wrong with the data should not wait for a victim
         made = victim(spec, device=self.device, quiet=self.quiet)
-        names = made.label_names
-        chosen = self.chosen.in_terms_of(names)
-        judged = self.whole.sample(_JUDGED, self.seed).in_terms_of(names)
+        chosen = agree(self.chosen, made)
+        judged = agree(self.whole.sample(_JUDGED, self.seed), made)
         scores = made.predict([tuple(e.fields.values()) for e in judged])
         right = int((winners(scores) == [e.label for e in judged]).sum())
         asked = Classified(victim=made, names=chosen.labels, wrong=wrong)

@@ -10,8 +10,9 @@ from small_sentences import SENTENCES, SMALL, write_texts
 from typer.testing import CliRunner
 
 from malaprop.cli.main import app
-from malaprop.core.errors import MalapropError, RecordError, SettingError
+from malaprop.core.errors import DataError, MalapropError, RecordError, SettingError
 from malaprop.records.naturaltext import NaturalTextRecord
+from malaprop.records.run import Run
 from malaprop.reports.page import write_report
 
 _SETTINGS = [f"--set={name}={value}" for name, value in SMALL.items()]
@@ -25,6 +26,9 @@ def eats(texts):
 def long(texts):
     hit = np.asarray([len(text) > 22 for text in texts], float)
     return np.stack([1 - hit, hit], 1)
+
+def three(texts):
+    return np.full((len(texts), 3), 1 / 3)
 
 def translate(texts):
     return [text.replace("eats", "isst") for text in texts]
@@ -116,6 +120,31 @@ def test_a_probe_of_a_translator(place: Path, tmp_path: Path, monkeypatch: pytes
     assert found["goal"] == "word-appears:isst"
     with pytest.raises(SettingError, match="give --victim"):
         _natural(place, "--probe", "word-appears:isst")
+
+
+def test_of_the_file_that_a_victim_was_trained_on_the_test_part_is_taken(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(place)
+    monkeypatch.chdir(tmp_path)
+    sentences = list(dict.fromkeys(SENTENCES))[:80]
+    rows = "".join(f"{s},{'food' if 'eats' in s else 'none'}\n" for s in sentences)
+    Path("named.csv").write_text(f"text,label\n{rows}", encoding="utf-8")
+    small = [f"--set={word}" for word in ("dim=8", "hidden=6", "epochs=1")]
+    _call("train", "LSTM-W-Random-1", "--data", "named.csv", "--out", "mine", *small)
+    common = ("--data", "named.csv", "--generator", str(place / "arae"), "--force", "--n", "2", "--set=samples=10")
+    found = _call("natural", "--victim", "mine", *common, "--cap", "40", "--out", "run")
+    assert found["data"] == "named.csv:test"
+    assert Run.read("run").split == "test"
+    assert any("its test part, for mine was trained on the rest" in note for note in found["notes"])  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match="has 2 labels"):
+        _call("natural", "--victim", "victims_of_one_line:three", *common, "--out", "three")
+    with pytest.raises(DataError, match="food"):
+        _call("natural", "--victim", "victims_of_one_line:eats", *common, "--labels", "no,yes", "--out", "names")
+    turned = ("--labels", "none,food", "--split", "all", "--cap", "40", "--out", "turned")
+    (run,) = _call("natural", "--victim", "victims_of_one_line:eats", *common, *turned)["runs"]  # type: ignore[misc]
+    assert run["accuracy"]["value"] == 1
+    assert run["accuracy"]["total"] == len(sentences)
 
 
 def test_what_cannot_be_used_is_refused(place: Path, tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_all_errors_end_the_run(tmp_path: Path) -> None:
     with pytest.raises(VictimError, match="down"):
         _some_answered([turn])
     with pytest.raises(SettingError, match="word-appears"):
-        TextJob(data="mr", folder=tmp_path, probe="nothing")._translator("x:y")
+        TextJob(data="mr", whole=of([("a text", 0)]), folder=tmp_path, probe="nothing")._translator("x:y")
 
 
 @pytest.mark.parametrize(
