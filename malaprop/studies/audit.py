@@ -12,16 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.studies.attacking import (
-    Conditions,
-    Reading,
-    RunFigures,
-    look_task,
-    read_times,
-    refuse_unasked,
-    run_task,
-    summary_text,
-)
+from malaprop.studies import attacking
+from malaprop.studies.attacking import Conditions, Reading, RunFigures
 from malaprop.studies.common import slug
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
@@ -127,16 +119,16 @@ class Audit:
             raise SettingError("an audit needs at least one victim and one attack")
         self.conditions.check(self.where)
         runs = [f"{place}/{attack}" for place in self.places for attack in self.suite]
-        refuse_unasked(self.saving.out, runs, resume=self.resume)
+        attacking.refuse_unasked(self.saving.out, runs, resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
 
     def plan(self) -> Iterator[Task]:
         looks = {place: f"look at {place}" for place in self.places}
         for place, victim in self.places.items():
-            yield look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
+            yield attacking.look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
         for place, victim in self.places.items():
             for name, attack in self.suite.items():
-                yield run_task(
+                yield attacking.run_task(
                     f"{place}/{name}", looks[place], attack, victim, self.conditions, self.reading,
                     after=tuple(looks.values()), optional=True, vital=True,
                 )  # fmt: skip
@@ -146,7 +138,7 @@ class Audit:
 
         found: list[RunFigures] = []
         failed: list[str] = []
-        times = read_times(root)
+        times = attacking.read_times(root)
         for place, victim in self.places.items():
             for name, attack in self.suite.items():
                 folder = root / place / name
@@ -164,7 +156,7 @@ class Audit:
         return View(
             rows=[run.to_row() for run in record.runs],
             summary=record.to_dict(),
-            text=partial(summary_text, sorted(run.folder for run in record.runs)),
+            text=partial(attacking.summary_text, sorted(run.folder for run in record.runs)),
             notes=[note for run in record.runs for note in run.notes()],
             troubles=record.failed,
             last=f"report card: {record.folder / 'report.html'}",
