@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watch(quiet: bool) -> Iterator[Listen]:
-    """Gives a listener that tells of a study's tasks: a bar on a terminal, and a line for each that ends."""
+    """Gives a listener that tells of a study's tasks: bars on a terminal, and a line for each task that ends."""
     if quiet:
         yield lambda happening: None  # noqa: ARG005
         return
@@ -34,39 +34,62 @@ def _bar() -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    shown = TextColumn("{task.description}", markup=False)
+    columns = (shown, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield bar
 
 
 class Teller:
-    """Counts what is written of each task, shows it on the bar if there is one, and says how each task ended."""
+    """Counts what is written of each task and says how each ended.
+
+    On a terminal there is a bar over all tasks, and one for each task of which something was written.
+    """
 
     def __init__(self, bar: Progress | None) -> None:
         self.bar = bar
+        self._all: TaskID | None = None
         self._bars: dict[str, TaskID] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}  # of a task: its items, and how many were done before
         self._broken: dict[str, list[bool]] = {}
 
     def __call__(self, happening: Happening) -> None:
         match happening:
-            case Planned(tasks, left) if left < tasks:
-                self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")
-            case Began(task, items, before) if self.bar is not None:
-                self._bars[task] = self.bar.add_task(task, total=items or None, completed=before)
+            case Planned(tasks, left):
+                if left < tasks:
+                    self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")
+                if self.bar is not None and left:
+                    self._all = self.bar.add_task("parts", total=left)
+            case Began(task, items, before):
+                self._sizes[task] = items, before
             case Wrote(task, (_, piece)) | Wrote(task, piece) if not isinstance(piece, Run):
                 if isinstance(piece, Outcome) and piece.status in ("success", "failed"):
                     self._broken.setdefault(task, []).append(piece.status == "success")
-                if self.bar is not None and task in self._bars:
-                    self.bar.advance(self._bars[task])
+                self._advance(task)
             case Noted(task, text):
                 self._say(f"{task}: {text}" if task else text)
             case Lost(task, why):
                 self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
-            case Ended(task, how, seconds, why, kept) if how != "not begun":
-                if self.bar is not None and task in self._bars:
-                    self.bar.remove_task(self._bars.pop(task))
-                if kept or how != "done":
+            case Ended(task, how, seconds, why, kept):
+                self._close(task)
+                if how != "not begun" and (kept or how != "done"):
                     self._say(f"{task}: {self._figures(task)}{how}{f' ({why})' if why else ''}, {seconds:.1f} s")
+
+    def _advance(self, task: str) -> None:
+        items, before = self._sizes.get(task, (0, 0))
+        if self.bar is None or not items:
+            return
+        if task not in self._bars:
+            self._bars[task] = self.bar.add_task(task, total=items, completed=before)
+        self.bar.advance(self._bars[task])
+
+    def _close(self, task: str) -> None:
+        if self.bar is None:
+            return
+        if task in self._bars:
+            self.bar.remove_task(self._bars.pop(task))
+        if self._all is not None:
+            self.bar.advance(self._all)
 
     def _figures(self, task: str) -> str:
         found = self._broken.pop(task, [])

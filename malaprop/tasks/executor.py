@@ -180,14 +180,14 @@ class Execution:
     # --- what workers say
 
     def _listen(self) -> None:
-        """Hears what is said until a job is over, or nobody speaks for a while."""
+        """Hears what is said until a job is over, somebody is free for what is ready, or nobody speaks for a while."""
         over = False
         while not over:
             spoke = False
             for event in self.workers.events():
                 spoke = True
                 over |= self._hear(event)
-            over |= not spoke
+            over |= not spoke or (self.workers.idle and bool(self._ready()))
 
     def _hear(self, event: Event) -> bool:
         """Takes in what was said; whether the job is over."""

@@ -14,13 +14,15 @@ import toy_tasks
 from toy_tasks import MANY, Number, execute, plan
 
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
+from malaprop.records.outcome import Outcome
 from malaprop.records.store import read_outcomes
 from malaprop.tasks.desk import Place
-from malaprop.tasks.executor import wanted
+from malaprop.tasks.executor import Execution, wanted
 from malaprop.tasks.happenings import LOG, Ended, Log, Lost, Noted, Wrote
 from malaprop.tasks.lock import lock
 from malaprop.tasks.outputs import JsonFile, RunFolder, skipped
-from malaprop.tasks.task import Task
+from malaprop.tasks.task import Task, plan_of
+from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.processes import Processes
 
 HERE = Path(__file__).parent
@@ -34,7 +36,7 @@ def content(root: Path) -> dict[str, bytes]:
     """Every file but the log and the times in run.toml; lines in the order of ids, as workers finish in any."""
     found = {}
     for path in sorted(root.rglob("*")):
-        if path.is_file() and path.name not in (LOG, ".lock") and not path.name.startswith("kill-"):
+        if path.is_file() and path.name not in (LOG, ".lock") and not path.name.startswith(("kill-", "worker-")):
             whole = path.read_bytes().partition(b"[versions]")[0]  # which say what else the writer had loaded
             lines = [line for line in whole.splitlines() if not line.startswith(b"started")]
             found[str(path.relative_to(root))] = b"\n".join(sorted(lines) if path.suffix == ".jsonl" else lines)
@@ -176,18 +178,9 @@ def test_a_timed_task_runs_alone(tmp_path):
     assert (tmp_path / "timed0.json").read_text() == '{\n "value": 0\n}\n'
 
 
-def test_ctrl_c_keeps_what_was_finished(calm, tmp_path):
-    paths = os.pathsep.join([str(HERE), str(HERE.parents[1])])
-    child = subprocess.Popen(
-        [sys.executable, "toy_tasks.py", str(tmp_path)],
-        cwd=HERE,
-        env={**os.environ, "TOY_SLEEP": "0.2", "PYTHONPATH": paths},
-    )
-    path = tmp_path / "lines" / "outcomes.jsonl"
-    until = time.monotonic() + 60
-    while not path.exists() or path.read_bytes().count(b"\n") < 3:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_what_was_finished(calm, tmp_path, jobs):
+    child = _begin(tmp_path, jobs)
     with pytest.raises(RecordError, match="another process is at work"):
         execute(tmp_path)
     child.send_signal(signal.SIGINT)
@@ -195,3 +188,70 @@ def test_ctrl_c_keeps_what_was_finished(calm, tmp_path):
     assert 3 <= len(read_outcomes(tmp_path / "lines")) < MANY
     execute(tmp_path)
     assert content(tmp_path) == calm[0]
+
+
+def test_workers_end_with_a_driver_that_is_killed(calm, tmp_path):
+    child = _begin(tmp_path, 2)
+    workers = {int(path.name.removeprefix("worker-")) for path in tmp_path.glob("worker-*")}
+    assert workers
+    child.kill()
+    child.wait(30)
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < until, "a worker outlives its driver"
+        time.sleep(0.05)
+    execute(tmp_path)
+    assert content(tmp_path) == calm[0]
+
+
+def _begin(root: Path, jobs: int) -> subprocess.Popen[bytes]:
+    """A driver in a process of its own, when a few lines are there."""
+    paths = os.pathsep.join([str(HERE), str(HERE.parents[1])])
+    child = subprocess.Popen(
+        [sys.executable, "toy_tasks.py", str(root), str(jobs)],
+        cwd=HERE,
+        env={**os.environ, "TOY_SLEEP": "0.2", "PYTHONPATH": paths},
+    )
+    path = root / "lines" / "outcomes.jsonl"
+    until = time.monotonic() + 60
+    while not path.exists() or path.read_bytes().count(b"\n") < 3:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return child
+
+
+class Late(Here):
+    """Two workers of which the second comes only after the first has said something; the first talks without end."""
+
+    many, whole = 2, False
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self.second = Here(place)
+        self.there = False
+
+    @property
+    def idle(self) -> bool:
+        return super().idle or (self.there and self.second.idle)
+
+    def pick(self, ready):
+        self.chosen = self if Here.idle.fget(self) else self.second if self.idle else None
+        return None if self.chosen is None else ready[0]
+
+    def start(self, job, inputs, before):
+        super().start(job, inputs, before) if self.chosen is self else self.second.start(job, inputs, before)
+
+    def events(self):
+        if not Here.idle.fget(self):
+            yield from super().events()
+        self.there = True
+        if not self.second.idle:
+            yield from self.second.events()
+
+
+def test_a_worker_that_comes_late_is_given_work_at_once(tmp_path):
+    heard: list[object] = []
+    alone = plan_of([Task(name="lines", work=toy_tasks.lines, output=RunFolder(), items=toy_tasks.examples)])
+    assert Execution(alone, tmp_path, Late(Place(root=tmp_path)), [heard.append]).run() == {}
+    order = [one.piece.id for one in heard if isinstance(one, Wrote) and isinstance(one.piece, Outcome)]
+    assert order.index("id32") < order.index("id20"), "the second share began before the first was over"

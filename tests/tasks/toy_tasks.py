@@ -21,6 +21,7 @@ from malaprop.tasks.lock import lock
 from malaprop.tasks.outputs import JsonFile, Note, OwnFolder, RunFolder, Several, Skipped
 from malaprop.tasks.task import Plan, Share, Task, plan_of
 from malaprop.tasks.workers.here import Here
+from malaprop.tasks.workers.processes import Processes
 
 MANY = 80
 
@@ -36,6 +37,7 @@ def examples(inputs) -> list[Example]:
 
 def lines(desk: Desk, inputs, share: Share) -> Iterator[object]:
     """A line an item; the folder's files `kill-ID` say whose worker dies: once, or whenever it is taken up."""
+    (desk.place.root / f"worker-{os.getpid()}").touch()
     yield Run(recipe="toy", victim="v", data="d", n=len(share.whole), seed=7, labels=("a", "b"))
     for item in share.items:
         mark = desk.place.root / f"kill-{item.id}"
@@ -137,6 +139,7 @@ def execute(root: Path, workers=None, *more: Task, listen=()) -> dict[str, Excep
 
 if __name__ == "__main__":
     try:
-        execute(Path(sys.argv[1]))
+        root, jobs = Path(sys.argv[1]), int(sys.argv[2])
+        execute(root, Processes(jobs, Place(root=root), preload=()) if jobs > 1 else None)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -26,6 +26,10 @@ class Here:
 
     def __exit__(self, *what: object) -> None: ...
 
+    @property
+    def idle(self) -> bool:
+        return self._job is None
+
     def pick(self, ready: Sequence[Task]) -> Task | None:
         return ready[0] if self._job is None else None
 

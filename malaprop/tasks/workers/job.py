@@ -37,6 +37,10 @@ class Workers(Protocol):
     many: int  # jobs done at a time
     whole: bool  # a task is given to one of them with all its items
 
+    @property
+    def idle(self) -> bool:
+        """Whether somebody is free."""
+
     def pick(self, ready: Sequence[Task]) -> Task | None:
         """The task of which something should be started now; None where nobody is free."""
 

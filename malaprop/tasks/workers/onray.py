@@ -77,6 +77,10 @@ class OnRay:
         for slot in self._slots:
             _dismiss(slot)
 
+    @property
+    def idle(self) -> bool:
+        return any(slot.free for slot in self._slots)
+
     def pick(self, ready: Sequence[Task]) -> Task | None:
         self._next = next((slot for slot in self._slots if slot.free), None)
         if self._next is None:

@@ -76,6 +76,10 @@ class Processes:
         theirs.close()
         return _Hand(process, ours)
 
+    @property
+    def idle(self) -> bool:
+        return any(hand.job is None for hand in self._hands)
+
     def pick(self, ready: Sequence[Task]) -> Task | None:
         free = [hand for hand in self._hands if hand.job is None]
         if not free:
