@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import read_toml
 from malaprop.studies.settings import build, is_table, options
-from malaprop.studies.study import FILE, Study
+
+if TYPE_CHECKING:
+    from malaprop.studies.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,11 @@ GROUPS = {
 }
 
 
+@cache
 def plugins() -> dict[str, Command]:
     """The commands of other packages."""
+    from importlib.metadata import entry_points
+
     found = entry_points(group="malaprop.command")
     return {one.name: Command(one.value, f"From {one.dist.name if one.dist else one.value}.") for one in found}
 
@@ -123,6 +128,7 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
 
     A study.toml in the folder that a study wrote goes on with that study. Tables group settings for the eye alone.
     """
+    from malaprop.studies.study import FILE
     from malaprop.tasks.happenings import LOG
 
     raw = read_toml(path)

@@ -44,6 +44,27 @@ def texts(root: Path) -> str:
     return str(path)
 
 
+WORDS = {"dog": "Hund", "cat": "Katze", "fish": "Fisch", "ball": "Ball", "sees": "sieht", "the": "der", "a": "ein"}
+
+
+def translate(sources: list[str]) -> list[str]:
+    """A translator of few words."""
+    return [" ".join(WORDS.get(word, word) for word in source.replace(".", "").split()) for source in sources]
+
+
+def no_fish(source: str, output: str) -> bool:
+    return "Fisch" in output and "fish" not in source
+
+
+def pairs(root: Path) -> str:
+    sources = [f"the {one} sees a {two}" for one in ("dog", "cat", "ball") for two in ("dog", "cat", "fish")]
+    path = root / "pairs.tsv"
+    rows = zip(sources, translate(sources), strict=True)
+    path.write_text("src\ttgt\n" + "".join(f"{source}\t{target}\n" for source, target in rows))
+    return str(path)
+
+
+_TRANSLATED = {"victim": "small_studies:translate", "split": "all", "resume": True}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
     "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
@@ -54,6 +75,13 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
     "transfer": lambda root: {
         "victims": ["toy:predict", model(root)], "recipe": "deepwordbug", "draw": 20, "n": 8, "resume": True,
+    },
+    "translate attack": lambda root: {
+        **_TRANSLATED, "data": pairs(root), "keyword": ["Fisch"], "n": 4, "sweep": 8, "tries": 4,
+    },
+    "translate typos": lambda root: {**_TRANSLATED, "data": pairs(root), "n": 6},
+    "translate probe": lambda root: {
+        **_TRANSLATED, "data": pairs(root), "probe": "small_studies:no_fish", "n": 4, "sweep": 8, "tries": 4,
     },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,

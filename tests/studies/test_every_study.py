@@ -97,7 +97,7 @@ def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm, tmp_
     again = conduct(read_study(tmp_path / "study.toml"))
     assert again.folder == tmp_path
     assert flat(again.study) == flat(study)
-    assert content(mp.run(tmp_path / "study.toml", precision="fp32").folder) == calm(name)[1]
+    assert content(mp.run(tmp_path / "study.toml", jobs=1).folder) == calm(name)[1]
     assert again.to_frame().shape[0] == len(first.rows)
     assert "<iframe" in again._repr_html_()
     assert not isinstance(first.record, Record) or type(first.record) in {type(one) for one in first.records}
