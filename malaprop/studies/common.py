@@ -84,6 +84,8 @@ class Examined:
     labels: int | None
     label_names: tuple[str, ...]
     offers: tuple[str, ...]
+    data: str
+    ids: tuple[str, ...]
     right: tuple[bool, ...]
 
 
@@ -102,6 +104,8 @@ def examine(victim: Victim, data: Examples) -> Examined:
         labels=victim.labels,
         label_names=victim.label_names,
         offers=tuple(sorted(victim.offers)),
+        data=data.name,
+        ids=tuple(example.id for example in data),
         right=tuple(flags),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.records.kinds import Record
-from malaprop.records.summary import Rate
+from malaprop.records.summary import Rate, Summary
 from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
 from malaprop.reports.tables import DASH, card, lines_of, table
@@ -21,14 +21,16 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, width_option
+from malaprop.tasks.outputs import JsonFile, RunFolder, Skipped
+from malaprop.tasks.task import Inputs, Share, Task
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.data.base import Dataset
     from malaprop.tasks.desk import Desk
-    from malaprop.tasks.task import Inputs, Share, Task
 
 NAMES = ("Victim", "Accuracy", "Under all attacks")
+LEAD = "A text counts while no attack has broken it; texts on which an attack failed with an error are left out."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +75,6 @@ class Leaderboard:
         assert self.named
 
     def plan(self) -> Iterator[Task]:
-        from malaprop.tasks.outputs import JsonFile, RunFolder
-        from malaprop.tasks.task import Task
-
         for name, spec in self.named.items():
             clean, at = f"clean/{name}", {"victim": spec}
             yield Task(
@@ -103,8 +102,6 @@ class Leaderboard:
         return agree(self.data(), inputs[f"clean/{name}"])
 
     def run(self, attack: str, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
-        from malaprop.tasks.outputs import Skipped
-
         made = self.attack(attack)
         if missing := made.needs - set(inputs[f"clean/{name}"].offers):
             yield Skipped(f"needs {' and '.join(sorted(missing))}")
@@ -113,29 +110,30 @@ class Leaderboard:
         yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
 
     def gather(self, root: Path) -> LeaderboardRecord:
-        from malaprop.tasks.outputs import JsonFile, Skipped
+        found = {name: JsonFile(Examined).value(root / "clean" / name) for name in self.named}
+        seen = [one for one in found.values() if not isinstance(one, Skipped)]
+        entries = [
+            Entry(victim=name, reason=one.reason) if isinstance(one, Skipped) else self._entry(root, name, one)
+            for name, one in found.items()
+        ]
+        entries.sort(key=lambda one: (-one.under_all.value if one.under_all else 1, one.victim))
+        data, texts = (seen[0].data, len(seen[0].ids)) if seen else (str(self.texts.data), 0)
+        return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
 
-        data = self.data()
-        entries = []
-        for name in self.named:
-            clean = JsonFile(Examined).value(root / "clean" / name)
-            if isinstance(clean, Skipped):
-                entries.append(Entry(victim=name, reason=clean.reason))
-            else:
-                right = {example.id for example, fine in zip(data, clean.right, strict=True) if fine}
-                entries.append(self._entry(root / "runs" / name, name, right, len(data)))
-        entries.sort(key=lambda one: (-one.under_all.hits if one.under_all else 1, one.victim))
-        return LeaderboardRecord(data=data.name, texts=len(data), attacks=self.attacks, entries=tuple(entries))
-
-    def _entry(self, folder: Path, name: str, right: set[str], n: int) -> Entry:
-        from malaprop.tasks.outputs import RunFolder, Skipped
-
-        found = {attack: RunFolder().value(folder / attack) for attack in self.attacks}
+    def _entry(self, root: Path, name: str, seen: Examined) -> Entry:
+        """A text is known where no attack ended in an error on it, or one has broken it all the same."""
+        found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
-        broken = {a: {o.id for o in run if o.status == "success"} for a, run in found.items() if a not in why}
-        left = right - set().union(*broken.values())
-        under = {attack: Rate(len(right - ids), n) for attack, ids in broken.items()}
-        return Entry(victim=name, clean=Rate(len(right), n), under_all=Rate(len(left), n), under=under, not_run=why)
+        runs = {attack: run for attack, run in found.items() if attack not in why}
+        fell, erred = ({o.id for run in runs.values() for o in run if o.status == s} for s in ("success", "error"))
+        known = [(id, fine) for id, fine in zip(seen.ids, seen.right, strict=True) if id in fell or id not in erred]
+        return Entry(
+            victim=name,
+            clean=Rate(sum(seen.right), len(seen.ids)),
+            under_all=Rate(sum(fine and id not in fell for id, fine in known), len(known)),
+            under={attack: Summary.of(run).under_attack for attack, run in runs.items()},
+            not_run=why,
+        )
 
     def view(self, record: LeaderboardRecord) -> View:
         rows = [
@@ -184,12 +182,9 @@ def rows_of(record: LeaderboardRecord, show: Callable[[Rate], str]) -> list[tupl
 
 
 def body(records: Sequence[LeaderboardRecord]) -> Markup:
-    parts = []
-    for number, record in enumerate(records):
-        lead = f"{record.texts:,} texts of {record.data}. A text counts while no attack has broken it. 95% intervals."
-        shown = table("Ranking", (*NAMES, *record.attacks), rows_of(record, str))
-        parts.append(card(f"leaderboard-{number}", "Leaderboard", lead, shown))
-    return join(*parts)
+    shown = [table("Ranking", (*NAMES, *one.attacks), rows_of(one, str)) for one in records]
+    leads = [f"{one.texts:,} texts of {one.data}. {LEAD}" for one in records]
+    return join(*(card(f"leaderboard-{n}", "Leaderboard", leads[n], part) for n, part in enumerate(shown)))
 
 
 def terminal(record: LeaderboardRecord) -> str:
