@@ -162,7 +162,7 @@ class Mining:
         if self.engine == "local":
             return mine(miner, data, seen, shelf)
         from malaprop.rules.onray import mine_on
-        from malaprop.runs.cluster import join
+        from malaprop.tasks.workers.session import join
         from malaprop.transferability.entrants import spread
 
         with join(self.address, workers=self.workers) as session:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
 from typing import Any
 
 from malaprop.core.errors import VictimError
@@ -12,9 +13,10 @@ from malaprop.core.example import Example
 from malaprop.engine.service import Service
 from malaprop.rules.mine import Gathered, Keeps, Method, Mined, Miner, added_up, need_some, shards
 from malaprop.rules.swaps import Swaps, WordNetSwaps
-from malaprop.runs.cluster.order import Failure, Order
-from malaprop.runs.cluster.parcel import portable
-from malaprop.runs.cluster.session import Session
+from malaprop.tasks.desk import Desk, Place
+from malaprop.tasks.workers.parcel import Parcel, portable, unpack
+from malaprop.tasks.workers.session import Session
+from malaprop.tasks.workers.trouble import Trouble
 
 _TRIES = 3  # a shard whose worker is lost is given out so often
 
@@ -22,38 +24,30 @@ _TRIES = 3  # a shard whose worker is lost is given out so often
 class Digger:
     """Made in a process of the cluster; holds the victims and weighs the shards it is given."""
 
-    def __init__(self, method: Method, width: int, swaps: Swaps, labels: tuple[str, ...] = ()) -> None:
-        self.method, self.width, self.swaps, self.labels = method, width, swaps, labels
+    def __init__(self, place: Place, method: Method, width: int, swaps: Swaps, labels: tuple[str, ...] = ()) -> None:
+        self.place, self.method, self.width, self.swaps, self.labels = place, method, width, swaps, labels
         self.miner: Miner | None = None
         self.services: dict[str, Service] = {}
 
-    def gather(self, examples: Sequence[Example], orders: Sequence[Any]) -> Gathered | Failure:
-        """`orders` is a list with a reference to those of the victims, looked at once. Ray could not have it again for
-        a constructor when it makes this anew."""
-        from malaprop.runs.cluster.worker import failure
-
+    def gather(self, examples: Sequence[Example], sent: Sequence[Any]) -> Gathered | Trouble:
+        """`sent` is a list with a reference to the victims, looked at once. Ray could not have it again for a
+        constructor when it makes this anew."""
         try:
             if self.miner is None:
-                self.miner = self._load(orders)
+                self.miner = self._load(sent)
                 self.services = self.miner.services()
             return self.miner.gather(examples, self.services)
         except Exception as error:  # noqa: BLE001 - whatever it is, the driver has to hear of it in words
-            return failure(error, "rules mine cannot go on")
+            return Trouble.of(error, "rules mine cannot go on", socket.gethostname())
 
     def _load(self, sent: Sequence[Any]) -> Miner:
         import ray
 
-        from malaprop.runs.cluster.worker import Worker
-
-        victims = []
-        orders: Sequence[Order] = ray.get(sent[0])
-        for order in orders:
-            worker = Worker(order)
-            said = worker.hello()
-            if isinstance(said, Failure):
-                raise said.error()
-            assert worker.victim is not None
-            victims.append(worker.victim)
+        self.place.settle()
+        desk, victims = Desk(self.place), []
+        for thing in ray.get(sent[0]):
+            with unpack(thing) if isinstance(thing, Parcel) else nullcontext(thing) as found:
+                victims.append(desk.victim(found))
         return Miner(victims=tuple(victims), method=self.method, width=self.width, swaps=self.swaps, labels=self.labels)
 
 
@@ -76,24 +70,20 @@ def mine_on(
     import ray
 
     gpus = 1 if session.gpus and device != "cpu" else 0
-    place = "cuda" if gpus else "cpu"
     many = workers or max(1, session.gpus if gpus else session.cpus)
     known = dict(options or {})
-    surroundings = {n: os.environ[n] for n in ("MALAPROP_CACHE", "MALAPROP_DATA") if n in os.environ}
-    orders = [
-        Order(
-            thing=portable(spec, device="cpu" if session.gpus else place, options=known, shared=session.shared),
-            device=place,
-            options=known,
-            folder=os.getcwd(),
-            surroundings=surroundings,
-        )
-        for spec in specs
-    ]
-    sent = ray.put(orders)
+    place = Place(
+        root=Path.cwd(),
+        device="cuda" if gpus else "cpu",
+        precision=known.get("precision", "auto"),
+        quiet=known.get("quiet", True),
+        threads=1,
+    )
+    trainer = "cpu" if session.gpus else place.device
+    sent = ray.put([portable(spec, device=trainer, options=known, shared=session.shared) for spec in specs])
     remote = ray.remote(Digger).options(num_cpus=1, num_gpus=gpus, max_restarts=_TRIES, max_task_retries=_TRIES)
     with ExitStack() as stack:
-        crew = [remote.remote(method, width, swaps or WordNetSwaps(), labels) for _ in range(many)]
+        crew = [remote.remote(place, method, width, swaps or WordNetSwaps(), labels) for _ in range(many)]
         for actor in crew:
             stack.callback(ray.kill, actor)
         return need_some(added_up(_in_order(crew, [sent], examples, seen, keeps)))
@@ -150,10 +140,10 @@ def _heard(done: Any) -> Gathered:
     import ray
 
     try:
-        said: Gathered | Failure = ray.get(done)
+        said: Gathered | Trouble = ray.get(done)
     except ray.exceptions.RayError as error:
         words = " ".join(str(error).split())
         raise VictimError(f"a worker was lost more than {_TRIES} times over the same texts: {words[:200]}") from None
-    if isinstance(said, Failure):
+    if isinstance(said, Trouble):
         raise said.error()
     return said

@@ -73,8 +73,8 @@ class Where:
         many = self.jobs or self.workers
         place = Place(root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet)
         if self.engine == "ray":
-            from malaprop.runs.cluster.session import join
             from malaprop.tasks.workers.onray import OnRay
+            from malaprop.tasks.workers.session import join
 
             with join(self.address, workers=many) as session:
                 yield OnRay(session, place, workers=many)

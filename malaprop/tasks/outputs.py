@@ -312,7 +312,7 @@ class OwnFolder:
         """Puts a parcel's files in the folder, the mark last."""
         from shutil import copytree
 
-        from malaprop.runs.cluster.parcel import Parcel, unpack
+        from malaprop.tasks.workers.parcel import Parcel, unpack
 
         assert isinstance(parcel, Parcel), f"{folder.name} writes its folder itself and yielded {parcel!r}"
         with unpack(parcel) as found:

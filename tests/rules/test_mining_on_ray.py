@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow  # starting Ray alone takes most of a minute on a 
 @pytest.fixture(scope="module")
 def cluster():
     pytest.importorskip("ray")
-    from malaprop.runs.cluster.session import join
+    from malaprop.tasks.workers.session import join
 
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "runs"), str(HERE.parent), str(HERE.parents[1])])

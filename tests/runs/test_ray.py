@@ -16,8 +16,6 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.core.example import Example
 from malaprop.data.base import of
 from malaprop.records.outcome import compare_key
-from malaprop.runs.cluster import parcel, probe
-from malaprop.runs.cluster.session import Session, join
 from malaprop.studies.attack import AttackRun
 from malaprop.studies.attacking import Conditions
 from malaprop.studies.selection import Selection
@@ -26,8 +24,9 @@ from malaprop.studies.where import Saving, Where
 from malaprop.tasks.desk import Place
 from malaprop.tasks.happenings import Lost
 from malaprop.tasks.shares import Portion, Shares
-from malaprop.tasks.workers import onray
+from malaprop.tasks.workers import onray, parcel, probe
 from malaprop.tasks.workers.onray import OnRay
+from malaprop.tasks.workers.session import Session, join
 
 HERE = Path(__file__).parent
 
@@ -218,7 +217,7 @@ def test_what_listens_there_is_no_ray_head(monkeypatch):
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
-    monkeypatch.setattr("malaprop.runs.cluster.session._REACH", 0.2)
+    monkeypatch.setattr("malaprop.tasks.workers.session._REACH", 0.2)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()

@@ -17,13 +17,13 @@ from malaprop.core.errors import SettingError
 from malaprop.data.base import of
 from malaprop.records.outcome import Outcome, compare_key
 from malaprop.records.store import read_outcomes
-from malaprop.runs.cluster.session import join
 from malaprop.studies.attack import AttackRun
 from malaprop.studies.attacking import Conditions
 from malaprop.studies.selection import Selection
 from malaprop.studies.study import conduct
 from malaprop.studies.where import Saving, Where
 from malaprop.tasks.happenings import Lost, Wrote
+from malaprop.tasks.workers.session import join
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent

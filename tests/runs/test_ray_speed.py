@@ -10,12 +10,12 @@ import toy
 
 from malaprop.data.base import of
 from malaprop.records.outcome import compare_key
-from malaprop.runs.cluster.session import join
 from malaprop.studies.attack import AttackRun
 from malaprop.studies.selection import Selection
 from malaprop.studies.study import conduct
 from malaprop.studies.where import Saving, Where
 from malaprop.tasks.happenings import Ended
+from malaprop.tasks.workers.session import join
 
 HERE = Path(__file__).parent
 

@@ -16,10 +16,10 @@ import malaprop as mp
 from malaprop.cli.main import app
 from malaprop.core.errors import MalapropError, RecordError
 from malaprop.records.kinds import Record
-from malaprop.runs.cluster.session import join
 from malaprop.studies.settings import build, flat, options
 from malaprop.studies.study import conduct
 from malaprop.studies.table import COMMANDS, find_study, read_study
+from malaprop.tasks.workers.session import join
 
 HERE = Path(__file__).parent
 STUDIES = [

@@ -11,13 +11,13 @@ from toy_tasks import MANY, Number, execute
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.records.store import read_outcomes
-from malaprop.runs.cluster.session import Session, join
 from malaprop.tasks.desk import Place
 from malaprop.tasks.executor import Execution
 from malaprop.tasks.happenings import Lost
 from malaprop.tasks.outputs import JsonFile, RunFolder, Several
 from malaprop.tasks.task import Task, plan_of
 from malaprop.tasks.workers.onray import OnRay
+from malaprop.tasks.workers.session import Session, join
 
 HERE = Path(__file__).parent
 

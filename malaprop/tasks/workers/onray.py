@@ -12,12 +12,12 @@ from time import monotonic, sleep
 from typing import Any
 
 from malaprop.core.errors import SettingError, VictimError, plain
-from malaprop.runs.cluster.parcel import Parcel, pack, portable, unpack
-from malaprop.runs.cluster.session import Session
 from malaprop.tasks.desk import Desk, Place
 from malaprop.tasks.outputs import OwnFolder
 from malaprop.tasks.task import Inputs, Share, Task
 from malaprop.tasks.workers.job import Event, Job, batches, choose, perform
+from malaprop.tasks.workers.parcel import Parcel, pack, portable, unpack
+from malaprop.tasks.workers.session import Session
 from malaprop.tasks.workers.trouble import Trouble
 
 PATIENCE = 900.0  # seconds without a single worker, after which the cluster is taken for full

@@ -19,8 +19,6 @@ class Trouble:
     @classmethod
     def of(cls, error: BaseException, what: str, node: str = "") -> Trouble:
         """An error in words that can travel."""
-        from malaprop.runs.cluster.worker import short_of_memory
-
         if short_of_memory(error):
             words = f"{what}: no memory for it ({plain(error)[:200]}); use fewer workers a machine, or larger machines"
             return cls("VictimError", words, node)
@@ -31,3 +29,13 @@ class Trouble:
     def error(self) -> MalapropError:
         kind: type[MalapropError] = getattr(errors, self.kind, VictimError)
         return kind(f"{self.words} (on {self.node})" if self.node else self.words)
+
+
+def short_of_memory(error: BaseException | None) -> bool:
+    """Python's, torch's and the device's ways to say so, also where another error wraps them."""
+    while error is not None:
+        words = str(error).lower()
+        if isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words:
+            return True
+        error = error.__cause__
+    return False

@@ -124,7 +124,7 @@ def _greets(line: socket.socket) -> bool:
 def _look(*, shared: bool) -> Session:
     import ray
 
-    from malaprop.runs.cluster.probe import check_machines
+    from malaprop.tasks.workers.probe import check_machines
 
     machines = check_machines()
     found = ray.cluster_resources()
