@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from malaprop.core.ask import Ask, ServiceFailed, Steps
@@ -114,21 +114,23 @@ def drive(
     A failure of a service reaches only the attacks whose asks fail also when asked alone; they get ServiceFailed.
     With two lanes one half of the attacks is advanced while the device works for the other half.
     """
-    queue = iter(attacks)
-    first = list(islice(queue, max(1, width)))  # dealt out evenly: one lane with all of them would wait for the device
-    queue = chain(first, queue)
-    many = max(1, min(lanes, len(first)))
-    share = -(-len(first) // many)
-    crew: list[_Lane[N, T]] = [_Lane(patience=share // 2) for _ in range(many)]
-    while crew:
-        for lane in tuple(crew):
+    queue = iter(attacks)  # which may end for now and go on later, as the playground's does
+    many = max(1, min(lanes, width))
+    share = max(1, width // many)
+    first = (
+        list(islice(queue, many * share)) if many > 1 else []
+    )  # dealt out evenly, few as they may be
+    even = -(-len(first) // many)
+    crew = [(_Lane[N, T](patience=(even or share) // 2), iter(first[i * even : (i + 1) * even])) for i in range(many)]
+    while True:
+        for lane, hand in tuple(crew):
             yield from lane.finish(services)
-            while len(lane.waiting) < share and (job := next(queue, None)) is not None:
+            while len(lane.waiting) < share and (job := next(hand, None) or next(queue, None)) is not None:
                 yield from lane.advance(*job, None)
-            if len(crew) > 1 and sum(len(one.waiting) for one in crew) <= share // _FEW:
-                crew.remove(lane)  # the last few fill no batches apart
-                crew[0].waiting |= lane.waiting
+            if len(crew) > 1 and sum(len(other.waiting) for other, _ in crew) <= even // _FEW:
+                crew.remove((lane, hand))  # the last few fill no batches apart
+                crew[0][0].waiting |= lane.waiting
             else:
                 lane.begin(services)
-        if not any(lane.waiting for lane in crew):
+        if not any(lane.waiting for lane, _ in crew):
             return
