@@ -117,9 +117,7 @@ def drive(
     queue = iter(attacks)  # which may end for now and go on later, as the playground's does
     many = max(1, min(lanes, width))
     share = max(1, width // many)
-    first = (
-        list(islice(queue, many * share)) if many > 1 else []
-    )  # dealt out evenly, few as they may be
+    first = list(islice(queue, many * share)) if many > 1 else []  # dealt out evenly, few as they may be
     even = -(-len(first) // many)
     crew = [(_Lane[N, T](patience=(even or share) // 2), iter(first[i * even : (i + 1) * even])) for i in range(many)]
     while True:
