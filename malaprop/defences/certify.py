@@ -60,12 +60,16 @@ class Certifier:
                 yield self._one(example, text, noise, int(guess), hits)
 
     def _votes(self, victim: Victim, noise: Noise, texts: Sequence[Text], samples: int, seed: int) -> Floats:
-        """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own."""
+        """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own.
+
+        A certificate speaks of the model itself: a victim whose fast answers are rounded is asked by its plain road.
+        """
         parts = [min(_AT_ONCE, samples - a) for a in range(0, samples, _AT_ONCE)]
-        total = sum(
-            size * answered(victim, noise, texts, size, [seed + (number << 32)] * len(texts), Counters())
-            for number, size in enumerate(parts)
-        )
+        total = np.zeros(())
+        for number, size in enumerate(parts):
+            seeds = [seed + (number << 32)] * len(texts)
+            exact = victim.rounding > 0
+            total = total + size * answered(victim, noise, texts, size, seeds, Counters(), exact=exact)
         return np.asarray(total / samples, np.float32)
 
     def _one(self, example: Example, text: Text, noise: Noise, guess: int, hits: int) -> Certificate:

@@ -152,7 +152,9 @@ def check(
         if outcome.status != "success":
             continue
         flipped += 1
-        votes = answered(victim, noise, [text], certifier.samples, [certifier.seed], Counters())
+        votes = answered(
+            victim, noise, [text], certifier.samples, [certifier.seed], Counters(), exact=victim.rounding > 0
+        )
         contradicted += int(winners(votes)[0]) != label
     return Checked(inside=len(inside), flipped=flipped, contradicted=contradicted)
 

@@ -213,3 +213,19 @@ def test_bad_settings(spec, said):
 def test_bad_alpha():
     with pytest.raises(SettingError, match="alpha"):
         Certifier(alpha=0)
+
+
+def test_a_certificate_speaks_of_the_plain_answers():
+    """A fast road of fewer bits may be off, so votes are not taken there."""
+
+    class Rounded(StringVictim):
+        rounding = 0.1
+
+        def finish(self, begun):
+            return StringVictim.finish(self, begun)[:, ::-1]  # as wrong as can be
+
+    plain, rounded = (kind(call=predict) for kind in (StringVictim, Rounded))
+    texts = list(number([({"text": "a good great film"}, 1), ({"text": "a bad awful film"}, 0)]))
+    certifier = Certifier(samples=50, select=20)
+    found = [list(certifier.certify(victim, Masks(keep=0.9), texts)) for victim in (plain, rounded)]
+    assert found[0] == found[1]
