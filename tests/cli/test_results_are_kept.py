@@ -58,7 +58,7 @@ MINE = ("rules", "mine", "--data", "rows.csv", "--split", "all", "--out", "kept"
         (
             ("translate", "typos", "--victim", "own_kept_models:translate", "--data", "pairs.csv", "--out", "kept"),
             ("--resume", "--seed", "1"),
-            "seed is 1 here and 0 there",
+            "with seed = 0, and here it is 1",
         ),
         (
             ("augment", "--method", "keyboard", "--data", "rows.csv", "--n", 5, "--out", "kept.csv"),
