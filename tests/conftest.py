@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import toy
@@ -107,8 +109,16 @@ class _Vectors:
 
 
 @pytest.fixture
-def tiny_assets(monkeypatch) -> None:
-    """Stand-ins for WordNet, vectors and misspellings, so that parts which read them can be checked by hand."""
+def tiny_assets(monkeypatch) -> Iterator[None]:
+    """Stand-ins for WordNet, vectors and misspellings, so that parts which read them can be checked by hand.
+
+    What a process keeps of them, a tagger with its WordNet, goes with the test: another test may want the real ones.
+    """
+    from malaprop.runs import services
+
+    kept = [one for one in (services._tagger, services.shared) if hasattr(one, "cache_clear")]  # not a test's own
+    for one in kept:
+        one.cache_clear()
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
     monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
     monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
@@ -116,3 +126,6 @@ def tiny_assets(monkeypatch) -> None:
         "malaprop.assets.lexicon.misspellings",
         lambda: {"good": ("godo", "goood"), "film": ("flim",), "awful": ("aweful",)},
     )
+    yield
+    for one in kept:
+        one.cache_clear()
