@@ -36,7 +36,7 @@ def status(
         ]
         records = [(_place(one.folder, folders), one.kind, one.fault or one.about) for one in held.records]
         if runs:
-            print(lines_of("", (f"{len(runs)} runs in", "of", "done", "left"), runs, boxed=False))
+            print(lines_of("", ("run folder", "attack, victim and data", "done", "left"), runs, boxed=False))
         if records:
             print(lines_of("", (f"{len(records)} records in", "kind", "of"), records, boxed=False))
         if not (held.studies or runs or records):
