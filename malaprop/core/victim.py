@@ -10,6 +10,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import TextError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
+from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 
 Fields = tuple[str, ...]  # the finished strings of one example, in the order of its fields
@@ -77,6 +78,10 @@ class Victim(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know of its answers so far."""
+
+    @property
+    def meter(self) -> Meter | None:
+        """What it has been asked for so far, in queries and tokens; None: nothing but queries is known of it."""
 
     @property
     def inside(self) -> Victim | None:

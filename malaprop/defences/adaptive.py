@@ -17,6 +17,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winners
+from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields, in_fields
 from malaprop.defences.defended import Defended
@@ -54,6 +55,10 @@ class Adaptive:
     @property
     def inside(self) -> Defended:
         return self.defended
+
+    @property
+    def meter(self) -> Meter | None:
+        return self.defended.meter
 
     @property
     def labels(self) -> int | None:

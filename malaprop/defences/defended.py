@@ -15,6 +15,7 @@ from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
+from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
 
@@ -120,6 +121,10 @@ class Defended:
     @property
     def inside(self) -> Victim:
         return self.victim
+
+    @property
+    def meter(self) -> Meter | None:
+        return self.victim.meter
 
     @property
     def labels(self) -> int | None:

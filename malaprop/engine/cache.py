@@ -17,6 +17,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import RecordError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
+from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, Victim
 
@@ -179,6 +180,10 @@ class OnDisk:
     def parts(self) -> Mapping[Capability, Any]:
         """None: gradients and the like would go past what is kept."""
         return {}
+
+    @property
+    def meter(self) -> Meter | None:
+        return self.inside.meter
 
     @property
     def labels(self) -> int | None:

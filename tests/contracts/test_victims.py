@@ -112,7 +112,7 @@ def test_every_member_is_there_and_of_its_type(made):
         getattr(made, name)
     for name, kind in KINDS.items():
         assert isinstance(getattr(made, name), kind), name
-    assert {*KINDS, "parts", "inside", "classes", "begin", "finish", "predict"} == set(MEMBERS)
+    assert {*KINDS, "parts", "inside", "meter", "classes", "begin", "finish", "predict"} == set(MEMBERS)
     assert made.inside is None or set(MEMBERS) <= set(dir(made.inside))
 
 

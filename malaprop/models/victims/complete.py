@@ -9,6 +9,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
+from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, MEMBERS, Fields, Victim, in_fields
 
@@ -59,6 +60,11 @@ class Completed:
     @property
     def fingerprint(self) -> str:
         return str(getattr(self.thing, "fingerprint", ""))
+
+    @property
+    def meter(self) -> Meter | None:
+        found = getattr(self.thing, "meter", None)
+        return found if isinstance(found, Meter) else None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
+from malaprop.core.spending import Meter, add_meters
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
 
@@ -102,6 +103,11 @@ class Ensemble:
     @property
     def parts(self) -> Mapping[Capability, Any]:
         return {}
+
+    @property
+    def meter(self) -> Meter | None:
+        """Of its members together."""
+        return add_meters(member.meter for member in self.members)
 
     @property
     def labels(self) -> int | None:

@@ -57,6 +57,7 @@ class HttpVictim:
     lanes: ClassVar[int] = 1
     renews: ClassVar[bool] = False
     inside: ClassVar[None] = None
+    meter: ClassVar[None] = None
     name: str = field(init=False, repr=False)
     fingerprint: str = field(init=False, repr=False)
     _endpoint: Endpoint = field(init=False, repr=False)

@@ -14,6 +14,7 @@ from malaprop.core.errors import plain as in_one_line
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.secrets import scrub, secrets_around
+from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.victims.answers import read_answer
@@ -46,6 +47,7 @@ class StringVictim:
     device: str = "cpu"
     withheld: str = ""  # why it offers no more than scores, where others of its kind do
     say: Callable[[str], None] | None = None
+    meter: Meter | None = None  # what `call` counts, where answers are paid for by the token
     precision: ClassVar[str] = "fp32"
     rounding: ClassVar[float] = 0.0
     lanes: ClassVar[int] = 1

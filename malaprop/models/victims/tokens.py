@@ -90,6 +90,7 @@ class TokenVictim:
     renews: ClassVar[bool] = False
     notes: ClassVar[tuple[str, ...]] = ()
     inside: ClassVar[None] = None
+    meter: ClassVar[None] = None
     _seen: list[Joined] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
