@@ -18,7 +18,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
-from malaprop.models.attention import Maps, WordAttention
+from malaprop.models.inside.attention import Maps, WordAttention
 from malaprop.records.attention import AttentionLayer, AttentionModel, AttentionRecord, AttentionSight, Row
 from malaprop.records.codec import finite
 from malaprop.records.outcome import Outcome

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from malaprop.models.vocab import SPECIAL
+from malaprop.models.tokens.vocab import SPECIAL
 from malaprop.records.hotflip import NearestWords
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate

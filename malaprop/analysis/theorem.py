@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text
-from malaprop.models.firstlayer import FirstLayer
-from malaprop.models.states import WordStates
+from malaprop.models.inside.firstlayer import FirstLayer
+from malaprop.models.inside.states import WordStates
 from malaprop.records.attention import Bound, Tail
 
 Doubles = NDArray[np.float64]

@@ -95,9 +95,9 @@ def _passes(victim: Victim, texts: Sequence[str], size: int, forward: Forward | 
 def _token_pass(victim: TokenVictim, texts: Sequence[str], size: int, forward: Forward) -> Pass:
     import torch
 
-    from malaprop.models.batches import Bounds, batches
     from malaprop.models.precision import full_precision
-    from malaprop.models.splice import Splice
+    from malaprop.models.tokens.batches import Bounds, batches
+    from malaprop.models.tokens.splice import Splice
 
     rows = victim.encode_whole([(text,) for text in texts]) if victim.encode_whole else victim.cut(list(texts))
     work = Splice.of_rows(

@@ -136,7 +136,7 @@ def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
     """Our sentence encoder as a constraint of theirs, with the defaults that our textfooler has."""
     from textattack.constraints import Constraint  # type: ignore[import-not-found,unused-ignore]
 
-    from malaprop.models.encoder import open_encoder
+    from malaprop.models.encoders.encoder import open_encoder
 
     encoder = open_encoder()
 

@@ -24,8 +24,8 @@ from malaprop.core.variants import Variants
 
 if TYPE_CHECKING:
     from malaprop.models.scorers import Scorer
-    from malaprop.models.splice import Splice
     from malaprop.models.splits import Splits
+    from malaprop.models.tokens.splice import Splice
     from malaprop.models.victims.tokens import TokenVictim
 
 # The victims whose scorers are told apart, by how a row calls them.
@@ -154,8 +154,8 @@ def _fresh(spec: str, data: Splits, folder: Path, seed: int) -> TokenVictim:
 
 def variants(victim: TokenVictim, examples: Sequence[Example], rounds: Rounds, seed: int) -> Splice:
     """Spliced tokens of variants with one word changed each."""
-    from malaprop.models.pieces import Pieces
-    from malaprop.models.splice import splice
+    from malaprop.models.tokens.pieces import Pieces
+    from malaprop.models.tokens.splice import splice
 
     table, rng = Words(), generator(seed, "savings")
     texts = [Text.of(e.fields["text"], table, owner) for owner, e in enumerate(examples)]

@@ -101,8 +101,8 @@ Rows = Sequence[Sequence[int]]
 def _words(shape: Shape, data: Splits, folder: Path, seconds: float, device: str, seed: int) -> None:
     from malaprop.models import checkpoint, zoo
     from malaprop.models.checkpoint import Card
+    from malaprop.models.tokens.vocab import Vocab
     from malaprop.models.training import seeded
-    from malaprop.models.vocab import Vocab
 
     spec = zoo.ZooSpec.of(shape.zoo)
     vocab = Vocab.build(_texts(data.train), least=2, most=30_000)
@@ -131,8 +131,8 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
         raise VictimError("this shape needs the transformers library; install malaprop[hf]") from None
     from malaprop.models.blocks.transformer import Attending
     from malaprop.models.quiet import quietly
+    from malaprop.models.tokens.wordpieces import WordPieces
     from malaprop.models.training import seeded
-    from malaprop.models.wordpieces import WordPieces
 
     tokenizer = _learned(shape.tokens, data)
     config = getattr(transformers, f"{shape.kind}Config")(
@@ -259,7 +259,7 @@ def _steps(model: nn.Module, rows: Rows, labels: Sequence[int], pad: int, seed: 
     import torch
 
     from malaprop.core.seeds import generator
-    from malaprop.models.ragged import Placed, Ragged
+    from malaprop.models.tokens.ragged import Placed, Ragged
 
     device = next(model.parameters()).device
     ragged = Ragged.of(rows)

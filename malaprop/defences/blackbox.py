@@ -20,9 +20,9 @@ from malaprop.defences.spelling import Signs, spelling
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.blocks.rows import settled
 from malaprop.models.gradients.chars import plain_words, respelled
-from malaprop.models.openvocab import BETWEEN, OTHER, OpenVocab
-from malaprop.models.ragged import Ragged
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.openvocab import BETWEEN, OTHER, OpenVocab
+from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.train import Job
 from malaprop.models.training import Batch, Hooks
 

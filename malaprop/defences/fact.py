@@ -18,8 +18,8 @@ from malaprop.defences.important import Side
 from malaprop.defences.switch import Choice, Switch
 from malaprop.models.finetune import FineTuning
 from malaprop.models.gradients.sizes import token_gradients
-from malaprop.models.ragged import Ragged
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.train import Job
 from malaprop.models.training import Batch, Hooks
 

@@ -21,12 +21,12 @@ from malaprop.defences.defended import Counters
 from malaprop.defences.gaussian import gaussian
 from malaprop.defences.important import Side, Weighed, weigh
 from malaprop.defences.votes import Vote, check_samples, check_vote, poll
-from malaprop.models.batches import batches, bounds_for
 from malaprop.models.gradients.sizes import token_gradients
 from malaprop.models.gradients.tokens import TokenGradients, padded
-from malaprop.models.pieces import runs
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.bert import BertScorer
+from malaprop.models.tokens.batches import batches, bounds_for
+from malaprop.models.tokens.pieces import runs
 from malaprop.models.victims.tokens import TokenVictim
 
 _SPREAD = np.int64(0x5851F42D4C957F2D)  # odd, parts the keys of samples; from Knuth's generator

@@ -15,8 +15,8 @@ from malaprop.defences.spelling import Signs, Spelling, char_gradients, spelling
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.blocks.rows import settled
 from malaprop.models.gradients.chars import Slopes, flipped, gains, plain_words, respelled, symbols, vectors
-from malaprop.models.openvocab import BETWEEN, OTHER
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.openvocab import BETWEEN, OTHER
 from malaprop.models.train import Job
 from malaprop.models.training import Batch, Hooks
 

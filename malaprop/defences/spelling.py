@@ -10,7 +10,7 @@ from torch import Tensor
 
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.gradients.chars import through, windows
-from malaprop.models.openvocab import NOTHING
+from malaprop.models.tokens.openvocab import NOTHING
 
 Vectors = Float[Tensor, "batch token dim"]
 Signs = Int[Tensor, "batch token char"]

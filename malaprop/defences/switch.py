@@ -169,7 +169,7 @@ class Switch:
 @cache
 def encoder(device: str) -> Any:
     """The sentence encoder on the victim's device."""
-    from malaprop.models.encoder import open_encoder
+    from malaprop.models.encoders.encoder import open_encoder
 
     return open_encoder(device=device)
 

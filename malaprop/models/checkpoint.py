@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.leftovers import half_of, leftovers
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo import ZooSpec, called, network
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from malaprop.models.openvocab import OpenVocab
+    from malaprop.models.tokens.openvocab import OpenVocab
 
 FORMAT = 2
 CARD, WEIGHTS, VOCAB, README = "model.json", "model.safetensors", "vocab.txt", "README.md"

@@ -20,8 +20,8 @@ from malaprop.models.checkpoint import Card
 from malaprop.models.pretrain import card as pretrained
 from malaprop.models.quiet import quietly
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.wordpieces import WordPieces
 from malaprop.models.training import Rows, seeded
-from malaprop.models.wordpieces import WordPieces
 from malaprop.models.zoo import FINE_TUNED, OWN, ZooSpec
 
 _TOKENIZER = (

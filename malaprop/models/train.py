@@ -20,13 +20,13 @@ from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.kim import Channels
 from malaprop.models.checkpoint import Card, opened
+from malaprop.models.encoders.vectors import check_width, starting
 from malaprop.models.finished import check_recipe, keep_recipe
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.vocab import PAD, SPECIAL, Vocab
+from malaprop.models.tokens.wordrows import WordRows
 from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge, seeded
 from malaprop.models.unfinished import Unfinished
-from malaprop.models.vectors import check_width, starting
-from malaprop.models.vocab import PAD, SPECIAL, Vocab
-from malaprop.models.wordrows import WordRows
 from malaprop.models.zoo import RANDOM_DIM, ZooSpec
 
 

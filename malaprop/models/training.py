@@ -19,9 +19,9 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.models.batches import Bounds, batches
 from malaprop.models.blocks.rows import settled
-from malaprop.models.ragged import Placed, Ragged
+from malaprop.models.tokens.batches import Bounds, batches
+from malaprop.models.tokens.ragged import Placed, Ragged
 from malaprop.models.unfinished import Unfinished
 
 _LOOK = 100  # steps between two looks at the loss; each look waits for the device

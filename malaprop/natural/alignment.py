@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from malaprop.core.errors import DataError
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 
 _MANY = 100  # pairs, from which on shares of them tell something
 _REST = 0.1  # a word that becomes common words nine times in ten has no translation to look for

@@ -11,7 +11,7 @@ from malaprop.attacks.latent.probe import noise
 from malaprop.core.seeds import generator
 from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 from malaprop.records.naturaltext import SentenceAround
 
 _SHELLS = 12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 
 
 def apart(one: str, other: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import word_pattern
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 from malaprop.natural.alignment import translations
 from malaprop.natural.textlooks import Passes
 

@@ -14,7 +14,7 @@ from malaprop.core.errors import VictimError
 from malaprop.core.score import Flags, Floats, winners
 from malaprop.core.victim import Fields
 from malaprop.models.generative.sentences import dressed, joined
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 
 Answer = Callable[[list[Fields]], Sequence[Any]]
 _MOST = 1_000_000  # answers remembered

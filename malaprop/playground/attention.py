@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability, check
 from malaprop.core.text import Text, Words
-from malaprop.models.attention import Maps, WordAttention
+from malaprop.models.inside.attention import Maps, WordAttention
 from malaprop.playground.desk import Desk, Make
 
 SHOWN = 60  # words of a text whose map is drawn

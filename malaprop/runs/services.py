@@ -24,14 +24,14 @@ def _tagger() -> Any:
 
 @cache
 def _encoder(name: str, device: str = "cpu") -> Any:
-    from malaprop.models.encoder import open_encoder
+    from malaprop.models.encoders.encoder import open_encoder
 
     return open_encoder(name, device=device)
 
 
 @cache
 def _language_model() -> Any:
-    from malaprop.models.language_model import open_language_model
+    from malaprop.models.encoders.language_model import open_language_model
 
     return open_language_model()
 

@@ -51,7 +51,7 @@ def device_of(asked: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise SettingError(f"device {asked!r} cannot be used here: {str(error).splitlines()[0]}") from None
     if asked.startswith("cuda") and (parts := os.environ.get("MALAPROP_GPU_PARTS")):
-        from malaprop.models.batches import share_gpu
+        from malaprop.models.tokens.batches import share_gpu
 
         if not parts.isdecimal() or not int(parts):
             raise SettingError(f"MALAPROP_GPU_PARTS is a number of processes, 1 or more, got {parts!r}")

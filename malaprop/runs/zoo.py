@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
     from malaprop.models.splits import Splits
+    from malaprop.models.tokens.wordrows import WordRows
     from malaprop.models.train import Given
-    from malaprop.models.wordrows import WordRows
     from malaprop.models.zoo import ZooSpec
 
 
@@ -122,9 +122,9 @@ def train_all(
     """
     from malaprop.models import zoo
     from malaprop.models.splits import splits
+    from malaprop.models.tokens.wordrows import WordRows
     from malaprop.models.train import Given as Nothing
     from malaprop.models.train import check_settings
-    from malaprop.models.wordrows import WordRows
 
     given = given or Nothing()
     specs = [zoo.ZooSpec.of(name) for name in only] or list(zoo.grid())
@@ -207,7 +207,7 @@ def _weight(task: Task) -> int:
 def _prepare_shared(tasks: Sequence[Task], data: Splits, given: Given, say: Callable[[str], None]) -> None:
     """Makes what several models start from, once; where that fails, each model that needs it will say so."""
     from malaprop.assets import store
-    from malaprop.models.vectors import TRAINED, trained
+    from malaprop.models.encoders.vectors import TRAINED, trained
 
     for kind in sorted({task.spec.embedding for task in tasks if task.spec.vectors and not given.vectors}):
         try:
@@ -282,7 +282,7 @@ def _child(answer: Connection, task: Task, data: Splits, words: WordRows, given:
 def _alone(task: Task, data: Splits, words: WordRows, given: Given, device: str, jobs: int) -> Any:
     import torch
 
-    from malaprop.models.batches import share_gpu
+    from malaprop.models.tokens.batches import share_gpu
     from malaprop.models.train import train as fit
 
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))

@@ -80,8 +80,8 @@ class Campaign:
     def train(self, spec: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         from malaprop.assets.folders import locked
         from malaprop.models import checkpoint, zoo
+        from malaprop.models.tokens.wordrows import WordRows
         from malaprop.models.train import train
-        from malaprop.models.wordrows import WordRows
         from malaprop.tasks.outputs import Note
 
         del inputs

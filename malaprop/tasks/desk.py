@@ -48,7 +48,7 @@ class Place:
         if self.threads is not None:
             os.environ["OMP_NUM_THREADS"] = str(self.threads)
         if self.sharing > 1 and self.device.startswith("cuda"):
-            from malaprop.models.batches import share_gpu
+            from malaprop.models.tokens.batches import share_gpu
 
             share_gpu(self.sharing)
         self.keep_threads()
@@ -144,7 +144,7 @@ class Desk:
             return False
         import torch
 
-        from malaprop.models.batches import crowded
+        from malaprop.models.tokens.batches import crowded
 
         device = torch.device(self.place.device)
         if crowded(device):

@@ -72,7 +72,7 @@ def _forward_seconds(victim: TokenVictim, texts: Sequence[Fields]) -> float:
     from malaprop.core.text import BREAK
     from malaprop.models.precision import full_precision
     from malaprop.models.scorers.plain import Plain
-    from malaprop.models.splice import Splice
+    from malaprop.models.tokens.splice import Splice
 
     rows = victim.encode_whole(texts) if victim.encode_whole else victim.cut([BREAK.join(t) for t in texts])
     work = Splice.of_rows(

@@ -13,7 +13,7 @@ from malaprop.core.text import Text, Words
 from malaprop.models import checkpoint
 from malaprop.models.checkpoint import Card
 from malaprop.models.special import SPECIAL_MODELS
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo import ZooSpec
 from malaprop.records import Outcome, Queries, Side, edits_between
 

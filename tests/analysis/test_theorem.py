@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from malaprop.analysis.theorem import Case, added, cases_of, mean_cosine, mean_part, simulate, trained
 from malaprop.core.errors import SettingError
-from malaprop.models.firstlayer import FirstLayer
+from malaprop.models.inside.firstlayer import FirstLayer
 
 
 def test_the_mean_of_a_coordinate_in_two_and_three_dimensions():

@@ -14,10 +14,10 @@ from malaprop.bench import floor as floors
 from malaprop.bench.recording import Recording
 from malaprop.core.example import number
 from malaprop.models.special import SPECIAL_MODELS
+from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.training import seeded
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of, padding_of
-from malaprop.models.vocab import UNKNOWN, Vocab
 from malaprop.runs.local import run
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]

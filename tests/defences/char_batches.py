@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from malaprop.models.special import SPECIAL_MODELS
+from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.training import Batch, seeded
-from malaprop.models.vocab import Vocab
 
 TEXTS = ["a good film, really good", "bad", "the worst idea of 2004 was good", "so bad it's bad ."]
 LABELS = [1, 0, 1, 0]

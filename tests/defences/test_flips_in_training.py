@@ -15,7 +15,7 @@ from malaprop.defences.spelling import char_gradients, spelling
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.chars import plain_words, respelled
-from malaprop.models.openvocab import BETWEEN, OTHER
+from malaprop.models.tokens.openvocab import BETWEEN, OTHER
 from malaprop.models.training import Hooks, Rows, Training, fit, judge, seeded
 
 

@@ -12,8 +12,8 @@ import toy
 from malaprop.defences.noisy import NoisyTraining
 from malaprop.defences.ranmask import MaskedTraining, Masks
 from malaprop.defences.safer import SwappedTraining
+from malaprop.models.tokens.vocab import UNK, Vocab
 from malaprop.models.training import Batch, Rows
-from malaprop.models.vocab import UNK, Vocab
 
 VOCAB = Vocab.build(["one two three four five six seven eight"])
 

@@ -9,11 +9,11 @@ from test_hf import bert, tokenizer
 
 from malaprop.core.capability import Capability
 from malaprop.core.text import Text, Words
-from malaprop.models.attention import WordAttention
 from malaprop.models.blocks.attentive import bilstm_attention
 from malaprop.models.blocks.selfattention import transformer
 from malaprop.models.gradients.layout import ByParts
-from malaprop.models.splice import Frame
+from malaprop.models.inside.attention import WordAttention
+from malaprop.models.tokens.splice import Frame
 from malaprop.models.victims.load import wrap
 
 LETTERS = "abcdefgh"

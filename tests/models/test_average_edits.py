@@ -14,9 +14,9 @@ from malaprop.core.variants import Variants
 from malaprop.models.blocks.classifier import Classifier
 from malaprop.models.blocks.kim import kim_cnn
 from malaprop.models.blocks.pairs import pair_average
-from malaprop.models.pieces import Pieces
 from malaprop.models.scorers.average import AverageEdits
-from malaprop.models.splice import splice
+from malaprop.models.tokens.pieces import Pieces
+from malaprop.models.tokens.splice import splice
 
 
 def model() -> Classifier:

@@ -12,15 +12,15 @@ from word_edits import VOCABULARY, cut, groups, many_edits, whole_tokens
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
-from malaprop.models.batches import Bounds
-from malaprop.models.pieces import Pieces
 from malaprop.models.scorers import packing
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.bertpacked import PackedBert
 from malaprop.models.scorers.bertweights import BertWeights
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, attended
-from malaprop.models.splice import splice
+from malaprop.models.tokens.batches import Bounds
+from malaprop.models.tokens.pieces import Pieces
+from malaprop.models.tokens.splice import splice
 
 HEAD, TAIL, SEP = (VOCABULARY,), (2,), 2
 

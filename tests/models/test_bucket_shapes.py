@@ -8,7 +8,7 @@ import torch
 
 from malaprop.models.scorers.buckets import Buckets, width_of
 from malaprop.models.scorers.fromhost import FromHost
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 ROWS = [[1 + (n + k) % 50 for k in range(9 + n % 8)] for n in range(100)]
 

@@ -20,8 +20,8 @@ from malaprop.models.gradients.chars import (
     symbols,
     vectors,
 )
-from malaprop.models.openvocab import BEGIN, BLANK, END, NOTHING, OTHER
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.openvocab import BEGIN, BLANK, END, NOTHING, OTHER
+from malaprop.models.tokens.vocab import Vocab
 
 TEXTS = ("the good film", "a bad , dull thing", "it is 1 good one", "zebra ?", "don't overestimate me")
 

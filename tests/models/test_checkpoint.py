@@ -8,7 +8,7 @@ import torch
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
 from malaprop.models.checkpoint import Card
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo import ZooSpec, network, shape
 
 SPEC = ZooSpec(encoder="CNN", embedding="Random")

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from malaprop.core.errors import AssetError
-from malaprop.models.batches import Bounds
-from malaprop.models.encoder import SentenceEncoder
-from malaprop.models.language_model import LanguageModel, load_language_model
+from malaprop.models.encoders.encoder import SentenceEncoder
+from malaprop.models.encoders.language_model import LanguageModel, load_language_model
+from malaprop.models.tokens.batches import Bounds
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
@@ -76,7 +76,7 @@ def test_mpnet_is_an_encoder_too(tmp_path):
 
 def test_sketches_are_near_the_plain_vectors(folder, monkeypatch):
     from malaprop.attacks.constraints.similarity import ROUGH
-    from malaprop.models import encoder as module
+    from malaprop.models.encoders import encoder as module
 
     monkeypatch.setattr(module, "worthwhile", lambda device: True)
     sketcher = SentenceEncoder(folder, bounds=Bounds(rows=3, waste=1.0))
@@ -128,7 +128,7 @@ def test_a_folder_that_holds_no_model(tmp_path):
 @pytest.mark.assets
 def test_use_knows_what_is_alike(real_asset):
     real_asset("use")
-    from malaprop.models.encoder import open_encoder
+    from malaprop.models.encoders.encoder import open_encoder
 
     a, b, c = open_encoder("use").encode(
         ["A man is eating food.", "A man is eating a piece of bread.", "The stock market fell today."]
@@ -140,7 +140,7 @@ def test_use_knows_what_is_alike(real_asset):
 @pytest.mark.assets
 def test_minilm_knows_what_is_alike(real_asset):
     real_asset("minilm")
-    from malaprop.models.encoder import open_encoder
+    from malaprop.models.encoders.encoder import open_encoder
 
     a, b, c = open_encoder().encode(
         ["A man is eating food.", "A man is eating a piece of bread.", "The stock market fell today."]

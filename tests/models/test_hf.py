@@ -9,9 +9,9 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
+from malaprop.models.tokens.wordpieces import WordPieces
 from malaprop.models.victims.load import load, wrap
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.wordpieces import WordPieces
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import malaprop as mp
 from malaprop.core.errors import MalapropError
-from malaprop.models.labelsets import joint, view_of
+from malaprop.models.victims.labelsets import joint, view_of
 
 transformers = pytest.importorskip("transformers")
 from tests.models import tiny_folders as tiny  # noqa: E402 - it needs the library

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from malaprop.core.text import BREAK, Words
-from malaprop.models.pieces import Pieces, at_breaks, runs
+from malaprop.models.tokens.pieces import Pieces, at_breaks, runs
 
 
 def letters(strings: list[str]) -> list[list[int]]:

@@ -7,9 +7,9 @@ from word_edits import VOCABULARY, alone, cut, many_edits
 
 from malaprop.core.pool import Pool
 from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.pieces import Pieces
 from malaprop.models.scorers.plain import Plain
-from malaprop.models.splice import splice
+from malaprop.models.tokens.pieces import Pieces
+from malaprop.models.tokens.splice import splice
 
 
 def _plain(holds: int, seen: list[int]) -> tuple[Plain, WordCNN]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from malaprop.models.blocks.elmo import CHARS, CharCNN, Elmo, ScalarMix, spell
 from malaprop.models.pretrain.elmo import _Types
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 
 FILTERS = ((1, 4), (3, 8))
 

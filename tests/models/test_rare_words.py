@@ -8,9 +8,9 @@ from malaprop.core.errors import SettingError
 from malaprop.core.example import number
 from malaprop.models import checkpoint, zoo
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.vocab import UNK
+from malaprop.models.tokens.wordrows import WordRows
 from malaprop.models.train import Given, check_settings, train
-from malaprop.models.vocab import UNK
-from malaprop.models.wordrows import WordRows
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from malaprop.core.errors import SettingError
-from malaprop.models import batches
-from malaprop.models.batches import bounds_for, crowded, share_gpu
+from malaprop.models.tokens import batches
+from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu
 from malaprop.runs.victims import device_of
 
 GIB = 1 << 30

@@ -13,8 +13,8 @@ from malaprop.models.blocks.rows import settled
 from malaprop.models.blocks.selfattention import transformer
 from malaprop.models.blocks.sides import sides
 from malaprop.models.special import SPECIAL_MODELS, Reads, special
+from malaprop.models.tokens.vocab import SEP, UNK, Vocab
 from malaprop.models.training import Rows, Training, fit, judge, seeded
-from malaprop.models.vocab import SEP, UNK, Vocab
 
 SMALL = {
     "BiLSTM-Attention": {"dim": 12, "hidden": 8},

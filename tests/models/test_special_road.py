@@ -9,9 +9,9 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.special import SPECIAL_MODELS
+from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.training import seeded
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.vocab import UNKNOWN, Vocab
 
 SMALL = {
     "Transformer": {"dim": 16, "heads": 4, "inner": 32},

@@ -9,9 +9,9 @@ from word_edits import KNOWN, PAD, UNK, cut, groups, listed, whole_tokens
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.batches import Bounds, batches
-from malaprop.models.pieces import Pieces
-from malaprop.models.splice import Splice, splice
+from malaprop.models.tokens.batches import Bounds, batches
+from malaprop.models.tokens.pieces import Pieces
+from malaprop.models.tokens.splice import Splice, splice
 
 AA, BB, CC, DD = (KNOWN[w] for w in ("aa", "bb", "cc", "dd"))
 

@@ -11,8 +11,8 @@ from test_hf import bert, tokenizer
 from malaprop.core.capability import Capability
 from malaprop.core.text import Text, Words
 from malaprop.models.gradients.layout import ByParts
-from malaprop.models.splice import Frame
-from malaprop.models.states import WordStates
+from malaprop.models.inside.states import WordStates
+from malaprop.models.tokens.splice import Frame
 from malaprop.models.victims.load import load, wrap
 
 LETTERS = "abcdefgh"

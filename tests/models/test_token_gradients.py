@@ -15,9 +15,9 @@ from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.layout import ByOffsets, ByParts
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.splice import Frame
-from malaprop.models.vocab import UNK, Vocab
-from malaprop.models.wordpieces import WordPieces
+from malaprop.models.tokens.splice import Frame
+from malaprop.models.tokens.vocab import UNK, Vocab
+from malaprop.models.tokens.wordpieces import WordPieces
 
 VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "nice"])
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.ragged import Placed, Ragged
+from malaprop.models.tokens.ragged import Placed, Ragged
 from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge, seeded
 from malaprop.models.unfinished import Unfinished
 

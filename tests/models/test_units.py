@@ -10,10 +10,10 @@ import pytest
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.joins import best_join, join
-from malaprop.models.pieces import Cut, at_breaks
-from malaprop.models.splice import splice
-from malaprop.models.units import Units
+from malaprop.models.tokens.joins import best_join, join
+from malaprop.models.tokens.pieces import Cut, at_breaks
+from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.units import Units
 
 pytest.importorskip("transformers")
 import tiny_folders as tiny

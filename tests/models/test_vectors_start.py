@@ -8,10 +8,10 @@ import pytest
 from malaprop.assets import store
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.data import of
-from malaprop.models import vectors
+from malaprop.models.encoders import vectors
+from malaprop.models.encoders.vectors import Course, check_width, read_file, starting, trained
 from malaprop.models.pretrain import texts
 from malaprop.models.splits import splits
-from malaprop.models.vectors import Course, check_width, read_file, starting, trained
 
 
 @pytest.fixture

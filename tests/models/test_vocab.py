@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from malaprop.core.errors import VictimError
 from malaprop.core.text import BREAK, Text, Words
-from malaprop.models.vocab import SEP, SPECIAL, UNK, UNKNOWN, Vocab, tokens
+from malaprop.models.tokens.vocab import SEP, SPECIAL, UNK, UNKNOWN, Vocab, tokens
 
 ODD = "aZ09_ '’-*@`×.,!?\u0301\u200d\U0001f600Σİß\u05d0\u2028\x00\n\t[]"
 

@@ -14,13 +14,13 @@ from malaprop.core.variants import Variants
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
-from malaprop.models.pieces import Pieces
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.scorers.wordtable import WordTable
-from malaprop.models.splice import splice
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.pieces import Pieces
+from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.vocab import Vocab
 
 TEXTS = ["the good film was very good indeed and long", "a bad one that we saw to the very end"]
 

@@ -15,13 +15,13 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
 from malaprop.models import checkpoint, zoo
-from malaprop.models import vectors as starts
+from malaprop.models.encoders import vectors as starts
 from malaprop.models.pretrain.job import pretrain
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import splits
+from malaprop.models.tokens.wordrows import WordRows
 from malaprop.models.train import Given, check_settings, train
 from malaprop.models.victims.load import load
-from malaprop.models.wordrows import WordRows
 from malaprop.models.zoo import ZooSpec
 
 TEXTS = [

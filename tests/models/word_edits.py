@@ -13,7 +13,7 @@ from torch import Tensor
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 PAD, UNK, SEP = 0, 1, 2
 KNOWN = {w: i + 3 for i, w in enumerate([a + b for a in "abcde" for b in "abcde"] + [",", ".", "[", "]", "!"])}

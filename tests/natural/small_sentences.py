@@ -13,7 +13,7 @@ from malaprop.core.score import Floats
 from malaprop.models.generative.sentencemodel import SentenceCard, SentenceModel
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentences import Codec
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.vocab import Vocab
 
 WHO, DOES, WHAT = ("cat", "dog", "bird", "man"), ("sees", "likes", "eats"), ("fish", "tree", "house", "bread")
 SENTENCES = tuple(f"the {a} {b} the {c}." for a, b, c in product(WHO, DOES, WHAT))

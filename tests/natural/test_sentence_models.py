@@ -21,7 +21,7 @@ from malaprop.models.generative.sentencemodel import SentenceModel, is_sentence_
 from malaprop.models.generative.sentencequality import bleu
 from malaprop.models.generative.sentences import Codec, distinct, dressed, joined
 from malaprop.models.generative.sentencetraining import train_sentences
-from malaprop.models.vocab import Vocab, tokens
+from malaprop.models.tokens.vocab import Vocab, tokens
 
 _WORDS = st.sampled_from(["a", "man", "is", "n't", "'s", ",", ".", "well", "known", "(", ")", "it", "does"])
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from malaprop.core.errors import DataError, SettingError, VictimError
-from malaprop.models.ragged import Ragged
+from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation import checkpoint, training
 from malaprop.models.translation.pairs import pairs_of, parts, tenth_of
 from malaprop.models.translation.train import settings_of, train, words_of

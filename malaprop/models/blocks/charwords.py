@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.blocks.rows import strongest
-from malaprop.models.openvocab import BETWEEN, NOTHING, OTHER, OpenVocab
-from malaprop.models.vocab import PAD, UNK, Vocab
+from malaprop.models.tokens.openvocab import BETWEEN, NOTHING, OTHER, OpenVocab
+from malaprop.models.tokens.vocab import PAD, UNK, Vocab
 
 _AT_ONCE = 1024  # words composed at a time where no gradient is wanted
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from malaprop.core.errors import CapabilityError
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
 from malaprop.models.blocks.rows import settled, within
-from malaprop.models.vocab import PAD, UNK
+from malaprop.models.tokens.vocab import PAD, UNK
 
 
 class Encoder(Protocol):

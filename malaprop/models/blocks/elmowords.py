@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError
 from malaprop.models.blocks.elmo import Elmo, ScalarMix, spell
-from malaprop.models.openvocab import OpenVocab
-from malaprop.models.vocab import PAD, UNK, Vocab
+from malaprop.models.tokens.openvocab import OpenVocab
+from malaprop.models.tokens.vocab import PAD, UNK, Vocab
 
 _AT_ONCE = 4096  # words read at a time
 

@@ -13,7 +13,7 @@ from malaprop.models.blocks.classifier import Classifier, fresh_words
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors
 from malaprop.models.blocks.rows import strongest, within
-from malaprop.models.vocab import PAD
+from malaprop.models.tokens.vocab import PAD
 
 
 class Channels(nn.Module):

@@ -10,7 +10,7 @@ from malaprop.models.blocks.classifier import fresh_words
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
 from malaprop.models.blocks.rows import largest, recur, settled, within
 from malaprop.models.blocks.silent import no_attention
-from malaprop.models.vocab import UNK
+from malaprop.models.tokens.vocab import UNK
 
 
 class WordLSTM(nn.Module):

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from malaprop.models.vocab import UNK
+from malaprop.models.tokens.vocab import UNK
 
 
 def settled(

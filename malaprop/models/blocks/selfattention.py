@@ -14,7 +14,7 @@ from malaprop.models.blocks.classifier import Classifier, fresh_words
 from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
 from malaprop.models.blocks.rows import mean, within
 from malaprop.models.scorers.plain import second_segment
-from malaprop.models.vocab import SEP
+from malaprop.models.tokens.vocab import SEP
 
 Inside = Bool[Tensor, "batch 1 1 token"]
 

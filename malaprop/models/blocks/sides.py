@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from malaprop.models.blocks.rows import within
-from malaprop.models.vocab import SEP
+from malaprop.models.tokens.vocab import SEP
 
 
 class Side(NamedTuple):

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from malaprop.core.errors import SettingError
 from malaprop.models.generative.sentencenet import SentenceNet, mlp
-from malaprop.models.vocab import PAD
+from malaprop.models.tokens.vocab import PAD
 
 Losses = dict[str, Tensor]
 

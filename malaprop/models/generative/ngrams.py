@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 
 _START, _END, _UNKNOWN = "<s>", "</s>", "<unk>"
 _SHARES = (0.5, 0.35, 0.14, 0.01)  # of three words, two, one, and of any word alike

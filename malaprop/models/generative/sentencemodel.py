@@ -23,7 +23,7 @@ from malaprop.models.generative.arae import reconstruction
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentences import Codec
-from malaprop.models.vocab import Vocab
+from malaprop.models.tokens.vocab import Vocab
 
 FORMAT = "sentences-1"
 CORPUS = "sentences.txt"  # what it was trained on: the yardstick of fluency is counted from it

@@ -15,7 +15,7 @@ from torch import Tensor
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencenet import SentenceNet
 from malaprop.models.generative.sentences import PAD, Codec
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.vocab import tokens
 
 _BATCH = 2048
 

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from malaprop.core.text import Ints, word_pattern
-from malaprop.models.vocab import PAD, SEP, UNK, Vocab, tokens
+from malaprop.models.tokens.vocab import PAD, SEP, UNK, Vocab, tokens
 
 MARKS = 2  # marks that a row has room for beyond its words
 _CLOSING = re.compile(r" (?=(?:n't|'(?:s|re|ve|ll|d|m))(?:\W|$)|[.,;:!?)\]%])")

@@ -21,6 +21,7 @@ from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.checkpoint import check_target
+from malaprop.models.encoders.vectors import Start, check_width, read_file
 from malaprop.models.finished import refuse_other
 from malaprop.models.generative.arae import Arae, Losses
 from malaprop.models.generative.ngrams import NGrams
@@ -32,10 +33,9 @@ from malaprop.models.generative.textvae import TextVae
 from malaprop.models.pretrain.loop import Budget, progress_bar
 from malaprop.models.pretrain.texts import Corpus, corpus
 from malaprop.models.splits import Read
+from malaprop.models.tokens.vocab import SPECIAL, Vocab
 from malaprop.models.training import seeded
 from malaprop.models.unfinished import Unfinished
-from malaprop.models.vectors import Start, check_width, read_file
-from malaprop.models.vocab import SPECIAL, Vocab
 
 KINDS: Mapping[str, type[Arae] | type[TextVae]] = {"arae": Arae, "vae": TextVae}
 _LOOK = 20  # steps between two looks at the losses

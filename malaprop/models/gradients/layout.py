@@ -10,9 +10,9 @@ import numpy as np
 
 from malaprop.core.errors import VictimError
 from malaprop.core.text import BREAK, Ints, Text, Words
-from malaprop.models.pieces import Cut, Pieces
-from malaprop.models.splice import Frame
-from malaprop.models.wordpieces import WordPieces
+from malaprop.models.tokens.pieces import Cut, Pieces
+from malaprop.models.tokens.splice import Frame
+from malaprop.models.tokens.wordpieces import WordPieces
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Fields

@@ -13,14 +13,14 @@ from malaprop.core.capability import Capability
 from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, word_pattern
-from malaprop.models.batches import Bounds, batches, bounds_for
 from malaprop.models.gradients.backward import differentiable
 from malaprop.models.gradients.chars import Gains, flip_gains
 from malaprop.models.gradients.layout import ByParts, Laid
 from malaprop.models.gradients.tokens import TokenGradients, padded
-from malaprop.models.openvocab import OpenVocab
-from malaprop.models.pieces import runs
-from malaprop.models.vocab import tokens
+from malaprop.models.tokens.batches import Bounds, batches, bounds_for
+from malaprop.models.tokens.openvocab import OpenVocab
+from malaprop.models.tokens.pieces import runs
+from malaprop.models.tokens.vocab import tokens
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -12,11 +12,11 @@ from malaprop.core.capability import Capability
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.models.batches import batches, bounds_for
 from malaprop.models.gradients.backward import differentiable, log_odds
 from malaprop.models.gradients.layout import Laid
 from malaprop.models.gradients.looks import CharGradients
 from malaprop.models.gradients.tokens import TokenGradients, caught_in, padded
+from malaprop.models.tokens.batches import batches, bounds_for
 
 
 class Sized(NamedTuple):

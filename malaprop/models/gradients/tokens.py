@@ -17,12 +17,12 @@ from malaprop.core.errors import CapabilityError, VictimError
 from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints
-from malaprop.models.batches import Bounds, batches, bounds_for
 from malaprop.models.gradients.backward import below_mean, differentiable, log_odds
 from malaprop.models.gradients.layout import Laid, Layout
-from malaprop.models.pieces import runs
 from malaprop.models.scorers.plain import Forward
-from malaprop.models.splice import ship
+from malaprop.models.tokens.batches import Bounds, batches, bounds_for
+from malaprop.models.tokens.pieces import runs
+from malaprop.models.tokens.splice import ship
 
 _PAIRS = 1 << 16  # of a token and another in its place, weighed at a time
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from jaxtyping import Float
 from torch import Tensor
 
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 __all__ = ["Scorer"]
 

@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from malaprop.core.errors import SettingError
-from malaprop.models.batches import Bounds, batches, bounds_for
 from malaprop.models.scorers.bertpacked import PackedBert
 from malaprop.models.scorers.bertweights import BertWeights, Layer, readable
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import in_order, second_segment
 from malaprop.models.scorers.varlen import can_pack
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.batches import Bounds, batches, bounds_for
+from malaprop.models.tokens.splice import Splice
 
 __all__ = ["BertScorer", "readable"]
 

@@ -13,7 +13,7 @@ from malaprop.core.text import Ints
 from malaprop.models.scorers.fromhost import FromHost
 from malaprop.models.scorers.packing import waits
 from malaprop.models.scorers.plain import Forward, in_order
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 _STEP = 8  # tokens by which one bucket is wider than the last; from 64 tokens on up to a quarter of the width
 _PART = 4  # a batch of few texts has a quarter of the rows, if that changes no bit

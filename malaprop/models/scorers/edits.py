@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.core.text import Ints
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 _SHARE = 3  # variants of one base from which on its states cost less than reading each variant from end to end
 

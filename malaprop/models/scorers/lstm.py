@@ -17,8 +17,8 @@ from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.edits import Edits, blocks, shared
 from malaprop.models.scorers.lstmstrips import LstmStrips, Ways
 from malaprop.models.scorers.wordtable import WordTable
-from malaprop.models.splice import Splice
-from malaprop.models.vocab import UNK
+from malaprop.models.tokens.splice import Splice
+from malaprop.models.tokens.vocab import UNK
 
 
 @dataclass(frozen=True, slots=True, eq=False)

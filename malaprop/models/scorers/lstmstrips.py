@@ -12,7 +12,7 @@ from torch import Tensor
 
 from malaprop.core.text import Ints
 from malaprop.models.scorers.edits import Edits
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 STEPS = 8  # in a strip
 SIZES = (1024, 4096, 16_384)  # rows of a strip; what is left of a round goes into the smallest that holds it

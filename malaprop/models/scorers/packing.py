@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from malaprop.core.text import Ints
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.splice import Splice
 
 _AT_ONCE = 1 << 22  # tokens laid out at a time
 _LEAST = 24  # tokens of a text, of which a batch has room for as many as would fill it; shorter texts leave some free

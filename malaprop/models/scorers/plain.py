@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from malaprop.core.text import Ints
-from malaprop.models.batches import Bounds, batches, bounds_for
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.batches import Bounds, batches, bounds_for
+from malaprop.models.tokens.splice import Splice
 
 # ids [batch, token] padded, lengths [batch] -> logits [batch, label]
 Forward = Callable[[Int[Tensor, "batch token"], Int[Tensor, " batch"]], Float[Tensor, "batch label"]]

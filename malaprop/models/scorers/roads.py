@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from malaprop.models.batches import Bounds
 from malaprop.models.embeddings import last_linear
 from malaprop.models.precision import ROUNDING
 from malaprop.models.scorers import Scorer
@@ -20,7 +19,8 @@ from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Forward, Plain, attended
 from malaprop.models.scorers.varlen import can_pack
-from malaprop.models.splice import Splice
+from malaprop.models.tokens.batches import Bounds
+from malaprop.models.tokens.splice import Splice
 
 _TOKENS = 1 << 14  # of a packed batch
 

@@ -17,7 +17,7 @@ from malaprop.core.errors import DataError, SettingError
 from malaprop.core.text import word_pattern
 from malaprop.models.finished import refuse_other
 from malaprop.models.pretrain.loop import progress_bar
-from malaprop.models.ragged import Ragged
+from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.training import seeded
 from malaprop.models.translation import bleu, checkpoint, lstm, transformer
 from malaprop.models.translation.checkpoint import Card

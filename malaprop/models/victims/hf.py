@@ -13,22 +13,23 @@ import torch
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
-from malaprop.models.attention import WordAttention, from_transformers
 from malaprop.models.classifierfolder import read_classifier
 from malaprop.models.embeddings import last_linear, read_by
-from malaprop.models.firstlayer import of_transformers
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.joins import best_join
-from malaprop.models.labelsets import fold, is_multi_label, view_of
-from malaprop.models.padding import ZeroWords
-from malaprop.models.pieces import at_breaks
+from malaprop.models.inside.attention import WordAttention, from_transformers
+from malaprop.models.inside.firstlayer import of_transformers
+from malaprop.models.inside.states import WordStates
+from malaprop.models.inside.states import from_transformers as states_of
 from malaprop.models.precision import ROUNDING, resolve
 from malaprop.models.scorers.plain import without_padding
 from malaprop.models.scorers.roads import Road
-from malaprop.models.splice import Frame
-from malaprop.models.states import WordStates
-from malaprop.models.states import from_transformers as states_of
+from malaprop.models.tokens.joins import best_join
+from malaprop.models.tokens.padding import ZeroWords
+from malaprop.models.tokens.pieces import at_breaks
+from malaprop.models.tokens.splice import Frame
+from malaprop.models.tokens.wordpieces import WordPieces
+from malaprop.models.victims.labelsets import fold, is_multi_label, view_of
 from malaprop.models.victims.probes import (
     TEXTS,
     Company,
@@ -38,7 +39,6 @@ from malaprop.models.victims.probes import (
 )
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.wordpieces import WordPieces
 
 MOST = 4_096  # tokens, for models that state no limit
 

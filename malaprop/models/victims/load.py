@@ -379,7 +379,7 @@ def _module(thing: Any, tokenizer: Any, *, name: str | None, device: str | None,
         raise VictimError(f"{type(thing).__name__} needs a tokenizer; pass a function from strings to lists of ids")
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
-        from malaprop.models.wordpieces import WordPieces
+        from malaprop.models.tokens.wordpieces import WordPieces
 
         pieces = WordPieces.of(backend)
         tokenizer = pieces.pieces

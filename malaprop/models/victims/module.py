@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from malaprop.core.errors import VictimError, plain
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.padding import ZeroWords
-from malaprop.models.pieces import Cut, at_breaks
 from malaprop.models.scorers.plain import Forward
-from malaprop.models.splice import Frame
+from malaprop.models.tokens.padding import ZeroWords
+from malaprop.models.tokens.pieces import Cut, at_breaks
+from malaprop.models.tokens.splice import Frame
 from malaprop.models.victims.sigmoid import ends_in_sigmoid, two_labels
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim

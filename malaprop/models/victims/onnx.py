@@ -20,13 +20,13 @@ from torch import Tensor
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints
-from malaprop.models.joins import best_join
-from malaprop.models.labelsets import view_of
-from malaprop.models.pieces import at_breaks
 from malaprop.models.scorers.plain import second_segment
+from malaprop.models.tokens.joins import best_join
+from malaprop.models.tokens.pieces import at_breaks
+from malaprop.models.tokens.wordpieces import WordPieces
+from malaprop.models.victims.labelsets import view_of
 from malaprop.models.victims.probes import TEXTS
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.wordpieces import WordPieces
 
 MOST = 4_096  # tokens, for models that state no limit
 APART = 1e-5  # scores that differ by more than this depend on the other texts of a batch

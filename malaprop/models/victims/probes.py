@@ -14,7 +14,7 @@ from malaprop.core.text import Ints
 from malaprop.core.victim import Fields
 from malaprop.models.gradients.tokens import padded
 from malaprop.models.scorers.plain import Forward
-from malaprop.models.wordpieces import WordPieces
+from malaprop.models.tokens.wordpieces import WordPieces
 
 _LONG = "It's a well-made, surprisingly moving film (2024) about two brothers who don't talk; nobody will forget it! "
 Row = TypeVar("Row")

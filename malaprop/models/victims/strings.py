@@ -67,7 +67,7 @@ class StringVictim:
         if self.answers == "number":
             self.labels, self.label_names, self.offers = 1, (), frozenset({Capability.NUMBER})
         if self.multi_label:
-            from malaprop.models.labelsets import by_sets
+            from malaprop.models.victims.labelsets import by_sets
 
             self.call, view = by_sets(self.call, self.multi_label, self.name)
             self.labels, self.label_names = len(view.names), view.names

@@ -21,16 +21,16 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Text, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
-from malaprop.models.attention import WordAttention
-from malaprop.models.batches import Bounds
 from malaprop.models.embeddings import L1
-from malaprop.models.joins import Join, Joined, join
-from malaprop.models.pieces import Cut, Pieces
+from malaprop.models.inside.attention import WordAttention
+from malaprop.models.inside.states import WordStates
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.plain import Forward, Plain
-from malaprop.models.splice import Splice, ship, splice
-from malaprop.models.states import WordStates
+from malaprop.models.tokens.batches import Bounds
+from malaprop.models.tokens.joins import Join, Joined, join
+from malaprop.models.tokens.pieces import Cut, Pieces
+from malaprop.models.tokens.splice import Splice, ship, splice
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
 
@@ -47,9 +47,9 @@ class Begun:
 class TokenVictim:
     """Words are cut into tokens once; a variant is its base's tokens with a stretch replaced.
 
-    `cut` gives the tokens of words and gaps (see `malaprop.models.pieces.Cut`), `encode_whole` those of finished texts;
-    neither adds special tokens nor ends a text early: `head`, `tail` and `limit` (which counts them) do that here, for
-    both roads alike, unless `rows` gives finished rows for whole texts. Where the two disagree on a base, because a
+    `cut` gives the tokens of words and gaps (see `malaprop.models.tokens.pieces.Cut`), `encode_whole` those of finished
+    texts; neither adds special tokens nor ends a text early: `head`, `tail` and `limit` (which counts them) do that,
+    for both roads alike, unless `rows` gives finished rows for whole texts. Where the two disagree on a base, because a
     token reaches over the edge of a word, its variants are scored from strings. With `context_free` they cannot
     disagree: nothing is checked, and words of equal tokens are merged.
     """

@@ -9,7 +9,6 @@ import torch
 
 from malaprop.core.gradient import Gradients
 from malaprop.models import checkpoint
-from malaprop.models.attention import WordAttention
 from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.blocks.classifier import Classifier
 from malaprop.models.blocks.cnn import WordCNN
@@ -18,20 +17,21 @@ from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.blocks.offers import Shows
 from malaprop.models.blocks.pairs import Average
 from malaprop.models.blocks.selfattention import SelfAttention
-from malaprop.models.firstlayer import of_encoder
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.looks import CharGradients
 from malaprop.models.gradients.tokens import TokenGradients
-from malaprop.models.openvocab import OpenVocab
-from malaprop.models.padding import ZeroWords
+from malaprop.models.inside.attention import WordAttention
+from malaprop.models.inside.firstlayer import of_encoder
+from malaprop.models.inside.states import WordStates
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
-from malaprop.models.splice import Frame
-from malaprop.models.states import WordStates
+from malaprop.models.tokens.openvocab import OpenVocab
+from malaprop.models.tokens.padding import ZeroWords
+from malaprop.models.tokens.splice import Frame
+from malaprop.models.tokens.vocab import PAD, UNK, UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.vocab import PAD, UNK, UNKNOWN, Vocab
 
 
 def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) -> TokenVictim:

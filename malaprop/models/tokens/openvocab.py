@@ -12,7 +12,7 @@ import numpy.typing as npt
 from malaprop.core.errors import SettingError
 from malaprop.core.text import BREAK
 from malaprop.core.victim import Fields
-from malaprop.models.vocab import PAD, SEP, UNK, UNKNOWN, Vocab, tokens
+from malaprop.models.tokens.vocab import PAD, SEP, UNK, UNKNOWN, Vocab, tokens
 
 # Signs that are no characters: nothing, one the alphabet lacks, both ends of a word, an unknown word, the separator.
 NOTHING, OTHER, BEGIN, END, BLANK, BETWEEN = range(6)

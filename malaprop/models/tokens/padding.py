@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from malaprop.core.insight import Blank
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints
-from malaprop.models.batches import batches, bounds_for
 from malaprop.models.gradients.layout import Layout
 from malaprop.models.gradients.tokens import TokenGradients, padded
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.plain import Forward
+from malaprop.models.tokens.batches import batches, bounds_for
 
 
 class _Hidden(NamedTuple):

@@ -19,7 +19,7 @@ from malaprop.assets.download import say
 from malaprop.assets.folders import appearing, locked, writing
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.models.splits import Labelled, Splits
-from malaprop.models.vocab import SPECIAL, UNKNOWN, tokens
+from malaprop.models.tokens.vocab import SPECIAL, UNKNOWN, tokens
 
 Floats = NDArray[np.float32]
 TRAINED = {"W2vec": "word2vec", "fastText": "fastText"}  # as in a name, and as their authors call them

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Ints, Text, Words
-from malaprop.models.pieces import Cut, Pieces
+from malaprop.models.tokens.pieces import Cut, Pieces
 
 _EDGE = re.compile(rf"[\s{BREAK}]")
 _SPECIAL = re.compile(r"[<\[|]")  # as in <unk>, [UNK], <|endoftext|>

@@ -17,10 +17,10 @@ from torch.nn import functional
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
 from malaprop.models import checkpoint
-from malaprop.models.batches import Bounds, batches, bounds_for
+from malaprop.models.encoders.sketching import Sketch, worthwhile
 from malaprop.models.quiet import quietly
-from malaprop.models.sketching import Sketch, worthwhile
-from malaprop.models.wordpieces import WordPieces
+from malaprop.models.tokens.batches import Bounds, batches, bounds_for
+from malaprop.models.tokens.wordpieces import WordPieces
 
 States = Callable[[Tensor, Tensor], Tensor]  # ids and which of them are no padding to the last states
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128
@@ -108,7 +108,7 @@ def open_encoder(name: str = "minilm", *, device: str = "cpu") -> Encoder:
     from malaprop.assets import store
 
     if name == "use":
-        from malaprop.models.useencoder import UniversalEncoder
+        from malaprop.models.encoders.useencoder import UniversalEncoder
 
         return UniversalEncoder(store.locate(name), device=device)
     return SentenceEncoder(store.locate(name), device=device)

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
-from malaprop.models.batches import Bounds, batches
 from malaprop.models.quiet import quietly
+from malaprop.models.tokens.batches import Bounds, batches
 
 LIMIT = 512  # tokens
 

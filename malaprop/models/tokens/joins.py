@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from malaprop.core.pool import Pool
 from malaprop.core.text import Ints, Text, Words
-from malaprop.models.pieces import Cut, Pieces
-from malaprop.models.units import Laid, Units
+from malaprop.models.tokens.pieces import Cut, Pieces
+from malaprop.models.tokens.units import Laid, Units
 
 Join = Literal["parts", "units", "bare"]
 Encode = Callable[[Sequence[Text]], Sequence[Sequence[int]]]  # whole texts to tokens, without special ones

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from malaprop.core.errors import VictimError
 from malaprop.core.victim import Fields
-from malaprop.models.splice import Frame
+from malaprop.models.tokens.splice import Frame
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -15,7 +15,7 @@ from torch.nn import functional
 from malaprop.assets.download import digest
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
-from malaprop.models.batches import Bounds, batches
+from malaprop.models.tokens.batches import Bounds, batches
 
 _ORDERS = ((2, 0), (3, 1), (5, 2))  # tokens that a convolution sees, and how many of them stand before its own
 _CHUNKS = 17  # tables that the word vectors are kept in; token i is row i // 17 of table i % 17

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from malaprop.core.pool import Pool
 from malaprop.core.text import Ints
-from malaprop.models.pieces import Pieces, runs
+from malaprop.models.tokens.pieces import Pieces, runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from malaprop.core.example import Example
-from malaprop.models.openvocab import OpenVocab
-from malaprop.models.ragged import Ragged
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.openvocab import OpenVocab
+from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.tokens.vocab import UNK, Vocab
 from malaprop.models.training import Rows
-from malaprop.models.vocab import UNK, Vocab
 
 
 class WordRows(NamedTuple):

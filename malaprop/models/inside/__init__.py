@@ -1,0 +1,1 @@
+"""What a victim shows of its inside: attention, hidden states, its first layer."""
