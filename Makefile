@@ -53,19 +53,19 @@ docs: $(VENV)/ready
 	@echo "site/index.html"
 
 # torch first and pinned: a looser wish pulls gigabytes of CUDA on machines without a GPU
-$(VENV)/ready: pyproject.toml constraints.txt
+$(VENV)/ready: pyproject.toml bench/pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable bench
 	touch $@
 
-$(PEERS)/ready: malaprop/bench/peer-textattack.txt
+$(PEERS)/ready: bench/malaprop_bench/peer-textattack.txt
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet torch==2.13.0
 	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet --requirement $<
 	touch $@
 
-$(OPENATTACK)/ready: malaprop/bench/peer-openattack.txt
+$(OPENATTACK)/ready: bench/malaprop_bench/peer-openattack.txt
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet torch==2.13.0
 	$(PIP_ENV) $(@D)/bin/python -m pip install --quiet --requirement $<

@@ -13,8 +13,8 @@ from typer.core import TyperGroup
 
 from malaprop import __version__
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import MalapropError, plain
-from malaprop.studies.table import COMMANDS, GROUPS, Command, plugins
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.studies.table import COMMANDS, ELSEWHERE, GROUPS, Command, plugins
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -68,6 +68,8 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """A wrong name is answered with the nearest right ones."""
         if not args[0].startswith("-") and args[0] not in self.commands:
+            if f"{self.commands.words}{args[0]}" in ELSEWHERE:
+                raise SettingError(f"malaprop {args[0]} is not installed; it comes with {ELSEWHERE[args[0]]}")
             raise unknown(self.commands.words.strip() or "command", args[0], self.commands)
         return super().resolve_command(ctx, args)
 

@@ -69,7 +69,6 @@ COMMANDS: dict[str, Command] = {
     "serve": Command(f"{_CLI}.serve:serve", "Attack a victim in the browser."),
     "list": Command(f"{_CLI}.list_:list_", "List recipes, models, defences, datasets or assets."),
     "fetch": Command(f"{_CLI}.fetch:fetch", "Fetch a resource from outside."),
-    "bench": Command(f"{_CLI}.bench:bench", "Measure speed, beside other toolkits."),
     "humans": Command(f"{_CLI}.humans:app", "Ask people about texts."),
     "rules": Command(f"{_CLI}.rules:app", "Mine word replacement rules and put them to texts."),
     "translate attack": Command(f"{_TRANSLATE}:TranslateAttack", "Bring a word into translations, or make BLEU fall."),
@@ -84,13 +83,18 @@ GROUPS = {
 }
 
 
+ELSEWHERE = {
+    "bench": "malaprop-bench, which is the folder bench of Malaprop's repository"
+}  # commands of other packages of ours
+
+
 @cache
 def plugins() -> dict[str, Command]:
     """The commands of other packages."""
     from importlib.metadata import entry_points
 
     found = entry_points(group="malaprop.command")
-    return {one.name: Command(one.value, f"From {one.dist.name if one.dist else one.value}.") for one in found}
+    return {one.name: Command(one.value, (one.dist and one.dist.metadata["Summary"]) or one.value) for one in found}
 
 
 def find(name: str) -> Any:

@@ -2,11 +2,10 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-
-from malaprop.bench.cell import Agreement, Cell, Duel
-from malaprop.bench.floor import Floor
-from malaprop.bench.measured import Ended, Measured
-from malaprop.bench.table import RESULTS, TIMES, markdown, svg
+from malaprop_bench.cell import Agreement, Cell, Duel
+from malaprop_bench.floor import Floor
+from malaprop_bench.measured import Ended, Measured
+from malaprop_bench.table import RESULTS, TIMES, markdown, svg
 
 ROWS = (("a good film", 1), ("a bad film", 0))
 

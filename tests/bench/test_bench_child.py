@@ -3,8 +3,7 @@ import subprocess
 import sys
 
 import pytest
-
-from malaprop.bench.child import BenchError, environment, import_folder, run
+from malaprop_bench.child import BenchError, environment, import_folder, run
 
 
 def test_threads_are_set_for_every_library():
@@ -13,9 +12,9 @@ def test_threads_are_set_for_every_library():
     assert env["NLTK_DATA"] == "x"
 
 
-def test_only_this_package_can_be_imported_from_the_folder(tmp_path):
+def test_only_the_two_packages_can_be_imported_from_the_folder(tmp_path):
     folder = import_folder(import_folder(tmp_path))
-    assert os.listdir(folder) == ["malaprop"]
+    assert sorted(os.listdir(folder)) == ["malaprop", "malaprop_bench"]
     code = "import malaprop.core.text as t; print(t.__file__)"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(folder)}, capture_output=True, text=True
@@ -40,6 +39,6 @@ def test_a_failure_is_said_in_one_line(command, said):
 
 
 def test_a_run_over_its_time_ends(monkeypatch):
-    monkeypatch.setattr("malaprop.bench.child.GRACE", 0)
+    monkeypatch.setattr("malaprop_bench.child.GRACE", 0)
     with pytest.raises(BenchError, match="took over 0 s"):
         run([sys.executable, "-c", "import time; time.sleep(60)"], environment(1, {}), seconds=0.3, what="the peer")

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from malaprop_bench import compare, own
+from malaprop_bench.bout import Terms
+from malaprop_bench.child import BenchError
+from malaprop_bench.compare import PLAN, plan
+from malaprop_bench.measured import Ended, Measured
 
-from malaprop.bench import compare, own
-from malaprop.bench.bout import Terms
-from malaprop.bench.child import BenchError
-from malaprop.bench.compare import PLAN, plan
-from malaprop.bench.measured import Ended, Measured
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.data import Dataset

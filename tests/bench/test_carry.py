@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from malaprop_bench import carry
 from safetensors.numpy import load_file, save_file
 
-from malaprop.bench import carry
 from malaprop.core.errors import SettingError
 
 

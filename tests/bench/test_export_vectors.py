@@ -2,8 +2,8 @@ import pickle
 
 import numpy as np
 import pytest
+from malaprop_bench.export_vectors import FOLDER, INSTALLED, export, mark_installed
 
-from malaprop.bench.export_vectors import FOLDER, INSTALLED, export, mark_installed
 from malaprop.core.errors import DataError
 
 WORDS = ["film", "movie", "good"]

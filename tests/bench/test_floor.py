@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
+from malaprop_bench.floor import floor, in_threads
 
-from malaprop.bench.floor import floor, in_threads
 from malaprop.models.victims.tokens import TokenVictim
 
 

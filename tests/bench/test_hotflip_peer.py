@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import toy
-
-from malaprop.bench import hotflip_peer, peer_hotflip, peer_lstm
+from malaprop_bench import hotflip_peer, peer_hotflip, peer_lstm
 
 WORDS = ["good", "bad", "film", "the", "a"]
 VECTORS = torch.randn(len(WORDS), 6, generator=torch.Generator().manual_seed(0))

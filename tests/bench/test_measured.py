@@ -1,6 +1,6 @@
 import pytest
+from malaprop_bench.measured import Ended, Measured, changed_share, read_rows, write_rows
 
-from malaprop.bench.measured import Ended, Measured, changed_share, read_rows, write_rows
 from malaprop.core.errors import DataError
 
 

@@ -4,8 +4,7 @@ import time
 import numpy as np
 import pytest
 import torch
-
-from malaprop.bench.metered import WARM, Meter, arguments, attack_all, read_rows, read_words, settle, write
+from malaprop_bench.metered import WARM, Meter, arguments, attack_all, read_rows, read_words, settle, write
 
 
 class Toy:

@@ -1,8 +1,8 @@
 import zipfile
 
 import pytest
+from malaprop_bench.nltk_data import NEEDED, check, gather
 
-from malaprop.bench.nltk_data import NEEDED, check, gather
 from malaprop.core.errors import AssetError
 
 

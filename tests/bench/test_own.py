@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from malaprop_bench import own
+from malaprop_bench.bout import peers_name
+from malaprop_bench.child import BenchError
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.bench import own
-from malaprop.bench.bout import peers_name
-from malaprop.bench.child import BenchError
 from malaprop.core.ask import Ask
 from malaprop.models.victims.strings import StringVictim
 

@@ -2,8 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
+from malaprop_bench import page
 
-from malaprop.bench import page
 from malaprop.core.errors import DataError, SettingError
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -4,9 +4,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import torch
-
-from malaprop.bench import peer_openattack
-from malaprop.bench.metered import Meter, attack_all
+from malaprop_bench import peer_openattack
+from malaprop_bench.metered import Meter, attack_all
 
 
 class Toy:

@@ -2,9 +2,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from malaprop.bench.metered import Meter, attack_all
-from malaprop.bench.peer_textattack import attacking, main, outcome, special_tokens, stock_tokenizer
+from malaprop_bench.metered import Meter, attack_all
+from malaprop_bench.peer_textattack import attacking, main, outcome, special_tokens, stock_tokenizer
 
 
 class Toy:

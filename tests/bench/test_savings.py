@@ -1,10 +1,10 @@
 import pytest
 import torch
+from malaprop_bench import savings
+from malaprop_bench.arithmetic import count
 from torch import nn
 from torch.nn import functional
 
-from malaprop.bench import savings
-from malaprop.bench.arithmetic import count
 from malaprop.core.example import Example
 from malaprop.models.blocks.rows import recur
 from malaprop.models.splits import Splits

@@ -3,8 +3,8 @@ from itertools import count
 
 import numpy as np
 import pytest
+from malaprop_bench import shapes
 
-from malaprop.bench import shapes
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.models.splits import Splits
@@ -36,7 +36,7 @@ def small(monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in shapes.TRANSFORMERS if name != "minilm"])
 def test_every_architecture_that_is_timed(name, data, small, tmp_path):
-    from malaprop.bench.lowered import lowered
+    from malaprop_bench.lowered import lowered
 
     victim = load(shapes.make(f"shape:{name}", data, tmp_path / "made"), precision="bf16")
     assert victim.precision == "bf16"
@@ -45,7 +45,7 @@ def test_every_architecture_that_is_timed(name, data, small, tmp_path):
 
 
 def test_all_transformers_by_one_name():
-    from malaprop.bench.throughput import named
+    from malaprop_bench.throughput import named
 
     assert named("shape:cnn, LSTM-W-GloVe-1") == ["shape:cnn", "LSTM-W-GloVe-1"]
     assert {"shape:qwen2-0.5b", "shape:bert-base"} < set(named("shape:transformers"))

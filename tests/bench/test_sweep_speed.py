@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from malaprop_bench import floor as floors
+from malaprop_bench.recording import Recording
 
 from malaprop.attacks.recipes.oneword import gs_gr
-from malaprop.bench import floor as floors
-from malaprop.bench.recording import Recording
 from malaprop.core.example import number
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab

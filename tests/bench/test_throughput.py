@@ -2,13 +2,13 @@ import json
 
 import numpy as np
 import pytest
+from malaprop_bench import throughput
+from malaprop_bench.recording import Recording
+from malaprop_bench.throughput import HEAD, Setting, measure, row
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.bench import throughput
-from malaprop.bench.recording import Recording
-from malaprop.bench.throughput import HEAD, Setting, measure, row
 from malaprop.core.errors import DataError
 from malaprop.models.victims.strings import StringVictim
 

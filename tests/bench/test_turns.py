@@ -1,4 +1,4 @@
-from malaprop.bench import turns
+from malaprop_bench import turns
 
 
 def side(processor_s, texts=4, **more):

@@ -341,7 +341,14 @@ def test_lists_and_help(place, type_in):
     code, out, _ = type_in("list", "recipes", "--json", "--quiet")
     assert code == 0
     assert {"pwws", "textfooler", "genetic"} <= {item["name"] for item in json.loads(out)["items"]}
-    for command in ("audit", "attack", "train", "report", "list", "fetch", "bench", "explain"):
+    for command in ("audit", "attack", "train", "report", "list", "fetch", "explain"):
         code, out, _ = type_in(command, "--help")
         assert code == 0
         assert "malaprop " + command in out, "every command shows an example"
+
+
+def test_the_speed_comparison_says_which_package_it_comes_with(place, type_in, monkeypatch):
+    monkeypatch.setattr("malaprop.cli.main.plugins", dict)
+    code, _, error = type_in("bench")
+    assert code == 2
+    assert "malaprop-bench" in error

@@ -1,6 +1,6 @@
 """Our hotflip-word beside TextAttack's HotFlip on TextAttack's own LSTM, same weights, same texts, same vectors.
 
-python -m malaprop.bench.hotflip_peer [--n 100] [--python .venv-peers/bin/python]
+python -m malaprop_bench.hotflip_peer [--n 100] [--python .venv-peers/bin/python]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.bench import child, peer, peer_lstm
+from malaprop_bench import child, peer, peer_lstm
 from malaprop.core.errors import MalapropError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words

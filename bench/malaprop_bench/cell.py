@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from statistics import median_low
 from typing import Any
 
-from malaprop.bench.floor import Floor
-from malaprop.bench.measured import Measured, Row
+from malaprop_bench.floor import Floor
+from malaprop_bench.measured import Measured, Row
 
 # What this project promises: TextAttack's wall time over ours, by recipe, the victim's encoder, and our precision.
 GOALS = {

@@ -1,7 +1,7 @@
 """TextAttack on a victim of ours. Run by the peer's Python, which has no malaprop but the folder on PYTHONPATH.
 
-Takes a victim, a JSONL file of `text` and `label`, a recipe, and writes one JSON line (see `malaprop.bench.measured`).
-`prepare` of `malaprop.bench.peer` sets the environment up: NLTK_DATA, TA_CACHE_DIR with our word vectors, threads.
+Takes a victim, a JSONL file of `text` and `label`, a recipe, and writes one JSON line (see `malaprop_bench.measured`).
+`prepare` of `malaprop_bench.peer` sets the environment up: NLTK_DATA, TA_CACHE_DIR with our word vectors, threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.bench.metered import (
+from malaprop_bench.metered import (
     Attacked,
     Meter,
     Plain,

@@ -1,6 +1,6 @@
 """TextAttack's HotFlip on its own LSTM. Run by the peer's Python, which has no malaprop but the folder on PYTHONPATH.
 
-Takes a folder that `malaprop.bench.hotflip_peer` has filled, and writes one JSON line beside what it read.
+Takes a folder that `malaprop_bench.hotflip_peer` has filled, and writes one JSON line beside what it read.
 """
 
 from __future__ import annotations

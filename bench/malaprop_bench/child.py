@@ -25,11 +25,12 @@ def environment(threads: int, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def import_folder(folder: Path) -> Path:
-    """A folder for PYTHONPATH that holds this package and nothing else of the environment it is installed in."""
+    """A folder for PYTHONPATH that holds both packages and nothing else of the environment they are installed in."""
     folder.mkdir(parents=True, exist_ok=True)
-    link = folder / "malaprop"
-    if not link.exists():
-        link.symlink_to(Path(malaprop.__file__).parent, target_is_directory=True)
+    for package in (Path(malaprop.__file__).parent, Path(__file__).parent):
+        link = folder / package.name
+        if not link.exists():
+            link.symlink_to(package, target_is_directory=True)
     return folder
 
 

@@ -10,11 +10,11 @@ from statistics import median_low
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from malaprop.bench import shapes
-from malaprop.bench.floor import GPU_SIZES, SIZES, Floor, floor
-from malaprop.bench.lowered import lowered
-from malaprop.bench.machine import describe
-from malaprop.bench.recording import Recording
+from malaprop_bench import shapes
+from malaprop_bench.floor import GPU_SIZES, SIZES, Floor, floor
+from malaprop_bench.lowered import lowered
+from malaprop_bench.machine import describe
+from malaprop_bench.recording import Recording
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example
 from malaprop.core.victim import Victim
@@ -220,8 +220,8 @@ def _settled(
 
 def recipe(name: str) -> Attack:
     """In the peer's variant where the comparison has one: it asks no tagger, so it runs where no tagger is."""
-    from malaprop.bench import own
-    from malaprop.bench.peer_textattack import RECIPES
+    from malaprop_bench import own
+    from malaprop_bench.peer_textattack import RECIPES
     from malaprop.runs.api import recipe as of_library
 
     return own.build(name) if name in RECIPES else of_library(name)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from malaprop.bench import child, export_vectors, nltk_data, peer_openattack, peer_textattack
-from malaprop.bench.measured import Measured, Row, write_rows
+from malaprop_bench import child, export_vectors, nltk_data, peer_openattack, peer_textattack
+from malaprop_bench.measured import Measured, Row, write_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from html import escape
 from math import log
 from typing import Any
 
-from malaprop.bench.peer import TOOLS
+from malaprop_bench.peer import TOOLS
 from malaprop.records.summary import Rate
 
 Held = Mapping[str, Any]  # what JSON holds

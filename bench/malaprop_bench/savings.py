@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from malaprop.bench import shapes
-from malaprop.bench.floor import in_threads
-from malaprop.bench.machine import describe
-from malaprop.bench.table import number
+from malaprop_bench import shapes
+from malaprop_bench.floor import in_threads
+from malaprop_bench.machine import describe
+from malaprop_bench.table import number
 from malaprop.core.example import Example
 from malaprop.core.pool import Pool
 from malaprop.core.seeds import generator
@@ -128,7 +128,7 @@ def _row(name: str, spec: str, data: Splits, seed: int, rounds: Rounds) -> dict[
 
 def _cost(scorer: Scorer, work: Splice) -> dict[str, float]:
     """Of one variant, tables of products made beforehand: they are made once a victim."""
-    from malaprop.bench.arithmetic import count
+    from malaprop_bench.arithmetic import count
 
     one_round = partial(scorer.logits, work)
     one_round()

@@ -10,7 +10,7 @@ import typer
 from malaprop.cli import options as o
 
 if TYPE_CHECKING:
-    from malaprop.bench.throughput import Setting
+    from malaprop_bench.throughput import Setting
 
 
 def bench(
@@ -90,11 +90,11 @@ def bench(
       malaprop bench --scorers
     """
     if fill is not None:
-        from malaprop.bench.page import fill as refill
+        from malaprop_bench.page import fill as refill
 
         o.finish({"command": "bench", "filled": refill(fill)}, json)
     elif throughput:
-        from malaprop.bench import throughput as t
+        from malaprop_bench import throughput as t
 
         setting = t.Setting(
             victim=victim, data=data, n=n, recipe=recipe, device=device, precision=precision, width=width,
@@ -102,14 +102,14 @@ def bench(
         )  # fmt: skip
         _throughput(setting, t.named(victim), out, json, quiet)
     elif scorers:
-        from malaprop.bench import savings
+        from malaprop_bench import savings
 
         saved = savings.measure(threads=threads, seed=seed)
         _show(savings.HEAD, savings.rows(saved), quiet)
         _kept(out, "scorers", saved, json)
     else:
-        from malaprop.bench import compare
-        from malaprop.bench.bout import Terms
+        from malaprop_bench import compare
+        from malaprop_bench.bout import Terms
 
         terms = Terms(
             n=n, threads=threads, seconds=seconds, data=data, seed=seed, width=width, repeats=repeats,
@@ -127,7 +127,7 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
     """One victim, or several one after the other: each is shown and written when it is done, and none ends the rest."""
     from dataclasses import replace
 
-    from malaprop.bench import throughput as t
+    from malaprop_bench import throughput as t
     from malaprop.core.errors import VictimError, plain
 
     if len(victims) == 1:
@@ -145,7 +145,7 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
             continue
         _show(t.HEAD, [t.row(held) for held in rows], quiet, last=len(rows) > 1)
         if out is not None:
-            from malaprop.bench.page import append
+            from malaprop_bench.page import append
 
             append(o.out_folder(out, True), "throughput", rows[-1])
     if not rows:
@@ -155,7 +155,7 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
 
 def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool, *, last: bool = False) -> None:
     """The table, or its last line alone where the others have been shown."""
-    from malaprop.bench.table import lines
+    from malaprop_bench.table import lines
 
     for line in lines(head, rows)[-1 if last else 0 :]:
         o.say(line, quiet)
@@ -164,7 +164,7 @@ def _show(head: tuple[str, ...], rows: list[list[str]], quiet: bool, *, last: bo
 def _kept(out: Path | None, name: str, held: dict[str, Any], json: bool) -> None:
     """One more line of out/NAME.jsonl, where a folder was named, and the last line for machines."""
     if out is not None:
-        from malaprop.bench.page import append
+        from malaprop_bench.page import append
 
         append(o.out_folder(out, False), name, held)
     o.finish({"command": "bench", **held}, json)

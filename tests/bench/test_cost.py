@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from malaprop_bench import cost
+from malaprop_bench.cost import Measured
 
 from malaprop.core.errors import RecordError
-from malaprop.runs import cost
-from malaprop.runs.cost import Measured
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -1,7 +1,7 @@
 """A model's folder cut in pieces for a machine that takes small files alone, and joined there.
 
-python -m malaprop.bench.carry cut FOLDER PIECES     weights in half precision, in files of at most 56 MB
-python -m malaprop.bench.carry join PIECES FOLDER    the folder again
+python -m malaprop_bench.carry cut FOLDER PIECES     weights in half precision, in files of at most 56 MB
+python -m malaprop_bench.carry join PIECES FOLDER    the folder again
 """
 
 from __future__ import annotations

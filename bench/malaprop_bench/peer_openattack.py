@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.bench.metered import (
+from malaprop_bench.metered import (
     Attacked,
     Meter,
     Plain,

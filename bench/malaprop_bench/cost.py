@@ -1,7 +1,7 @@
 """What a campaign costs: measured speeds in a JSON file, extrapolated to as many texts as one likes.
 
-python -m malaprop.runs.cost measure docs/measured/cost.json --victim CNN-W-GloVe-1 --recipe pwws --machine "one core"
-python -m malaprop.runs.cost table docs/measured/cost.json --texts 10000000
+python -m malaprop_bench.cost measure docs/measured/cost.json --victim CNN-W-GloVe-1 --recipe pwws --machine "one core"
+python -m malaprop_bench.cost table docs/measured/cost.json --texts 10000000
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _short(number: float) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m malaprop.runs.cost", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m malaprop_bench.cost", description=__doc__)
     parts = parser.add_subparsers(dest="what", required=True)
     one = parts.add_parser("measure", help="time one recipe on one victim and add the row to the file")
     two = parts.add_parser("table", help="print the table")

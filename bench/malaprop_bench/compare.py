@@ -10,13 +10,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from malaprop.bench import peer
-from malaprop.bench.bout import STOCK, Bout, Terms, peers_name
-from malaprop.bench.cell import GOALS, Cell, encoder
-from malaprop.bench.machine import describe
-from malaprop.bench.peer import TOOLS, Peer
-from malaprop.bench.peer_textattack import RECIPES
-from malaprop.bench.table import markdown, svg
+from malaprop_bench import peer
+from malaprop_bench.bout import STOCK, Bout, Terms, peers_name
+from malaprop_bench.cell import GOALS, Cell, encoder
+from malaprop_bench.machine import describe
+from malaprop_bench.peer import TOOLS, Peer
+from malaprop_bench.peer_textattack import RECIPES
+from malaprop_bench.table import markdown, svg
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 

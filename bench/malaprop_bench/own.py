@@ -10,11 +10,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from malaprop.bench import child
-from malaprop.bench.measured import Ended, Measured, Row, read_rows, write_rows
-from malaprop.bench.metered import WARM
-from malaprop.bench.peer_textattack import RECIPES
-from malaprop.bench.recording import Recording
+from malaprop_bench import child
+from malaprop_bench.measured import Ended, Measured, Row, read_rows, write_rows
+from malaprop_bench.metered import WARM
+from malaprop_bench.peer_textattack import RECIPES
+from malaprop_bench.recording import Recording
 from malaprop.core.ask import Steps
 from malaprop.core.example import Example
 from malaprop.core.text import Ints
