@@ -1,0 +1,10 @@
+"""python -m malaprop_bench OPTIONS: the command `malaprop bench`, also where this package is not installed."""
+
+import sys
+
+from malaprop.cli.main import main
+from malaprop.studies.table import COMMANDS, Command
+
+COMMANDS["bench"] = Command("malaprop_bench.command:bench", "Measure speed, beside other toolkits.")
+sys.argv.insert(1, "bench")
+main()
