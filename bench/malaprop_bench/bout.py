@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.core.victim import Victim
+from malaprop.models.precision import ROUNDING
 from malaprop_bench import own
 from malaprop_bench.cell import Cell, Duel
 from malaprop_bench.floor import Floor, floor, in_threads
 from malaprop_bench.lowered import lowered
 from malaprop_bench.measured import Measured, Row
 from malaprop_bench.peer import Peer
-from malaprop.core.catalogue import unknown
-from malaprop.core.errors import MalapropError, SettingError, plain
-from malaprop.core.victim import Victim
-from malaprop.models.precision import ROUNDING
 
 STOCK = " (stock wrapper)"
 

@@ -127,8 +127,8 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
     """One victim, or several one after the other: each is shown and written when it is done, and none ends the rest."""
     from dataclasses import replace
 
-    from malaprop_bench import throughput as t
     from malaprop.core.errors import VictimError, plain
+    from malaprop_bench import throughput as t
 
     if len(victims) == 1:
         held = t.measure(setting).to_dict()

@@ -10,6 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError
 from malaprop_bench import peer
 from malaprop_bench.bout import STOCK, Bout, Terms, peers_name
 from malaprop_bench.cell import GOALS, Cell, encoder
@@ -17,8 +19,6 @@ from malaprop_bench.machine import describe
 from malaprop_bench.peer import TOOLS, Peer
 from malaprop_bench.peer_textattack import RECIPES
 from malaprop_bench.table import markdown, svg
-from malaprop.core.catalogue import unknown
-from malaprop.core.errors import SettingError
 
 VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
 LISTED = ("pwws", f"pwws{STOCK}", "textfooler", "genetic")

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop_bench import child, peer, peer_lstm
 from malaprop.core.errors import MalapropError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.records.summary import Rate
+from malaprop_bench import child, peer, peer_lstm
 
 
 def words_and_vectors(texts: Sequence[str], most: int = 20_000) -> tuple[list[str], Any]:

@@ -10,15 +10,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from malaprop.core.ask import Steps
+from malaprop.core.example import Example
+from malaprop.core.text import Ints
+from malaprop.core.victim import Victim
 from malaprop_bench import child
 from malaprop_bench.measured import Ended, Measured, Row, read_rows, write_rows
 from malaprop_bench.metered import WARM
 from malaprop_bench.peer_textattack import RECIPES
 from malaprop_bench.recording import Recording
-from malaprop.core.ask import Steps
-from malaprop.core.example import Example
-from malaprop.core.text import Ints
-from malaprop.core.victim import Victim
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack, Candidates

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop_bench import savings, table, throughput, turns
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
+from malaprop_bench import savings, table, throughput, turns
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL

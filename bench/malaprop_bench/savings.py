@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from malaprop_bench import shapes
-from malaprop_bench.floor import in_threads
-from malaprop_bench.machine import describe
-from malaprop_bench.table import number
 from malaprop.core.example import Example
 from malaprop.core.pool import Pool
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
+from malaprop_bench import shapes
+from malaprop_bench.floor import in_threads
+from malaprop_bench.machine import describe
+from malaprop_bench.table import number
 
 if TYPE_CHECKING:
     from malaprop.models.scorers import Scorer

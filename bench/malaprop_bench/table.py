@@ -7,8 +7,8 @@ from html import escape
 from math import log
 from typing import Any
 
-from malaprop_bench.peer import TOOLS
 from malaprop.records.summary import Rate
+from malaprop_bench.peer import TOOLS
 
 Held = Mapping[str, Any]  # what JSON holds
 TIMES = (

@@ -10,16 +10,16 @@ from statistics import median_low
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from malaprop_bench import shapes
-from malaprop_bench.floor import GPU_SIZES, SIZES, Floor, floor
-from malaprop_bench.lowered import lowered
-from malaprop_bench.machine import describe
-from malaprop_bench.recording import Recording
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example
 from malaprop.core.victim import Victim
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Summary
+from malaprop_bench import shapes
+from malaprop_bench.floor import GPU_SIZES, SIZES, Floor, floor
+from malaprop_bench.lowered import lowered
+from malaprop_bench.machine import describe
+from malaprop_bench.recording import Recording
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -220,9 +220,9 @@ def _settled(
 
 def recipe(name: str) -> Attack:
     """In the peer's variant where the comparison has one: it asks no tagger, so it runs where no tagger is."""
+    from malaprop.runs.api import recipe as of_library
     from malaprop_bench import own
     from malaprop_bench.peer_textattack import RECIPES
-    from malaprop.runs.api import recipe as of_library
 
     return own.build(name) if name in RECIPES else of_library(name)
 

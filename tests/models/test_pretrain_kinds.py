@@ -12,9 +12,10 @@ from tiny_pretraining import PLANS, no_dataset, sentences, tiny_bert, write
 
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.models.blocks.elmo import spell
-from malaprop.models.pretrain import card, job
+from malaprop.models.pretrain import adapters, card, job
 from malaprop.models.pretrain.elmo import load_elmo
 from malaprop.models.pretrain.masking import Masking, Symbols
+from malaprop.models.pretrain.start import open_start
 from malaprop.models.quiet import quietly
 
 STEPS = {"elmo": 90, "roberta": 150, "albert": 200, "mlm-head": 100}
@@ -288,3 +289,31 @@ def test_the_packaged_encoder_gets_a_head(real_asset, tmp_path):
     )
     assert about.figures["masked_perplexity"] < about.figures["masked_perplexity_before"]
     assert json.loads((folder / "config.json").read_text())["model_type"] == "bert"
+
+
+def test_an_adapter_alone_makes_the_trained_model_of_the_published_encoder(tmp_path):
+    start = tiny_bert(tmp_path / "bert")
+    folder, about = job.pretrain(
+        "mlm-head",
+        data=write(tmp_path),
+        read=no_dataset,
+        folder=tmp_path / "head",
+        steps=60,
+        settings=PLANS["mlm-head"] | {"rank": 4, "rate": 1e-2},
+        start=str(start),
+        quiet=True,
+    )
+    assert about.figures["masked_perplexity"] < about.figures["perplexity_unigram"]
+    assert (folder / adapters.FILE).stat().st_size < (folder / "model.safetensors").stat().st_size / 2
+    fresh = open_start(str(start), "bert").model
+    adapters.apply_small(fresh, adapters.read_small(folder / adapters.FILE))
+    trained = load_file(folder / "model.safetensors")
+    moved = [
+        name for name, rows in load_file(start / "model.safetensors").items() if (trained[f"bert.{name}"] != rows).any()
+    ]
+    assert moved
+    for name, rows in fresh.state_dict().items():
+        if name in trained:
+            assert torch.allclose(rows, trained[name], atol=0.02)
+    with pytest.raises(AssetError, match="another encoder"):
+        adapters.apply_small(open_start(str(start), "bert").model, {"bert.encoder.layer.9.x.down": torch.zeros(4, 4)})

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
+from malaprop.models.pretrain import adapters
 from malaprop.models.pretrain import tokenizer as subwords
 from malaprop.models.pretrain.masking import Masking, judged, packed, surprise, unigram
 from malaprop.models.pretrain.start import Start, open_start
@@ -178,7 +179,6 @@ class MaskedWork:
         return surprise(self.model, self._body, self.masking.hide(self._train[chosen].long()))
 
     def figures(self) -> dict[str, float]:
-        self.model.requires_grad_(True)
         after = judged(self.model, self.held_out, self.masking)
         earlier = {f"{name}_before": value for name, value in self.before.items()}
         size = sum(p.numel() for p in self.model.parameters())
@@ -200,6 +200,9 @@ class MaskedWork:
 
     def save(self, folder: Path, *, half: bool) -> None:
         """As transformers has it; with `half` the weights take two bytes each and still load as 32-bit ones."""
+        if any(isinstance(part, adapters.Adapter) for part in self.model.modules()):
+            adapters.write_small(self.model, folder / adapters.FILE)
+            adapters.merge(self.model)
         with quietly():
             (self.model.half() if half else self.model).save_pretrained(folder)
         self.start.keep(folder)
