@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -21,9 +20,9 @@ from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.victims.answers import winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
+from malaprop.models.victims.requests import RequestCrew
 from malaprop.models.victims.strings import StringVictim
 
-_KEPT = 1 << 16  # answers of rounds that failed elsewhere
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
@@ -65,7 +64,7 @@ class HttpVictim:
     _all: StringVictim = field(init=False, repr=False)  # a round
     _names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels seen, in order
     _told: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels known before the work begins
-    _kept: dict[Fields, Floats] = field(default_factory=dict, init=False, repr=False)
+    _crew: RequestCrew = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.concurrency < 1:
@@ -80,7 +79,13 @@ class HttpVictim:
         self._one = StringVictim(
             call=self._request, name=self.name, batch=self.batch, say=self.say, label_names=self._names
         )
-        self._all = StringVictim(call=partial(self._spread, keep=True), name=self.name, batch=1 << 62)
+        self._crew = RequestCrew(
+            ask=self._one.predict,
+            begun=lambda: self.labels is not None,
+            batch=self.batch,
+            concurrency=self.concurrency,
+        )
+        self._all = StringVictim(call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62)
         if self._endpoint.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
 
@@ -112,7 +117,7 @@ class HttpVictim:
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
         whole = in_fields(texts)
-        return self._spread(whole) if whole else np.empty((0, self.labels or 0), np.float32)
+        return self._crew.answer(whole) if whole else np.empty((0, self.labels or 0), np.float32)
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -148,47 +153,6 @@ class HttpVictim:
     def _request(self, texts: Sequence[str] | Sequence[Fields]) -> Any:
         whole = [text if isinstance(text, str) else list(text) for text in texts]
         return self._rows(self._endpoint.post({self.send_as: whole}), len(whole))
-
-    def _spread(self, texts: Sequence[Fields | str], keep: bool = False) -> Floats:
-        """The scores of all texts. With `keep`, answers survive the failure of another request of the same round."""
-        whole = in_fields(texts)
-        known = {text: self._kept[text] for text in whole if text in self._kept} if keep else {}
-        left = [text for text in whole if text not in known]
-        chunks = [left[a : a + self.batch] for a in range(0, len(left), self.batch)]
-        jobs = self._sent(chunks)
-        failed = next((error for job in jobs if (error := job.exception()) is not None), None)
-        if failed is not None:
-            if keep:
-                for chunk, job in zip(chunks, jobs, strict=False):
-                    if job.exception() is None:
-                        self._keep(dict(zip(chunk, job.result(), strict=True)))
-            raise failed
-        fresh = [job.result() for job in jobs]
-        if not known:
-            return np.concatenate(fresh)
-        known.update(zip(left, np.concatenate(fresh), strict=True) if fresh else ())
-        return np.stack([known[text] for text in whole])
-
-    def _sent(self, chunks: Sequence[Sequence[Fields]]) -> list[Future[Floats]]:
-        """One ended future a chunk. Before anything was ever answered the first goes alone: all may be in vain."""
-        jobs: list[Future[Floats]] = []
-        with ThreadPoolExecutor(min(self.concurrency, max(1, len(chunks)))) as crew:
-            try:
-                for chunk in chunks:
-                    jobs.append(crew.submit(self._one.predict, chunk))
-                    if self.labels is None and jobs[0].exception() is not None:
-                        return jobs
-                for job in jobs:
-                    job.exception()
-            except BaseException:  # stopped by the user: what has not begun does not begin
-                crew.shutdown(wait=False, cancel_futures=True)
-                raise
-        return jobs
-
-    def _keep(self, known: Mapping[Fields, Floats]) -> None:
-        self._kept.update(known)
-        while len(self._kept) > _KEPT:
-            del self._kept[next(iter(self._kept))]
 
     def _rows(self, answer: Any, count: int) -> Any:
         """A table of scores from any of the answers that the protocol knows; checked further by StringVictim."""
