@@ -7,9 +7,9 @@ from pathlib import Path
 
 from malaprop.models import checkpoint
 from malaprop.models.checkpoint import Card
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.training import seeded
 from malaprop.models.zoo import ZooSpec
 
 SMALL = {"Transformer": {"dim": 16, "heads": 4, "inner": 32}}

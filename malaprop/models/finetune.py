@@ -17,11 +17,12 @@ from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.transformer import Attending
 from malaprop.models.checkpoint import Card
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.pretrain import card as pretrained
 from malaprop.models.quiet import quietly
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.models.training import Rows, seeded
+from malaprop.models.training import Rows
 from malaprop.models.zoo import FINE_TUNED, OWN, ZooSpec
 
 _TOKENIZER = (

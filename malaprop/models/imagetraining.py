@@ -17,7 +17,7 @@ from torch.nn import functional as f
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
-from malaprop.models.finished import refuse_other
+from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
 from malaprop.models.pretrain.loop import progress_bar
 from malaprop.models.victims.image import CARD, KINDS, ImageCard, ImageVictim, load, of_network, read_card, save

@@ -21,12 +21,13 @@ from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.kim import Channels
 from malaprop.models.checkpoint import Card, opened
 from malaprop.models.encoders.vectors import check_width, starting
-from malaprop.models.finished import check_recipe, keep_recipe
+from malaprop.models.fitting.finished import check_recipe, keep_recipe
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.vocab import PAD, SPECIAL, Vocab
 from malaprop.models.tokens.wordrows import WordRows
-from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge, seeded
-from malaprop.models.unfinished import Unfinished
+from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge
 from malaprop.models.zoo import RANDOM_DIM, ZooSpec
 
 
@@ -93,7 +94,7 @@ def train(
     if checkpoint.is_checkpoint(folder):
         check_recipe(folder, recipe)
         return checkpoint.read_card(folder)
-    unfinished = Unfinished(folder=folder.absolute().with_name(f".{folder.name}.unfinished"), recipe=recipe)
+    unfinished = Unfinished.beside(folder, recipe)
     fitted = fit(
         job.model,
         job.parts[0],

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from malaprop.data.images import ImageSet, load
-from malaprop.models.finished import refuse_other
+from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.generative import quality
 from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.generative.images import GeneratorCard, ImageManifold, is_generator, save, unfinished, write_sheet

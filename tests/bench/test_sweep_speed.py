@@ -13,9 +13,9 @@ from malaprop_bench.recording import Recording
 
 from malaprop.attacks.recipes.oneword import gs_gr
 from malaprop.core.example import number
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
-from malaprop.models.training import seeded
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of, padding_of
 from malaprop.runs.local import run

@@ -16,9 +16,10 @@ from malaprop.core.example import number
 from malaprop.defences.fact import Fact, added
 from malaprop.models import zoo
 from malaprop.models.checkpoint import read_card
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.splits import Splits
 from malaprop.models.train import Given, _job
-from malaprop.models.training import Batch, fit, seeded
+from malaprop.models.training import Batch, fit
 
 WORDS = ("great", "good", "fine", "bad", "awful", "film")
 

@@ -14,9 +14,10 @@ from malaprop.defences.hotflip import HotFlip, best_flips, counts, flipped_loss,
 from malaprop.defences.spelling import char_gradients, spelling
 from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.blocks.lstm import WordLSTM
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.chars import plain_words, respelled
 from malaprop.models.tokens.openvocab import BETWEEN, OTHER
-from malaprop.models.training import Hooks, Rows, Training, fit, judge, seeded
+from malaprop.models.training import Hooks, Rows, Training, fit, judge
 
 
 def letters(signs):

@@ -6,7 +6,8 @@ import torch
 
 from malaprop.defences.miyato import Miyato
 from malaprop.models.blocks.transformer import Attending
-from malaprop.models.training import Batch, seeded
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.training import Batch
 
 transformers = pytest.importorskip("transformers")
 

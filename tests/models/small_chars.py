@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from malaprop.core.example import Example, number
 from malaprop.models.blocks.charcnn import charcnn_lstm
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
-from malaprop.models.training import seeded
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of
 

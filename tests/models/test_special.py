@@ -12,9 +12,10 @@ from malaprop.models.blocks.kim import Channels, Limited, folded, kim_cnn
 from malaprop.models.blocks.rows import settled
 from malaprop.models.blocks.selfattention import transformer
 from malaprop.models.blocks.sides import sides
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.special import SPECIAL_MODELS, Reads, special
 from malaprop.models.tokens.vocab import SEP, UNK, Vocab
-from malaprop.models.training import Rows, Training, fit, judge, seeded
+from malaprop.models.training import Rows, Training, fit, judge
 
 SMALL = {
     "BiLSTM-Attention": {"dim": 12, "hidden": 8},

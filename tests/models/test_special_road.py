@@ -8,9 +8,9 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.blocks.charwords import CharWords
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
-from malaprop.models.training import seeded
 from malaprop.models.victims.tokens import TokenVictim
 
 SMALL = {

@@ -7,11 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.errors import SettingError
 from malaprop.models.blocks.cnn import WordCNN
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.tokens.ragged import Placed, Ragged
-from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge, seeded
-from malaprop.models.unfinished import Unfinished
+from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge
 
 
 def rows(count, seed):
@@ -84,6 +85,27 @@ def test_hooks_change_batches_and_the_loss():
 
     fit(fresh(), TRAIN, HELD_OUT, Training(epochs=1, batch=50), hooks=Hooks(batch=doubled, loss=loss))
     assert seen == [100] * 4
+
+
+def test_hooks_see_gradients_before_the_step_and_weights_after_it():
+    seen = []
+
+    def graded(model, batch):
+        seen.append((batch.step, "graded", weights(model), model.head.weight.grad.clone()))
+        model.embedding.weight.grad.zero_()
+
+    def stepped(model, batch):
+        seen.append((batch.step, "stepped", weights(model), model.head.weight.grad))
+
+    model = fresh()
+    still = Training(epochs=1, batch=100, rate=1e-2)
+    fit(model, TRAIN, HELD_OUT, still, hooks=Hooks(graded=graded, stepped=stepped))
+    assert [(step, what) for step, what, _, _ in seen] == [(0, "graded"), (0, "stepped"), (1, "graded"), (1, "stepped")]
+    assert seen[0][3].abs().sum() > 0
+    assert seen[1][3] is None
+    assert not torch.equal(seen[0][2], seen[1][2])
+    assert torch.equal(seen[1][2], seen[2][2])
+    assert torch.equal(model.embedding.weight, fresh().embedding.weight)  # whose gradients the hook took away
 
 
 def test_every_row_once_an_epoch_and_like_lengths_together():
@@ -175,7 +197,7 @@ def test_a_broken_loss_is_said():
         def forward(self, ids, lengths):
             return torch.zeros(len(ids), 2) * self.weight
 
-    with pytest.raises(VictimError, match="the loss became nan"):
+    with pytest.raises(SettingError, match="the loss became nan"):
         fit(Broken(), TRAIN, HELD_OUT, Training(epochs=1))
     with pytest.raises(SettingError, match="above 0"):
         Training(epochs=0)

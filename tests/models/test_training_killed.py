@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from malaprop.data import of
-from malaprop.models import checkpoint, unfinished
+from malaprop.models import checkpoint
+from malaprop.models.fitting import state as unfinished
 from malaprop.models.splits import splits
 from malaprop.models.train import Given, train
 from malaprop.models.zoo import ZooSpec

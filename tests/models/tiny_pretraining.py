@@ -47,8 +47,8 @@ def tiny_bert(folder: Path) -> Path:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel
 
+    from malaprop.models.fitting.seeds import seeded
     from malaprop.models.quiet import quietly
-    from malaprop.models.training import seeded
 
     words = sorted({word for line in sentences() for word in line.split()})
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]

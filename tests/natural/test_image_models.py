@@ -12,6 +12,7 @@ from torch import nn
 
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.images import load
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative import images as folders
 from malaprop.models.generative import networks, quality
 from malaprop.models.generative.imageplan import ImagePlan
@@ -19,7 +20,6 @@ from malaprop.models.generative.networks import Shape
 from malaprop.models.generative.training import ImageWork, train
 from malaprop.models.generative.vae import vae_loss
 from malaprop.models.generative.wgan import critic_loss, generator_loss, inverter_loss
-from malaprop.models.unfinished import Unfinished
 from malaprop.natural.generators import train_generator
 
 SMALL = {"width": 4, "dim": 6, "batch": 16, "steps": 6, "inverter_steps": 4, "critic_steps": 2}

@@ -14,7 +14,7 @@ from small_sentences import SENTENCES, SMALL, blank_model, write_texts
 
 from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.data.base import load
-from malaprop.models import unfinished
+from malaprop.models.fitting import state as unfinished
 from malaprop.models.generative import sentencetraining
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencemodel import SentenceModel, is_sentence_model

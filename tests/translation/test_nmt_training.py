@@ -51,7 +51,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         advance(work)
 
-    monkeypatch.setattr("malaprop.models.unfinished.EVERY", 0.0)
+    monkeypatch.setattr("malaprop.models.fitting.state.EVERY", 0.0)
     monkeypatch.setattr(training.Fitting, "advance", killed)
     with pytest.raises(KeyboardInterrupt):
         train("nmt-transformer", toy_parts(), tmp_path / "killed", settings=how, quiet=True)

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from malaprop.core import png
 from malaprop.core.errors import DataError, SettingError, VictimError
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative import networks
 from malaprop.models.generative.networks import Shape
-from malaprop.models.unfinished import Unfinished
 
 CARD, WEIGHTS, SHEET = "generator.json", "generator.safetensors", "samples.png"
 FORMAT = 1

@@ -22,7 +22,9 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.checkpoint import check_target
 from malaprop.models.encoders.vectors import Start, check_width, read_file
-from malaprop.models.finished import refuse_other
+from malaprop.models.fitting.finished import refuse_other
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative.arae import Arae, Losses
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencemodel import SentenceCard, is_sentence_model, read_card, save
@@ -34,8 +36,6 @@ from malaprop.models.pretrain.loop import Budget, progress_bar
 from malaprop.models.pretrain.texts import Corpus, corpus
 from malaprop.models.splits import Read
 from malaprop.models.tokens.vocab import SPECIAL, Vocab
-from malaprop.models.training import seeded
-from malaprop.models.unfinished import Unfinished
 
 KINDS: Mapping[str, type[Arae] | type[TextVae]] = {"arae": Arae, "vae": TextVae}
 _LOOK = 20  # steps between two looks at the losses

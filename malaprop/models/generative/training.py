@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.generative.networks import Shape, critic, generator, inverter
 from malaprop.models.generative.vae import vae_loss
 from malaprop.models.generative.wgan import critic_loss, generator_loss, inverter_loss
-from malaprop.models.unfinished import Unfinished
 
 _BETAS = (0.5, 0.9)  # Gulrajani et al. 2017 for the strided networks
 _CURVE = 200  # points of a learning curve

@@ -8,11 +8,11 @@ import torch
 
 from malaprop.assets import store
 from malaprop.core.errors import SettingError
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.pretrain.adapters import attach
 from malaprop.models.pretrain.masked import MaskedWork
 from malaprop.models.pretrain.start import open_start
 from malaprop.models.pretrain.texts import Corpus
-from malaprop.models.training import seeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

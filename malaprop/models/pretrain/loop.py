@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.pretrain.state import States
-from malaprop.models.training import seeded
 
 _LOOK = 20  # steps between two looks at the loss; each look waits for the device
 

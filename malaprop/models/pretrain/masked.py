@@ -17,13 +17,13 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
+from malaprop.models.fitting.seeds import seeded
 from malaprop.models.pretrain import adapters
 from malaprop.models.pretrain import tokenizer as subwords
 from malaprop.models.pretrain.masking import Masking, judged, packed, surprise, unigram
 from malaprop.models.pretrain.start import Start, open_start
 from malaprop.models.pretrain.texts import Corpus
 from malaprop.models.quiet import quietly
-from malaprop.models.training import seeded
 
 if TYPE_CHECKING:
     pass

@@ -15,17 +15,17 @@ from torch import nn
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.text import word_pattern
-from malaprop.models.finished import refuse_other
+from malaprop.models.fitting.finished import refuse_other
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.pretrain.loop import progress_bar
 from malaprop.models.tokens.ragged import Ragged
-from malaprop.models.training import seeded
 from malaprop.models.translation import bleu, checkpoint, lstm, transformer
 from malaprop.models.translation.checkpoint import Card
 from malaprop.models.translation.decoding import translate
 from malaprop.models.translation.pairs import Pair, Parts
 from malaprop.models.translation.subwords import SubWords
 from malaprop.models.translation.training import Epoch, Plan, Rows, fit
-from malaprop.models.unfinished import Unfinished
 
 _SHAPES: dict[str, type] = {"nmt-lstm": lstm.Shape, "nmt-transformer": transformer.Shape}
 _PLANS = {

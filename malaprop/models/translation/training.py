@@ -17,10 +17,10 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.tokens.ragged import Ragged
-from malaprop.models.training import seeded
 from malaprop.models.translation.subwords import BOS, PAD
-from malaprop.models.unfinished import Unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,104 @@
+"""What is particular to the training of one kind of model: its phases, its losses, and what it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from malaprop.core.errors import SettingError
+from malaprop.models.fitting.pace import Learner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """How long a part of a training takes: it ends when its steps or its minutes are spent, or by a look.
+
+    `look` is the number of steps between two looks, 0 for none; `patience` counts looks that bring nothing better, 0
+    for no such end. Only a phase without `minutes` gives the same weights every time.
+    """
+
+    name: str = ""
+    steps: int | None = None
+    minutes: float | None = None
+    look: int = 0
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        if self.steps is None and self.minutes is None:
+            raise SettingError("training needs a budget: steps or minutes")
+        if (self.steps is not None and self.steps < 0) or (self.minutes is not None and self.minutes <= 0):
+            raise SettingError(f"steps and minutes must be above 0, got {self.steps} and {self.minutes}")
+
+    def spent(self, step: int, seconds: float) -> float:
+        """The share of the phase that is over, by the first of both."""
+        by_steps = step / self.steps if self.steps else float(self.steps == 0)
+        return max(by_steps, seconds / (60 * self.minutes) if self.minutes else 0.0)
+
+
+class Now(NamedTuple):
+    """Where a training stands: `step` counts those of the phase that are done, `seconds` those of all phases."""
+
+    phase: Phase
+    step: int
+    progress: float
+    seconds: float
+
+
+class Descent(NamedTuple):
+    """A loss, and which learner takes a step down it; `graded` is called when the gradients are there, before that."""
+
+    learner: str
+    loss: Tensor
+    graded: Callable[[], None] | None = None
+
+
+class Sum(NamedTuple):
+    """What a figure came to since the last look, in so many steps."""
+
+    total: float
+    steps: int
+
+    @property
+    def mean(self) -> float:
+        return self.total / max(1, self.steps)
+
+
+class Look(NamedTuple):
+    """Figures at a step. The weights with the highest `rank` are those kept; `over` ends the phase."""
+
+    figures: Mapping[str, float]
+    rank: tuple[float, ...] | None = None
+    over: bool = False
+
+
+Figures = Mapping[str, Tensor]  # of one step, on the device; the first is the loss that a progress bar shows
+Losses = Generator[Descent, None, Figures]
+
+
+class Course(Protocol):
+    """A course never takes a step, it yields losses, and goes on when the step down each has been taken.
+
+    So a course is written as if for one process that is never killed. `modules` are all networks that change; `best`
+    names the one whose weights are kept by the rank of looks, "" where those of the last step stay.
+    """
+
+    @property
+    def phases(self) -> tuple[Phase, ...]: ...
+    @property
+    def modules(self) -> Mapping[str, nn.Module]: ...
+    @property
+    def learners(self) -> Mapping[str, Learner]: ...
+    @property
+    def best(self) -> str: ...
+
+    def begin(self, phase: Phase) -> None:
+        """Hears that a phase begins, or goes on; weights that it sets are then replaced by those that were kept."""
+
+    def losses(self, now: Now) -> Losses:
+        """One step. What it draws at random depends on its own seed and `now` alone."""
+        ...
+
+    def look(self, now: Now, sums: Mapping[str, Sum]) -> Look: ...

@@ -1,0 +1,39 @@
+"""Random numbers of a training: each step draws from a seed of its own, so that a killed one can go on exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from malaprop.core.seeds import generator
+from malaprop.core.text import Ints
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Torch draws from this seed inside, and goes on as before outside."""
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        yield
+
+
+def reseed(seed: int, step: int) -> None:
+    """What torch draws in this step depends on the seed and its number alone."""
+    torch.manual_seed(int(generator(seed, "step", str(step)).integers(1 << 62)))
+
+
+class Passes:
+    """Which rows each step reads: every pass in an order of its own, known from the seed and the step alone."""
+
+    def __init__(self, rows: int, batch: int, seed: int) -> None:
+        self.rows, self.size, self.seed = rows, min(batch, rows), seed
+        self.steps = rows // self.size  # of a pass; the last rows that fill no batch wait for the next
+        self._known: tuple[int, Ints] | None = None
+
+    def rows_of(self, step: int) -> Ints:
+        number, at = divmod(step, self.steps)
+        if self._known is None or self._known[0] != number:
+            self._known = (number, generator(self.seed, "pass", str(number)).permutation(self.rows))
+        return self._known[1][at * self.size : (at + 1) * self.size]
