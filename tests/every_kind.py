@@ -12,9 +12,11 @@ from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Si
 from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
 from malaprop.records.humans import Accuracy, HumansRecord
 from malaprop.records.measured import MeasuredCell, MeasuredRecord, MeasuredRules
+from malaprop.records.mined import MinedRecord, ShrinkageFigures
 from malaprop.records.natural import NaturalRecord, Tried
 from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.records.oneword import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
+from malaprop.records.rules import Rule
 from malaprop.records.summary import Rate, Spread
 from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
 from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
@@ -36,6 +38,12 @@ _LINES = [
 _BOTH = TunedAccuracy(clean=HALF, adversarial=Rate(0, 2))
 
 RECORDS = {
+    "mined": MinedRecord(
+        method="exact", victims=("a",), data="toy", labels=("neg", "pos"), seed=0, texts=2, left_out=1,
+        reasons={"empty": 1}, replacements=3, weighed=2, rules=1, by_label={"pos": 1}, seconds={"finding": 0.1},
+        shrinkage=ShrinkageFigures(strength=0.5), processor_seconds=0.1, agreement={"rank": None},
+        strongest=(Rule(label="pos", word="good", to="<b>fine</b>", salience=1.0, count=1, mean=1.0, number=1),),
+    ),
     "claims": ClaimsRecord(
         size="small", rows=(ClaimRow(id="U1", paper="P", claim="c", theirs="1", ours="2", verdict="holds"),)
     ),

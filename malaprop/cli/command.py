@@ -28,7 +28,7 @@ def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
         values = {name: value for name, value in given.items() if value is not None}
         run(build(cls, {name: ",".join(value) if name in repeated else value for name, value in values.items()}))
 
-    repeated = {option.attribute for option in options(cls) if option.repeat}
+    repeated = {option.attribute for option in options(cls) if option.repeat and not option.argument}
 
     call.__signature__ = inspect.Signature([_parameter(option) for option in options(cls)])  # type: ignore[attr-defined]
     call.__doc__, call.__name__ = cls.__doc__, cls.__name__.lower()
@@ -42,7 +42,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     if is_table(option.kind):
         kind, default, shown = list[str], None, "<name=value>"
     elif option.repeat:
-        kind, default = list[str], None
+        kind, default = list[str], MISSING if default is MISSING else None
     elif kind is not bool:
         shown = {int: "<int>", float: "<float>", Path: "<path>"}.get(kind, "<str>")
         kind, default = str, default if default is MISSING or default is None else _word(default) or None

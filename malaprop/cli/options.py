@@ -48,14 +48,6 @@ CountOrAll = Annotated[
     int,
     typer.Option("--n", metavar="N", parser=_count, help="How many examples, drawn by the seed; all (or 0) for all."),
 ]
-Engine = Annotated[str, typer.Option(help="local: this process; ray: a Ray cluster, or one started on this machine.")]
-Address = Annotated[
-    str | None, typer.Option(help="With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.")
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(help="With --engine ray: how many processes; if not given, one a GPU, or one a core.", min=1),
-]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same outcomes.", min=0)]
 Width = Annotated[
     int, typer.Option(help="How many examples are attacked side by side; changes the speed alone.", min=1)
@@ -79,12 +71,6 @@ Labels = Annotated[
     ),
 ]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Name of the label column, if it is not 'label'.")]
-Fields = Annotated[
-    str | None,
-    typer.Option(
-        help="The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given."
-    ),
-]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Precision = Annotated[
     str,

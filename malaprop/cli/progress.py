@@ -5,12 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from malaprop.records.outcome import Outcome
-
-Seen = Callable[["Outcome"], None]
+from typing import Any, Protocol
 
 
 class Ended(Protocol):
@@ -28,23 +23,16 @@ def count_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], No
 
 
 @contextmanager
-def found_bar(what: str, total: int, quiet: bool, word: str = "found") -> Iterator[Callable[[Ended], None]]:
+def found_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[Ended], None]]:
     """Gives a function to call with each that ended; the bar shows how many of them in success."""
     found = 0
-    with _bar(what, total, quiet, word) as move:
+    with _bar(what, total, quiet, "found") as move:
 
         def seen(ended: Ended) -> None:
             nonlocal found
             found += ended.status == "success"
             move(advance=1, found=found)
 
-        yield seen
-
-
-@contextmanager
-def outcomes_bar(what: str, total: int, quiet: bool) -> Iterator[Seen]:
-    """Gives a function to call with each outcome; the bar shows how many fell so far."""
-    with found_bar(what, total, quiet, "broken") as seen:
         yield seen
 
 

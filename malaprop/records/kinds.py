@@ -131,6 +131,7 @@ _OWN = (
         again=_STUDY,
     ),
     _own("diagnosis", "DiagnosisRecord", "a diagnosis", "run malaprop rules show --out again", section="rules"),
+    _own("mined", "MinedRecord", "malaprop rules mine", "run it again"),
     _own("measured", "MeasuredRecord", "malaprop rules measure", "run it again"),
     _own("natural", "NaturalRecord", "natural adversaries", "run it again", indent=None),
     _own("naturaltext", "NaturalTextRecord", "natural adversaries", "run it again"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from malaprop.core.example import Example
 from malaprop.core.text import Words
+from malaprop.records.codec import Real
 from malaprop.records.summary import Z95
 from malaprop.rules.mine import Mined, Miner
 from malaprop.rules.tally import Doubles, Shrinkage
@@ -44,12 +45,12 @@ class Agreement:
 
     texts: int
     rules: int
-    rank: float
+    rank: Real
     low: float
     high: float
     often: int  # the least count of what is counted as seen often
     often_rules: int
-    often_rank: float
+    often_rank: Real
     top: int  # of each side's strongest so many rules,
     shared: int  # so many are among both
     asking_exact: float  # seconds in victims, by the clock
@@ -58,7 +59,7 @@ class Agreement:
     processor_gradient: float
     whole_exact: float  # with the finding of replacements, which both need
     whole_gradient: float
-    plain: float  # what the processor would take to score every replaced text whole, one after the other in batches
+    plain: Real  # what the processor would take to score every replaced text whole, one after the other in batches
 
     @property
     def speedup(self) -> float:
@@ -72,6 +73,16 @@ class Agreement:
     @property
     def plain_speedup(self) -> float:
         return self.plain / self.processor_gradient if self.processor_gradient else float("nan")
+
+    def describe(self) -> str:
+        """The figures in a line."""
+        return (
+            f"exact and gradient on {self.texts} texts: rank correlation {self.rank:.3f} ({self.low:.3f} to "
+            f"{self.high:.3f}, {self.rules:,} rules), {self.often_rank:.3f} over the {self.often_rules:,} rules "
+            f"weighed {self.often} times or more; {self.shared} of the {self.top} strongest are the same; the gradient "
+            f"takes 1/{self.speedup:.1f} of the time in the victims (1/{self.processor_speedup:.1f} of the "
+            f"processor's; 1/{self.plain_speedup:.1f} of that of scoring every text whole)"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, which has no nan: None where there was nothing to go by."""
@@ -113,7 +124,7 @@ def agreement(
     rank = spearman(*means)
     low, high = interval(rank, len(both))
     many = exact.sums.many[one] >= often
-    strong = [Shrinkage.fitted(mined.sums).apply(mined.sums)[at] for mined, at in ((exact, one), (gradient, two))]
+    strong = [Shrinkage.fit(mined.sums).apply(mined.sums)[at] for mined, at in ((exact, one), (gradient, two))]
     best = [set(np.argsort(-s, kind="stable")[:top].tolist()) for s in strong]
     return Agreement(
         texts=exact.texts,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from time import perf_counter, process_time
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.capability import Capability, check
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import DataError, SettingError, VictimError, plain
+from malaprop.core.errors import DataError, RecordError, SettingError, VictimError, plain
 from malaprop.core.example import Example
 from malaprop.core.gradient import Aim, WordLook
 from malaprop.core.score import Floats
@@ -33,20 +36,59 @@ from malaprop.rules.tally import Doubles, Shrinkage, Sums, Tally
 METHODS = ("exact", "gradient")
 SHARD = 2048  # texts that share one table of words and are added up as one, wherever they are mined
 Method = Literal["exact", "gradient"]
+_REST = ("texts", "swaps", "faults", "finding", "asking", "processor")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Gathered:
-    """What a shard of texts gave; `strings` are the words of the sums' keys."""
+class Mined:
+    """What texts gave, a shard of them or all; `strings` are the words of the sums' keys."""
 
     sums: Sums
-    strings: tuple[str, ...]
-    texts: int
-    swaps: int
-    faults: Mapping[str, int]  # why texts were left out, and how many
-    finding: float  # seconds spent on finding replacements
-    asking: float  # seconds spent on victims
-    processor: float  # of which this process had the processor
+    strings: Sequence[str]
+    texts: int = 0
+    swaps: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)  # why texts were left out, and how many
+    finding: float = 0.0  # seconds spent on finding replacements
+    asking: float = 0.0  # seconds spent on victims
+    processor: float = 0.0  # of which this process had the processor
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Arrays alone, for a file; what is no array is JSON in one."""
+        rest = {name: getattr(self, name) for name in _REST}
+        packed = np.frombuffer(json.dumps({**rest, "strings": list(self.strings)}).encode(), np.uint8)
+        return {"rest": packed, **self.sums._asdict()}
+
+    @classmethod
+    def read(cls, path: Path) -> Mined:
+        """What `to_arrays` gave, from a file."""
+        try:
+            with np.load(path, allow_pickle=False) as held:
+                rest: dict[str, Any] = json.loads(held["rest"].tobytes())
+                return cls(sums=Sums(*(held[name] for name in Sums._fields)), **rest)
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise RecordError(f"{path} holds no sums of rules ({error}); remove it, and it is made again") from None
+
+    def rules(self, names: Sequence[str], shrink: float | None = None, *, every: bool = False) -> list[Rule]:
+        """Strongest first, label by label; without `every` those that lower the label. None fits the shrinkage."""
+        shrinkage = Shrinkage.fit(self.sums) if shrink is None else Shrinkage(shrink)
+        salience, mean = shrinkage.apply(self.sums), self.sums.mean
+        order = np.lexsort((-salience, self.sums.labels))
+        if not every:
+            order = order[salience[order] > 0]
+        labels, words, others = self.sums.labels, self.sums.words, self.sums.others
+        made = [
+            Rule(
+                label=names[labels[i]] if labels[i] < len(names) else str(labels[i]),
+                number=int(labels[i]),
+                word=self.strings[words[i]],
+                to=self.strings[others[i]],
+                salience=float(salience[i]),
+                count=int(self.sums.many[i]),
+                mean=float(mean[i]),
+            )
+            for i in order.tolist()
+        ]
+        return sorted(made, key=lambda r: (r.number or 0, -r.salience, r.word, r.to))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -97,7 +139,7 @@ class Miner:
             made[str(number)] = Passes(victim.parts[Capability.GRADIENTS], scoring) if slope else scoring
         return made
 
-    def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Gathered:
+    def gather(self, examples: Sequence[Example], services: Mapping[str, Service] | None = None) -> Mined:
         """The sums of one shard."""
         known = self.services() if services is None else services
         table, lexicon, began = Words(), Words(), perf_counter()
@@ -112,7 +154,7 @@ class Miner:
                 faults[change] += 1
             elif len(change):
                 tally.add(swapped.example.label, swapped.words, swapped.others, change)
-        return Gathered(
+        return Mined(
             sums=tally.sums(),
             strings=tuple(lexicon.strings),
             texts=len(examples),
@@ -128,7 +170,7 @@ class Miner:
         for place, swapped in enumerate(found):
             label = swapped.example.label
             labels = [label if turned is None or label >= len(turned) else turned[label] for turned in turns]
-            yield place, _weighed(swapped, slopes, labels)
+            yield place, _weigh(swapped, slopes, labels)
 
 
 def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
@@ -145,7 +187,7 @@ def readable(examples: Sequence[Example]) -> tuple[list[Example], Counter[str]]:
     return good, faults
 
 
-def _weighed(swapped: Swapped, slopes: Sequence[bool], labels: Sequence[int]) -> Steps[Doubles | str]:
+def _weigh(swapped: Swapped, slopes: Sequence[bool], labels: Sequence[int]) -> Steps[Doubles | str]:
     """What each replacement does to the mean of the victims; a reason where one of them cannot say.
 
     `labels` are the text's label in the terms of each victim.
@@ -204,49 +246,13 @@ def same_labels(victims: Sequence[Victim]) -> tuple[str, ...]:
     return found[0][1] if found else ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Mined:
-    """All rules that were weighed."""
-
-    sums: Sums
-    strings: Sequence[str]
-    texts: int = 0
-    swaps: int = 0
-    faults: Mapping[str, int] = field(default_factory=dict)
-    finding: float = 0.0
-    asking: float = 0.0
-    processor: float = 0.0  # of the asking, not of waiting for it
-
-    def rules(self, names: Sequence[str], shrink: float | None = None, *, every: bool = False) -> list[Rule]:
-        """Strongest first, label by label; without `every` those that lower the label. None fits the shrinkage."""
-        shrinkage = Shrinkage.fitted(self.sums) if shrink is None else Shrinkage(shrink)
-        salience, mean = shrinkage.apply(self.sums), self.sums.mean
-        order = np.lexsort((-salience, self.sums.labels))
-        if not every:
-            order = order[salience[order] > 0]
-        labels, words, others = self.sums.labels, self.sums.words, self.sums.others
-        made = [
-            Rule(
-                label=names[labels[i]] if labels[i] < len(names) else str(labels[i]),
-                number=int(labels[i]),
-                word=self.strings[words[i]],
-                to=self.strings[others[i]],
-                salience=float(salience[i]),
-                count=int(self.sums.many[i]),
-                mean=float(mean[i]),
-            )
-            for i in order.tolist()
-        ]
-        return sorted(made, key=lambda r: (r.number or 0, -r.salience, r.word, r.to))
-
-
 def shards(examples: Iterable[Example], size: int = SHARD) -> Iterator[list[Example]]:
     rest = iter(examples)
     while part := list(islice(rest, size)):
         yield part
 
 
-def added_up(parts: Iterable[Gathered]) -> Mined:
+def add_up(parts: Iterable[Mined]) -> Mined:
     """Shards as one, in the order given."""
     tally = Tally()
     faults: Counter[str] = Counter()
@@ -265,34 +271,10 @@ def added_up(parts: Iterable[Gathered]) -> Mined:
     return replace(whole, sums=tally.sums(), strings=tally.lexicon.strings, faults=dict(faults))
 
 
-class Keeps(Protocol):
-    """Where finished shards are kept; `malaprop.rules.shelf` has one on disk."""
-
-    def get(self, number: int) -> Gathered | None: ...
-
-    def put(self, number: int, part: Gathered) -> None: ...
-
-
-def mine(
-    miner: Miner,
-    examples: Iterable[Example],
-    seen: Callable[[int], None] = lambda texts: None,  # noqa: ARG005
-    keeps: Keeps | None = None,
-) -> Mined:
-    """All rules of these examples; `seen` hears how many texts were done. What `keeps` has is not done again."""
+def mine(miner: Miner, examples: Iterable[Example]) -> Mined:
+    """All rules of these examples."""
     services = miner.services()
-
-    def parts() -> Iterator[Gathered]:
-        for number, shard in enumerate(shards(examples)):
-            part = None if keeps is None else keeps.get(number)
-            if part is None:
-                part = miner.gather(shard, services)
-                if keeps is not None:
-                    keeps.put(number, part)
-            seen(part.texts)
-            yield part
-
-    return need_some(added_up(parts()))
+    return need_some(add_up(miner.gather(shard, services) for shard in shards(examples)))
 
 
 def need_some(mined: Mined) -> Mined:

@@ -15,7 +15,7 @@ from malaprop.core.text import Text, Words
 from malaprop.records.rules import Rule
 from malaprop.rules.mine import readable, shards
 from malaprop.rules.swaps import Swaps, WordNetSwaps, open_slots
-from malaprop.rules.tally import Sums, Tally, added
+from malaprop.rules.tally import Sums, Tally, add_sums
 
 Doubles = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def pairs(examples: Iterable[Example], swaps: Swaps) -> tuple[Sums, Sequence[str
         for s in found:
             if s.variants.count:
                 part.add(s.example.label, s.words, s.others, np.zeros(len(s.words)))
-        whole.merge(added([part.sums()]), lexicon.strings)
+        whole.merge(add_sums([part.sums()]), lexicon.strings)
     return whole.sums(), whole.lexicon.strings
 
 

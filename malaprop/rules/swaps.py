@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from malaprop.attacks.candidates.lookup import WORDNET_PART, recase
+from malaprop.core.errors import DataError
 from malaprop.core.example import Example
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
@@ -46,6 +49,27 @@ class ListedSwaps:
         texts = [Text.of(example.fields, table, owner) for owner, example in enumerate(examples)]
         rows = [["any"] * text.slots for text in texts]
         return _swapped(examples, texts, rows, lexicon, others)
+
+
+def read_swaps(path: Path) -> ListedSwaps:
+    """A table of one's own: a CSV file with a word and a replacement a line, in columns called from and to."""
+    table: dict[str, list[str]] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if not {"from", "to"} <= set(reader.fieldnames or ()):
+                raise DataError(
+                    f"{path} lacks the columns from,to; give a CSV file with a word and a replacement a line"
+                )
+            for row in reader:
+                word, other = ((row[name] or "").strip() for name in ("from", "to"))
+                if word and other:
+                    table.setdefault(word.lower(), []).append(other)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read as CSV: {error}") from None
+    if not table:
+        raise DataError(f"{path} holds no replacement; give a word and a replacement a line, below from,to")
+    return ListedSwaps(table=table)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

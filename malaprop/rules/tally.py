@@ -49,7 +49,7 @@ def rule_keys(labels: Ints | int, words: Ints, others: Ints) -> Ints:
     return np.asarray((labels << 2 * _BITS) | (words << _BITS) | others, np.int64)
 
 
-def added(parts: Sequence[Sums]) -> Sums:
+def add_sums(parts: Sequence[Sums]) -> Sums:
     """The parts as one, rule by rule; added up in the order given, so that the same parts give the same sums."""
     parts = [part for part in parts if len(part.keys)]
     if not parts:
@@ -83,11 +83,11 @@ class Tally:
         self._parts.append(part)
         self._held += len(part.keys)
         if self._held > _LARGEST and len(self._parts) > 1:
-            self._parts = [added(self._parts)]
+            self._parts = [add_sums(self._parts)]
             self._held = len(self._parts[0].keys) // 2  # so that a tally of very many rules is not added up each time
 
     def sums(self) -> Sums:
-        self._parts = [added(self._parts)]
+        self._parts = [add_sums(self._parts)]
         self._held = len(self._parts[0].keys)
         return self._parts[0]
 
@@ -106,7 +106,7 @@ class Shrinkage:
     between: float | None = None
 
     @classmethod
-    def fitted(cls, sums: Sums) -> Shrinkage:
+    def fit(cls, sums: Sums) -> Shrinkage:
         if not len(sums.keys):
             return cls(0.0)
         count = sums.many.astype(np.float64)

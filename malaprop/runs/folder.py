@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,9 +15,8 @@ from malaprop.engine.service import Tally
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import Writer, iter_outcomes, read_outcomes
-from malaprop.runs.local import Local, outcome
+from malaprop.runs.local import outcome, run
 
-ENGINES = ("local", "ray")
 Seen = Callable[[Outcome], None]
 
 
@@ -37,19 +36,6 @@ class Sized(Protocol):
     def fingerprint(self) -> str: ...
 
     def __len__(self) -> int: ...
-
-
-class Engine(Protocol):
-    """Where attacks run: `runs.local.Local` in this process."""
-
-    @property
-    def about(self) -> About:
-        """What is known of the victim by now."""
-
-    def run(
-        self, attack: Attack, examples: Iterable[Example], *, seed: int = 0, width: int = 256, many: int = 0
-    ) -> Iterator[Outcome]:
-        """Outcomes as they come; the same ones from every engine."""
 
 
 def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: int, notes: Sequence[str] = ()) -> Run:
@@ -75,50 +61,24 @@ def error_outcome(example: Example, seed: int, why: str) -> Outcome:
     return outcome(example, Ending("error", None, None, None, None, 0, why), Tally(), seed, 0.0)
 
 
-def write_run(
-    attack: Attack,
-    engine: Engine,
-    data: Examples,
-    folder: Path,
-    *,
-    seed: int = 0,
-    width: int = 256,
-    resume: bool = False,
-    seen: Seen | None = None,
-    notes: Sequence[str] = (),
-) -> None:
-    """Runs what is left of the work and keeps no outcome in memory.
+def run_to_folder(
+    attack: Attack, victim: Victim, data: Examples, folder: Path, *, seed: int = 0, width: int = 256,
+    resume: bool = False, seen: Seen | None = None,
+) -> list[Outcome]:  # fmt: skip
+    """Runs what is left of the work; gives all outcomes, read back.
 
-    `seen` gets each outcome as it is on disk, those of an earlier attempt first; `notes` go into run.toml.
+    `seen` gets each outcome as it is on disk, those of an earlier attempt first.
     """
     attack = attack.for_labels(data.labels)
-    about = describe(attack, engine.about, data, seed=seed, width=width, notes=notes)
+    about = describe(attack, About.of(victim), data, seed=seed, width=width)
     with Writer(folder, about, resume=resume) as writer:
         if seen is not None and len(writer.done):
             for found in iter_outcomes(folder):
                 seen(found)
         before = writer.done.copy()  # as it is now: an id that comes twice is to be noticed, not left out
         left = (example for example in data if example.id not in before)
-        many = len(data) - len(before)
-        for found in engine.run(attack, left, seed=seed, width=width, many=many):
+        for found in run(attack, victim, left, seed=seed, width=width):
             writer.add(found)
             if seen is not None:
                 seen(found)
-
-
-def run_to_folder(
-    attack: Attack,
-    victim: Victim,
-    data: Examples,
-    folder: Path,
-    *,
-    seed: int = 0,
-    width: int = 256,
-    lanes: int | None = None,
-    resume: bool = False,
-    seen: Seen | None = None,
-) -> list[Outcome]:
-    """All outcomes of the run, read back."""
-    place = Local(victim=victim, lanes=lanes)
-    write_run(attack, place, data, folder, seed=seed, width=width, resume=resume, seen=seen)
     return read_outcomes(folder)

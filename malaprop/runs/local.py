@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 
@@ -14,32 +13,13 @@ from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.text import Words
-from malaprop.core.victim import About, Victim
+from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import Outcome, Queries, Side, edits_between
 from malaprop.runs.services import services as make_services
 
 SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Local:
-    """The engine of one process."""
-
-    victim: Victim
-    lanes: int | None = None
-
-    @property
-    def about(self) -> About:
-        return About.of(self.victim)
-
-    def run(
-        self, attack: Attack, examples: Iterable[Example], *, seed: int = 0, width: int = 256, many: int = 0
-    ) -> Iterator[Outcome]:
-        """As `run` below; `many`, how many examples there are about, changes nothing here."""
-        del many
-        return run(attack, self.victim, examples, seed=seed, width=width, lanes=self.lanes)
 
 
 def run(

@@ -160,7 +160,9 @@ def assail(
     yield from map(Note, victim.notes)
 
 
-def look_task(name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: Reading) -> Task:
+def look_task(
+    name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: Reading, **more: Any
+) -> Task:
     """The look at one victim; without it nothing is worth doing."""
     from malaprop.tasks.outputs import Handover
     from malaprop.tasks.task import Task
@@ -168,7 +170,7 @@ def look_task(name: str, victim: Any, conditions: Conditions, attacks: Sequence[
     work = partial(look, conditions, tuple(attacks))
     return Task(
         name=name, work=work, output=Handover(), victims={"victim": victim}, holds=(name,), reads=reading.some,
-        vital=True,
+        vital=True, **more,
     )  # fmt: skip
 
 

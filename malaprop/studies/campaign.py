@@ -9,14 +9,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.studies.cached import train_task
 from malaprop.studies.selection import Selection
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.victim import About, Victim
     from malaprop.data.base import Dataset
-    from malaprop.models.splits import Splits
     from malaprop.records.transfer import Speed
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
@@ -69,37 +69,11 @@ class Campaign:
 
     def train_tasks(self, models: Sequence[Entrant]) -> Iterator[Task]:
         """Names of the zoo are trained to the cache, the longest first, unless they are there."""
-        from malaprop.tasks.outputs import OwnFolder
-        from malaprop.tasks.task import Task
-
         for model in models:
             if model.trains:
-                at = str(Path(model.thing).absolute())
-                yield Task(name=f"models/{model.name}", at=at, work=partial(self.train, model.spec), output=OwnFolder())
-
-    def train(self, spec: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.assets.folders import locked
-        from malaprop.models import checkpoint, zoo
-        from malaprop.models.tokens.wordrows import WordRows
-        from malaprop.models.train import train
-        from malaprop.tasks.outputs import Note
-
-        del inputs
-        known, seed = zoo.parse(spec)
-        parts = desk.keep(f"parts of {self.train_data}", self.parts)
-        words = desk.keep(f"words of {self.train_data}", lambda: WordRows.of(parts))
-        try:
-            with locked(desk.folder.name):
-                if not checkpoint.is_checkpoint(desk.folder):
-                    train(known, parts, desk.folder, seed=seed, device=desk.device, words=words, quiet=True)
-        except MalapropError as error:
-            raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
-        figures = checkpoint.read_card(desk.folder).figures
-        yield Note(f"right on {figures['test_accuracy']:.1%} of the test texts; kept in the cache")
-
-    def parts(self) -> Splits:
-        """What models are trained on."""
-        return _read_parts(self.train_data, self.texts.text, self.texts.label)
+                yield train_task(
+                    f"models/{model.name}", model.spec, Path(model.thing), self.train_data, **self.texts.columns
+                )
 
     def look_tasks(self, models: Sequence[Entrant]) -> list[Task]:
         """Every model is loaded once and says what it is, before anything is attacked."""
@@ -286,25 +260,6 @@ def make_attack(recipe: Any, settings: Mapping[str, Any]) -> Attack:
 @lru_cache(maxsize=4)
 def _read_texts(texts: Selection, specs: tuple[str, ...], trains: bool) -> Dataset:
     return texts.held(specs, trains=trains)
-
-
-@lru_cache(maxsize=2)
-def _read_parts(data: str, text: str | None, label: str | None) -> Splits:
-    from malaprop.data.base import load
-    from malaprop.models.splits import splits
-
-    return splits(partial(load, text=text, label=label), data)
-
-
-def find_homes(names: Sequence[str], data: str, *, text: str | None, label: str | None) -> dict[str, Path]:
-    """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
-    from malaprop.models import zoo
-    from malaprop.models.trained import home
-
-    if not names:
-        return {}
-    parts = _read_parts(data, text, label)
-    return {name: home(spec, parts, seed) for name in names for spec, seed in (zoo.parse(name),)}
 
 
 def name_folders(names: Iterable[str]) -> dict[str, str]:

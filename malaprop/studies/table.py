@@ -70,7 +70,11 @@ COMMANDS: dict[str, Command] = {
     "list": Command(f"{_CLI}.list_:list_", "List recipes, models, defences, datasets or assets."),
     "fetch": Command(f"{_CLI}.fetch:fetch", "Fetch a resource from outside."),
     "humans": Command(f"{_CLI}.humans:app", "Ask people about texts."),
-    "rules": Command(f"{_CLI}.rules:app", "Mine word replacement rules and put them to texts."),
+    "rules mine": Command("malaprop.studies.mine:Mine", "Find word swaps that lower a label in several victims."),
+    "rules pmi": Command(f"{_CLI}.rules:pmi", "Make rules from counts of words and labels alone."),
+    "rules apply": Command(f"{_CLI}.rules:apply", "Put rules to texts, the strongest first; no victim is asked."),
+    "rules show": Command(f"{_CLI}.rules:show", "The strongest rules, and how they go with the data."),
+    "rules measure": Command("malaprop.studies.measure:Measure", "Several files of rules on the same victims."),
     "translate attack": Command(f"{_TRANSLATE}:TranslateAttack", "Bring a word into translations, or make BLEU fall."),
     "translate typos": Command(f"{_TRANSLATE}:TranslateTypos", "BLEU before and after one misspelling a sentence."),
     "translate probe": Command(f"{_TRANSLATE}:TranslateProbe", "Change words until a function of the output is true."),
@@ -79,6 +83,7 @@ COMMANDS: dict[str, Command] = {
 }
 GROUPS = {
     "study": "Do a paper's experiment as a whole, from training to figures.",
+    "rules": "Universal word replacement rules: mine them from victims or counts, apply them, show what they tell.",
     "translate": "Attacks on translation models: keywords brought into the output, typos, probes of your own.",
 }
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
+from malaprop.studies.cached import find_homes
 from malaprop.studies.campaign import (
     Campaign,
     Team,
-    find_homes,
     judge,
     make_attack,
     measure_speed,

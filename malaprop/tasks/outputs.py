@@ -6,6 +6,8 @@
 | `JsonFile` | one value in NAME.json | the value | the value |
 | `OwnFolder` | a folder that the task writes itself, such as a trained model | none | its path |
 | `Handover` | nothing | the value | the value, while the study runs |
+| `files.NpzFile` | arrays in NAME.npz | names with arrays | its path |
+| `files.TextFile` | a text in NAME.SUFFIX | the text | its path |
 | `Several` | several outputs, each with a name | (name, piece) | a value a name |
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -214,10 +216,12 @@ class JsonFile:
     """One dataclass in one file, written whole; `kind` is the class, by whose types it is read back.
 
     `again`: it is found anew each time, for it is quickly found and what is asked for may be another thing now.
+    `fixed`: what is found anew must be what is there, for other results in the folder were made with it.
     """
 
     kind: Any
     again: bool = False
+    fixed: bool = False
 
     def done(self, folder: Path) -> bool:
         if self.again:
@@ -237,10 +241,23 @@ class JsonFile:
             if isinstance(piece, Skipped):
                 _skip(folder, piece)
             else:
+                if self.fixed and value_file(folder).is_file():
+                    self._compare(folder, piece)
                 write_json(value_file(folder), piece)
                 _forget(folder)
 
         yield add
+
+    def _compare(self, folder: Path, piece: Any) -> None:
+        """Raises where other results in the study's folder were made with something else than this."""
+        there = self.value(folder)
+        for one in fields(piece):
+            ours, theirs = getattr(piece, one.name), getattr(there, one.name)
+            if ours != theirs:
+                raise RecordError(
+                    f"{folder.parent} holds results of other {one.name} ({_short(theirs)}, and here it is "
+                    f"{_short(ours)}); choose another --out"
+                )
 
     def blame(self, folder: Path, item: Any, why: str) -> Any:
         raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
@@ -357,6 +374,11 @@ class Several:
 
     def blame(self, folder: Path, item: Any, why: str) -> Any:
         raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+def _short(value: Any) -> str:
+    """A value in a message."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def found_at(place: str) -> Any:

@@ -71,8 +71,12 @@ MINE = ("rules", "mine", "--data", "rows.csv", "--split", "all", "--out", "kept"
             "every is True here and False there",
         ),
         (("rules", "pmi", "--data", "rows.csv", "--out", "kept"), ("--n", 80), "n is 80 here and 0 there"),
-        ((*MINE, "--victims", "own_kept_models:predict"), ("--victims", "own_kept_models:other"), "victims is"),
-        ((*MINE, "--victims", "own_kept_models:predict"), ("--best",), "best is True here and False there"),
+        (
+            (*MINE, "--victims", "own_kept_models:predict"),
+            ("--victims", "own_kept_models:other"),
+            "a study with victims = [",
+        ),
+        ((*MINE, "--victims", "own_kept_models:predict"), ("--best",), "best = False, and here it is True"),
     ],
     ids=lambda value: "-".join(map(str, value[:2])) if isinstance(value, tuple) else None,
 )

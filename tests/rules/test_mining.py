@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import toy
 
-from malaprop.core.errors import CapabilityError, DataError, RecordError, SettingError, VictimError
+from malaprop.core.errors import CapabilityError, DataError, SettingError, VictimError
 from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
 from malaprop.rules import mine as mining
 from malaprop.rules.agree import agreement, ranks, spearman
-from malaprop.rules.mine import Gathered, Miner, added_up, mine, same_labels, shards
-from malaprop.rules.shelf import Shelf
+from malaprop.rules.mine import Mined, Miner, add_up, mine, same_labels, shards
 from malaprop.rules.swaps import ListedSwaps, WordNetSwaps
 from malaprop.rules.tally import Shrinkage, Sums, Tally
 
@@ -208,7 +207,7 @@ def sums(rows):
 def test_shrinkage_by_hand():
     """Two rules: 1 and 3 (mean 2), -1 and -1 (mean -1). Within: (1 + 1) / 2 = 1; between: (8 + 2 - 2 * 1) / 4 = 2."""
     got = sums({"a": [1, 3], "b": [-1, -1]})
-    fitted = Shrinkage.fitted(got)
+    fitted = Shrinkage.fit(got)
     assert (fitted.within, fitted.between, fitted.strength) == (1.0, 2.0, 0.5)
     assert sorted(fitted.apply(got)) == pytest.approx([-2 / 2.5, 4 / 2.5])
     assert Shrinkage(0.0).apply(got) == pytest.approx(got.mean)
@@ -218,7 +217,7 @@ def test_shrinkage_by_hand():
     ("rows", "strength"), [({}, 0.0), ({"a": [1], "b": [2]}, 1.0), ({"a": [1, 1]}, 0.0), ({"a": [1, -1]}, 1e6)]
 )
 def test_shrinkage_where_little_is_known(rows, strength):
-    assert Shrinkage.fitted(sums(rows)).strength == pytest.approx(strength)
+    assert Shrinkage.fit(sums(rows)).strength == pytest.approx(strength)
 
 
 def test_more_counts_are_believed_more():
@@ -258,37 +257,11 @@ def test_ranks_and_their_correlation():
     assert math.isnan(spearman(np.asarray([1.0, 1, 1]), np.asarray([1.0, 2, 3])))
 
 
-def test_a_killed_mining_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(mining.shards, "__defaults__", (10,))
-    examples = toy.some_examples(30)
-    whole = found(mine(miner(), examples))
-    calls = toy.Calls()
-
-    def stop(texts: int) -> None:
-        if len(calls.texts) and len(list((tmp_path / "shards").glob("*.npz"))) == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        mine(miner(toy.victim(calls)), examples, stop, Shelf.at(tmp_path, "mark"))
-    before = len(calls.texts)
-    (tmp_path / "shards" / "000001.npz").write_bytes(b"torn")
-    again = mine(miner(toy.victim(calls)), examples, keeps=Shelf.at(tmp_path, "mark"))
-    assert found(again) == whole
-    assert again.texts == 30
-    assert len(calls.texts) - before < len(calls.texts) * 0.75
-    with pytest.raises(RecordError, match="holds a mining of other victims"):
-        Shelf.at(tmp_path, "another")
-    shelf = Shelf.at(tmp_path, "mark")
-    assert shelf.get(0) is not None, "what another one left is not cleared away"
-    shelf.clear()
-    assert not (tmp_path / "shards").exists()
-
-
 def test_shards_and_sums_of_nothing():
     assert list(shards([])) == []
-    assert added_up([]).texts == 0
-    assert isinstance(added_up([]).sums, Sums)
-    assert Gathered.__dataclass_params__.frozen
+    assert add_up([]).texts == 0
+    assert isinstance(add_up([]).sums, Sums)
+    assert Mined.__dataclass_params__.frozen
 
 
 def test_an_agreement_over_no_rule_is_no_number_in_json():

@@ -79,7 +79,7 @@ def test_mine_show_apply_attack_and_report(run, place):
     assert about["method"] == "exact"
     assert about["left_out"] == 0
     assert json.loads((place / "mined" / "mined.json").read_text())["rules"] == about["rules"]
-    assert not (place / "mined" / "shards").exists()
+    assert (place / "mined" / "shards" / "000000.npz").is_file()  # the sums: a study that is there is not mined again
     head, *rows = (place / "mined" / "rules.csv").read_text().splitlines()
     assert head == "label,number,from,to,salience,count,mean"
     assert rows[0].startswith("neg,0,bad,okay,3,")
@@ -89,8 +89,12 @@ def test_mine_show_apply_attack_and_report(run, place):
     assert "bad -> okay" in out
     assert [one["label"] for one in last(out)["found"]] == ["neg", "pos"]
 
-    code, out, err = run("rules apply mined/rules.csv --data reviews.csv --share 0.5 --out changed.csv --json")
+    line = "rules apply mined/rules.csv --data reviews.csv --share 0.5 --out changed.csv --json"
+    code, out, err = run(line)
     assert code == 0, err
+    again, _, refused = run(line)
+    assert again == 2
+    assert "changed.csv exists already" in refused
     assert last(out)["texts"] == 144
     assert "okay" in (place / "changed.csv").read_text()
 

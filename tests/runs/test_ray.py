@@ -177,12 +177,12 @@ def test_files_travel_as_a_parcel(tmp_path):
     (folder / "inner").mkdir(parents=True)
     (folder / "inner" / "w.bin").write_bytes(b"123")
     (folder / "card").write_text("x")
-    packed = parcel.portable(str(folder), device="cpu", options={}, shared=False)
+    packed = parcel.pack(folder)
     with parcel.unpack(packed) as place:
         assert (Path(place, "inner", "w.bin").read_bytes(), Path(place).name) == (b"123", "model")
     assert not Path(place).exists()
-    assert parcel.portable(str(folder), device="cpu", options={}, shared=True) == str(folder)
-    assert parcel.portable("my_model:predict", device="cpu", options={}, shared=False) == "my_model:predict"
+    assert parcel.portable(str(folder)) == str(folder)
+    assert parcel.portable("my_model:predict") == "my_model:predict"
     with pytest.raises(VictimError, match="outside itself"), parcel.unpack(parcel.Parcel("m", {"../x": b""})):
         pass
 

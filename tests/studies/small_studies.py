@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from small_attentive import saved
 
 from malaprop.models.victims.load import load
@@ -25,6 +26,10 @@ _TIMES = (
     "forwarded",
     "forwards_a_second",
     "speed",
+    "processor_seconds",
+    "finding",
+    "asking",
+    "processor",
 )  # or of the company
 _LEFT_OUT = (".lock", "summary.json", "tasks.jsonl", "report.html", "study.toml", "README.md", "training.json")
 
@@ -64,6 +69,18 @@ def pairs(root: Path) -> str:
     return str(path)
 
 
+def swaps(root: Path) -> str:
+    path = root / "swaps.csv"
+    path.write_text("from,to\ngood,fine\nbad,poor\nfilm,movie\ndog,hound\nruns,moves\nasleep,awake\n")
+    return str(path)
+
+
+def rules(root: Path) -> str:
+    path = root / "own.csv"
+    path.write_text("label,from,to,salience\n0,bad,fine,1\n0,dog,awake,1\n1,good,poor,1\n1,film,hound,1\n")
+    return str(path)
+
+
 _TRANSLATED = {"victim": "small_studies:translate", "split": "all", "resume": True}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
@@ -82,6 +99,10 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "translate typos": lambda root: {**_TRANSLATED, "data": pairs(root), "n": 6},
     "translate probe": lambda root: {
         **_TRANSLATED, "data": pairs(root), "probe": "small_studies:no_fish", "n": 4, "sweep": 8, "tries": 4,
+    },
+    "rules mine": lambda root: {"victims": ["toy:predict", model(root)], "swaps": swaps(root), "split": "all"},
+    "rules measure": lambda root: {
+        "files": [rules(root)], "victims": ["toy:predict", model(root)], "n": 20, "split": "all", "resume": True,
     },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
@@ -118,6 +139,10 @@ def _plain(path: Path) -> Any:
         return sorted(json.dumps(_timeless(json.loads(line))) for line in path.read_text().splitlines())
     if path.suffix == ".json":
         return _timeless(json.loads(path.read_text()))
+    if path.suffix == ".npz":
+        with np.load(path, allow_pickle=False) as held:
+            rest = json.loads(held["rest"].tobytes())
+            return {"rest": _timeless(rest), **{name: held[name].round(4).tolist() for name in held if name != "rest"}}
     if path.name == "run.toml":
         return re.sub("started = .*", "", path.read_text().partition("[versions]")[0])
     return path.read_bytes()

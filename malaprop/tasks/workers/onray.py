@@ -134,11 +134,7 @@ class OnRay:
 
     def _packed(self, task: Task, inputs: Inputs) -> Inputs:
         """The inputs fit for the journey: victims that have to be trained are, and folders travel as parcels."""
-        named = {
-            name: portable(inputs[name], device="cpu", options={}, shared=True)
-            for name in task.victims
-            if name in inputs
-        }
+        named = {name: portable(inputs[name]) for name in task.victims if name in inputs}
         found = {**inputs, **named}
         if self.shared:
             return found

@@ -55,29 +55,19 @@ def unpack(parcel: Parcel) -> Iterator[str]:
         yield os.path.join(folder, parcel.name)
 
 
-def portable(thing: Any, *, device: str, options: Mapping[str, Any], shared: bool) -> Any:
-    """What `mp.victim` takes, made fit for the journey.
+def portable(thing: Any) -> Any:
+    """What `mp.victim` takes, as workers take it too: of a file or folder its whole path.
 
-    A zoo name is trained here first where it has to be, for workers would each train their own. Files travel as a
-    parcel, unless the workers see this machine's disk.
+    A zoo name is trained here first where it has to be, for workers would each train their own.
     """
+    from malaprop.data.base import load
     from malaprop.models import zoo
+    from malaprop.models.trained import trained
 
     if not isinstance(thing, (str, os.PathLike)):
         return thing
     name = os.fspath(thing)
     path = Path(name).expanduser()
     if not path.exists() and zoo.is_name(name):
-        path = _trained(name, device, options)
-    if not path.exists():
-        return name
-    return str(path.resolve()) if shared else pack(path)
-
-
-def _trained(name: str, device: str, options: Mapping[str, Any]) -> Path:
-    from malaprop.data.base import load
-    from malaprop.models.trained import trained
-    from malaprop.runs.victims import device_of
-
-    known = {key: options[key] for key in ("seed", "quiet") if key in options}
-    return trained(name, options.get("data", "mr"), read=load, device=device_of(device), **{"seed": 0, **known})
+        path = trained(name, read=load)
+    return str(path.resolve()) if path.exists() else name

@@ -1,0 +1,99 @@
+"""Models of the zoo that a study trains to the cache, once for all studies that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import MalapropError, VictimError, plain
+
+if TYPE_CHECKING:
+    from malaprop.models.splits import Splits
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Task
+
+
+def find_homes(
+    names: Sequence[str], data: str, *, text: str | None = None, label: str | None = None
+) -> dict[str, Path]:
+    """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
+    from malaprop.models import zoo
+    from malaprop.models.trained import home
+
+    if not names:
+        return {}
+    parts = read_parts(data, text, label)
+    return {name: home(spec, parts, seed) for name in names for spec, seed in (zoo.parse(name),)}
+
+
+@lru_cache(maxsize=2)
+def read_parts(data: str, text: str | None, label: str | None) -> Splits:
+    """What models are trained on."""
+    from malaprop.data.base import load
+    from malaprop.models.splits import splits
+
+    return splits(partial(load, text=text, label=label), data)
+
+
+def train_task(
+    name: str, spec: str, home: Path, data: str, *, text: str | None = None, label: str | None = None
+) -> Task:
+    """Trains a model of the zoo to its folder in the cache, unless it is there."""
+    from malaprop.tasks.outputs import OwnFolder
+    from malaprop.tasks.task import Task
+
+    at = str(home.absolute())
+    return Task(name=name, at=at, work=partial(train_model, spec, data, text, label), output=OwnFolder())
+
+
+def train_model(spec: str, data: str, text: str | None, label: str | None, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    """The work of such a task; two studies that want the same model train it once."""
+    from malaprop.assets.folders import locked
+    from malaprop.models import checkpoint, zoo
+    from malaprop.models.tokens.wordrows import WordRows
+    from malaprop.models.train import train
+    from malaprop.tasks.outputs import Note
+
+    del inputs
+    known, seed = zoo.parse(spec)
+    parts = desk.keep(f"parts of {data}", lambda: read_parts(data, text, label))
+    words = desk.keep(f"words of {data}", lambda: WordRows.of(parts))
+    try:
+        with locked(desk.folder.name):
+            if not checkpoint.is_checkpoint(desk.folder):
+                train(known, parts, desk.folder, seed=seed, device=desk.device, words=words, quiet=True)
+    except MalapropError as error:
+        raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
+    figures = checkpoint.read_card(desk.folder).figures
+    yield Note(f"right on {figures['test_accuracy']:.1%} of the test texts; kept in the cache")
+
+
+class Roster:
+    """The victims of a study as typed, each with what is loaded: of a name of the zoo its folder in the cache."""
+
+    def __init__(self, specs: Sequence[Any], train_data: str) -> None:
+        from malaprop.studies.common import is_trained_here
+        from malaprop.transferability.entrants import spread
+
+        self.train_data = train_data
+        self.specs = spread(specs)
+        self.homes = find_homes([spec for spec in self.specs if is_trained_here(spec)], train_data)
+
+    def train_tasks(self) -> Iterator[Task]:
+        for spec, home in self.homes.items():
+            yield train_task(f"models/{spec}", spec, home, self.train_data)
+
+    def load_from(self, spec: Any) -> Any:
+        """What is loaded for a victim."""
+        return str(self.homes[spec]) if spec in self.homes else spec
+
+    def behind(self, *specs: Any) -> tuple[str, ...]:
+        """The tasks that train these."""
+        return tuple(f"models/{spec}" for spec in specs if spec in self.homes)
+
+    @property
+    def victims(self) -> Mapping[str, Any]:
+        """All of them, by their places."""
+        return {f"victim {number}": self.load_from(spec) for number, spec in enumerate(self.specs)}

@@ -1,0 +1,154 @@
+"""malaprop rules measure: several files of rules on the same texts and victims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.studies.attacking import Conditions, Reading, look_task, refuse_unasked, run_task
+from malaprop.studies.common import slug
+from malaprop.studies.mine import VICTIMS
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
+from malaprop.studies.study import View
+from malaprop.studies.where import Saving, Where, resume_option, width_option
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.records.measured import MeasuredRecord
+    from malaprop.records.outcome import Outcome
+    from malaprop.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Put several files of rules to the same texts and victims, and say how far each carries.
+
+    Examples:
+
+      malaprop rules measure runs/pmi runs/uawr --victims LSTM-W-GloVe-1,BERT --n 500 --out runs/measured
+    """
+
+    command: ClassVar[str] = "rules measure"
+
+    files: tuple[Path, ...] = opt(
+        help="Files of rules; the first is what the others are held against.", argument=True, repeat=True
+    )
+    victims: tuple[Any, ...] = opt(help=f"{VICTIMS}.")
+    train_data: str = opt("mr", "What zoo names among the victims are, or were, trained on.")
+    share: float = opt(0.3, "Most words that may change, as a share of the text's.", min=0)
+    texts: Selection = Selection(n=500, split="test")
+    width: int = width_option()
+    where: Where = Where()
+    saving: Saving = Saving()
+    resume: bool = resume_option()
+
+    @property
+    def attacks(self) -> dict[str, Attack]:
+        """The attack of each file, by the file's short name."""
+        from malaprop.attacks.recipes.rules import rules
+
+        made = (rules(file=str(path), share=self.share) for path in self.files)
+        return {
+            name: replace(one, name=f"rules {name}") for name, one in zip(name_files(self.files), made, strict=True)
+        }
+
+    def check(self) -> None:
+        if not self.files or not self.victims:
+            raise SettingError("rules measure wants at least one file of rules and one victim")
+        if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
+            raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
+        if self.resume and self.saving.out is None:
+            raise SettingError("--resume needs the --out of the run to go on with")
+        assert self.attacks
+        refuse_unasked(self.saving.out, list(self.places()), resume=self.resume)
+
+    def places(self) -> dict[str, tuple[Any, str]]:
+        """The run folders, each with its victim and its file of rules."""
+        from malaprop.transferability.entrants import spread
+
+        out: dict[str, tuple[Any, str]] = {}
+        for spec in spread(self.victims):
+            for name in name_files(self.files):
+                place = f"{slug(str(spec))}/{slug(name)}"
+                if place in out:
+                    raise SettingError(f"two runs would be written to {place}; give their victims or files other names")
+                out[place] = spec, name
+        return out
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.data.base import need_two_labels
+        from malaprop.studies.cached import Roster
+
+        roster, attacks = Roster(self.victims, self.train_data), self.attacks
+        reading = Reading(selection=self.texts, victims=tuple(roster.specs))
+        need_two_labels(reading.examples)
+        for attack in attacks.values():
+            attack.for_labels(reading.examples.labels)  # rules for other labels are refused before a model is loaded
+        conditions = Conditions(width=self.width)
+        yield from roster.train_tasks()
+        looks = {spec: f"look at {spec}" for spec in roster.specs}
+        for spec, look in looks.items():
+            thing = roster.load_from(spec)
+            yield look_task(look, thing, conditions, tuple(attacks.values()), reading, after=roster.behind(spec))
+        for place, (spec, name) in self.places().items():
+            yield run_task(place, looks[spec], attacks[name], roster.load_from(spec), conditions, reading)
+
+    def gather(self, root: Path) -> MeasuredRecord:
+        from malaprop.records.measured import MeasuredRecord
+        from malaprop.records.run import Run
+        from malaprop.records.store import read_outcomes
+        from malaprop.rules.measure import measure
+
+        found: dict[tuple[str, str], list[Outcome]] = {}
+        for place, (spec, name) in self.places().items():
+            run = Run.read(root / place)
+            called = run.victim if (name, run.victim) not in found else str(spec)
+            found[name, called] = read_outcomes(root / place)
+        if not any(o.status in ("success", "failed") for outcomes in found.values() for o in outcomes):
+            raise VictimError(f"there is nothing to try rules on: {_explain_nothing(found)}")
+        cells, wholes = measure(found)
+        return MeasuredRecord(
+            data=run.data, n=run.n, share=self.share, files=tuple(map(str, self.files)), cells=cells, wholes=wholes
+        )
+
+    def view(self, record: MeasuredRecord) -> View:
+        rows = [
+            {
+                "rules": c.rules,
+                "victim": c.victim,
+                "broken": c.success.hits,
+                "of": c.success.total,
+                "words": c.words.mean,
+            }
+            for c in record.cells
+        ]
+        out = self.saving.out
+        last = "" if out is None else f"runs in {out}; see them with: malaprop report {out}"
+        return View(rows=rows, summary={"command": self.command, **record.to_dict()}, last=last)
+
+
+def _explain_nothing(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:
+    """Of each victim why it has no text to attack."""
+    out = {}
+    for (_, victim), outcomes in runs.items():
+        reasons = Counter(o.reason or "no reason given" for o in outcomes if o.status == "error")
+        wrong = sum(o.status == "skipped" for o in outcomes)
+        most = f"{reasons.total()} texts ended in an error ({reasons.most_common(1)[0][0]})" if reasons else ""
+        out[victim] = " and ".join(filter(None, (f"gets {wrong} texts wrong without an attack" if wrong else "", most)))
+    return "; ".join(f"{victim}: {why}" for victim, why in out.items())
+
+
+def name_files(files: Sequence[Path]) -> list[str]:
+    """A short name for each file: its own, or its folder's where it is called rules."""
+    stems = [path.parent.name if path.is_file() and path.stem == "rules" else path.stem for path in files]
+    seen: Counter[str] = Counter()
+    out = []
+    for stem in (stem or "rules" for stem in stems):
+        seen[stem] += 1
+        out.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
+    return out
