@@ -40,6 +40,7 @@ def study(
     methods: Sequence[str] | str = ...,
     confidences: Sequence[float] | str = ...,
     beam: int = ...,
+    closes: str = ...,
     exact: int = ...,
     set: Mapping[str, Any] = ...,
     data: Any = ...,
@@ -70,6 +71,8 @@ def study(
         methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox.
         confidences: Confidences that attacks ask for; 0 asks for a wrong label alone.
         beam: Width of the beam search.
+        closes: What an edit closes to further ones: word, or character, as the paper's bound can be
+            read; with character, hotflip trains with a fifth of the characters flipped, at any place.
         exact: Texts on which derivatives are compared with exact losses; that is slow.
         set: A setting of the training or the network, as name=value; may be repeated.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or

@@ -45,6 +45,7 @@ class Plan:
     confidences: tuple[float, ...] = (0.0, 0.5, 0.9)
     width: int = 10
     exact: int = 0  # texts of the comparison with exact losses
+    closes: str = "word"  # what an edit of the gradient's searches closes to further ones
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -57,17 +58,23 @@ class Plan:
                 settings = {"exact": exact, "operations": "flip"}
                 yield Cell(model=PLAIN, name=name, recipe="hotflip-char-greedy", settings=settings, few=True)
         for model in self.models:
-            settings = {"width": self.width, "operations": "flip"}
+            settings = {"width": self.width, "operations": "flip", **self._closing}
             yield Cell(model=model, name="flips", recipe=SEARCHES["beam"], settings=settings)
         for search in SEARCHES:
             for floor in sorted(self.confidences, reverse=True):
                 yield self.search(search, floor)
+
+    @property
+    def _closing(self) -> dict[str, Any]:
+        return {} if self.closes == "word" else {"closes": self.closes}
 
     def search(self, search: str, floor: float) -> Cell:
         """One of the three searches on the plain model."""
         settings: dict[str, Any] = {"confidence": floor} if floor else {}
         if search == "beam":
             settings["width"] = self.width
+        if search != "key-star":
+            settings |= self._closing
         return Cell(model=PLAIN, name=f"{search}-{floor:g}", recipe=SEARCHES[search], settings=settings)
 
 

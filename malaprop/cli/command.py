@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from malaprop.cli.options import finish, say
 from malaprop.core.errors import SettingError
 from malaprop.studies.settings import Option, build, core_of, is_table, options
-from malaprop.studies.study import Study, conduct
+from malaprop.studies.study import Outlined, Study, conduct
 from malaprop.studies.table import GROUPS, who_has
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
@@ -95,6 +95,11 @@ def perform(study: Study) -> None:
     from malaprop.records.codec import finite
 
     saving = study.saving
+    if isinstance(study, Outlined) and (shown := study.outline()) is not None:
+        if shown.text is not None:
+            print(shown.text())
+        finish({"command": study.command, **dict(shown.summary)}, saving.json)
+        return
     if saving.out is None:
         study = replace(study, saving=replace(saving, out=new_folder(study)))  # type: ignore[type-var]
     with watch(saving.quiet) as listen:
@@ -110,6 +115,9 @@ def perform(study: Study) -> None:
     place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})}
     said: Mapping[str, Any] = view.summary or {"rows": result.rows}
     finish({"command": study.command.split()[0], **place, **finite(dict(said))}, saving.json)
+    if view.failed:
+        say(f"malaprop: {view.failed}")
+        raise typer.Exit(1)
 
 
 def new_folder(study: Study) -> Path:

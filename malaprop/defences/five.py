@@ -20,7 +20,7 @@ from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters
 from malaprop.defences.gaussian import gaussian
 from malaprop.defences.important import Side, Weighed, weigh
-from malaprop.defences.votes import Vote, check_samples, check_vote, poll
+from malaprop.defences.votes import Vote, add_own, check_samples, check_vote, poll
 from malaprop.models.gradients.sizes import token_gradients
 from malaprop.models.gradients.tokens import TokenGradients, padded
 from malaprop.models.precision import full_precision
@@ -39,7 +39,7 @@ class Five:
     `noise` is the standard deviation of each number of a vector, in the units of the victim's own word vectors.
     Defaults are the paper's for MNLI: 1 word, noise of 8.14, 8 samples, mean of logits. Differs: the authors' code
     perturbs only the last chosen token; any word but a stop word may be chosen, also one without a counter-fitted
-    vector.
+    vector. `own`: the text itself votes too.
     """
 
     words: int = 1
@@ -47,6 +47,7 @@ class Five:
     samples: int = 8
     vote: Vote = "logits"
     side: Side = "last"
+    own: bool = False
     kind: ClassVar[str] = "five"
 
     def __post_init__(self) -> None:
@@ -93,6 +94,8 @@ class Five:
                 "fewer samples, or ask for fewer texts at a time (--width)"
             ) from None
         of = np.repeat(np.arange(len(voted)), self.samples)
+        if self.own:
+            scores, of = add_own(scores, of, out[voted])
         out[voted] = poll(scores, of, len(voted), self.vote)
         return out
 

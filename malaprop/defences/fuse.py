@@ -14,12 +14,12 @@ from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters
 from malaprop.defences.switch import Choice, Switch
-from malaprop.defences.votes import Vote, check_samples, check_vote, poll
+from malaprop.defences.votes import Vote, add_own, check_samples, check_vote, poll
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fuse:
-    """The victim's answer is the vote of its answers for other wordings; the text itself has no vote.
+    """The victim's answer is the vote of its answers for other wordings; with `own` the text itself votes too.
 
     Defaults are the paper's for MNLI: 2 words, 10 candidates, 14 alternatives, 14 drawn, mean of logits. Differs: alike
     alternatives are not compared with the text unless asked for (`similarity=filter`): it costs as much again, and with
@@ -28,6 +28,7 @@ class Fuse:
 
     switch: Switch = Switch(words=2, alternatives=14, multiplier=1, similarity="off")  # noqa: RUF009 - it is frozen
     vote: Vote = "logits"
+    own: bool = False
     kind: ClassVar[str] = "fuse"
 
     def __post_init__(self) -> None:
@@ -65,5 +66,8 @@ class Fuse:
         else:
             scores = victim.finish(victim.begin(pool, first))
         of = np.repeat(np.arange(len(voted)), pool.counts)
-        out[voted] = poll(scores[back], of, len(voted), self.vote)
+        answers = scores[back]
+        if self.own:
+            answers, of = add_own(answers, of, out[voted])
+        out[voted] = poll(answers, of, len(voted), self.vote)
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,13 +25,19 @@ class Premade:
     examples: tuple[Example, ...]
     source: str
 
-    def accuracy(self, victim: Victim) -> Rate:
-        """How many of them a victim reads as the originals were meant; asked by its plain road."""
+    def answers(self, victim: Victim) -> list[int]:
+        """What a victim reads in each of them; asked by its plain road."""
         if not self.examples:
-            return Rate(0, 0)
-        answers = winners(victim.predict([tuple(example.fields.values()) for example in self.examples]))
-        right = sum(int(a) == e.label for a, e in zip(answers.tolist(), self.examples, strict=True))
-        return Rate(right, len(self.examples))
+            return []
+        found: list[int] = winners(victim.predict([tuple(e.fields.values()) for e in self.examples])).tolist()
+        return found
+
+    def accuracy(self, victim: Victim) -> Rate:
+        """How many of them a victim reads as the originals were meant."""
+        return self.count_right(self.answers(victim))
+
+    def count_right(self, answers: Sequence[int]) -> Rate:
+        return Rate(sum(a == e.label for a, e in zip(answers, self.examples, strict=True)), len(self.examples))
 
 
 def from_outcomes(outcomes: Iterable[Outcome], source: str) -> Premade:

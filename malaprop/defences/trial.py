@@ -99,11 +99,12 @@ class Bench:
         before, under, worst = ([one[i] for i in common] for one in left)
         worst = [a and b for a, b in zip(under, worst, strict=True)]
         gain, kept = Gain.of(before, under), Gain.of(before, worst)
+        made = self.premade.answers(victim)
         return DefenceRow(
             name=name,
             about=victim.name,
             clean=Summary.of(active).clean,
-            premade=self.premade.accuracy(victim),
+            premade=self.premade.count_right(made),
             active=attacked(active),
             adaptive=attacked(adaptive, self.rules.draws, self.rules.fresh) if adaptive is not None else None,
             worst=Rate(sum(worst), len(worst)),
@@ -114,6 +115,7 @@ class Bench:
             verdict=verdict(name, gain, kept, adaptive is not None),
             certified=certified,
             checked=checked,
+            f1={**f1_of_run(active), "premade": f1_score([e.label for e in self.premade.examples], made)},
         )
 
     def _certified(
@@ -171,6 +173,24 @@ def attacked(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) -> Def
         fresh=fresh,
         errors=summary.counts["error"],
     )
+
+
+def f1_of_run(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Of the texts as they are, and as the attack left them; what could not be attacked is left out."""
+    known = [outcome for outcome in outcomes if outcome.status != "error"]
+    labels = [outcome.label for outcome in known]
+    left = [o.adversarial if o.status == "success" and o.adversarial else o.original for o in known]
+    answers = {"clean": [o.original.prediction for o in known], "active": [side.prediction for side in left]}
+    return {name: f1_score(labels, [-1 if a is None else a for a in found]) for name, found in answers.items()}
+
+
+def f1_score(labels: list[int], answers: list[int]) -> float:
+    """The mean over labels of the harmonic mean of precision and recall; 0 of a label that is never answered."""
+    found = []
+    for label in sorted({*labels, *answers}):
+        hits = sum(label == a == t for t, a in zip(labels, answers, strict=True))
+        found.append(2 * hits / (labels.count(label) + answers.count(label)))
+    return round(sum(found) / len(found), 6) if found else float("nan")
 
 
 def robust(outcomes: Sequence[Outcome]) -> dict[str, bool]:

@@ -29,6 +29,11 @@ def check_vote(vote: str, what: str) -> None:
         raise SettingError(f"{what} must be majority, logits or probabilities, got {vote!r}")
 
 
+def add_own(scores: Floats, of: Ints, own: Floats) -> tuple[Floats, Ints]:
+    """The answers for the samples with those for the texts themselves, which vote too."""
+    return np.concatenate([scores, own]).astype(np.float32), np.concatenate([of, np.arange(len(own))])
+
+
 def poll(scores: Floats, of: Ints, texts: int, vote: Vote) -> Floats:
     """One row of scores a text [text, label]; `of` says whose sample each row is, and every text has one.
 

@@ -69,7 +69,9 @@ class FineTuning:
 
     shape: dict[str, Any] = {}
 
-    def __init__(self, spec: ZooSpec, data: Splits, seed: int, start: str | None = None) -> None:
+    def __init__(
+        self, spec: ZooSpec, data: Splits, seed: int, start: str | None = None, limit: int | None = None
+    ) -> None:
         self.source = source_of(spec, start)
         self.network, self.tokenizer = _loaded(self.source, spec, data.labels, seed, start)
         from malaprop.models.victims.hf import has_segments, places
@@ -77,7 +79,7 @@ class FineTuning:
         self.pieces = WordPieces.of(self.tokenizer.backend_tokenizer)
         self.most = places(self.network, self.tokenizer)
         if spec.encoder != OWN:
-            self.most = min(self.most, zoo.limit(spec))
+            self.most = min(self.most, limit or zoo.limit(spec))
         separator = (
             self.pieces.between[0] if self.pieces.between and has_segments(self.network, self.tokenizer) else None
         )

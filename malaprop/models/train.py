@@ -80,7 +80,7 @@ def train(
     given = given or Given()
     _check_fields(spec, data)
     checkpoint.check_target(folder)
-    how = _changed(settings or _course(spec, given.start, len(data.train)), given.settings or {})
+    how = change_course(settings or _course(spec, given.start, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, words or (None if spec.fine_tuned else WordRows.of(data, how.least)))
     job.model.to(device)
     recipe: dict[str, Any] = {
@@ -155,7 +155,12 @@ def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows |
         return _Words(spec, data, seed, given, words or WordRows.of(data))
     from malaprop.models.finetune import FineTuning
 
-    return FineTuning(spec, data, seed, given.start)
+    return FineTuning(spec, data, seed, given.start, limit=_limit(spec, given))
+
+
+def _limit(spec: ZooSpec, given: Given) -> int:
+    """How many tokens of a text the model reads."""
+    return int((given.settings or {}).get("limit", zoo.limit(spec)))
 
 
 def _course(spec: ZooSpec, start: str | None, rows: int) -> Training:
@@ -165,25 +170,35 @@ def _course(spec: ZooSpec, start: str | None, rows: int) -> Training:
     return zoo.training(ZooSpec.of(PACKAGED[start][0]) if spec.fine_tuned and start in PACKAGED else spec, rows)
 
 
-def _changed(how: Training, settings: Mapping[str, Any]) -> Training:
+def change_course(how: Training, settings: Mapping[str, Any]) -> Training:
+    """With what a user has set; frozen=false trains what the course leaves as it is."""
     names = {field.name for field in fields(Training)}
+    if settings.get("frozen") is False:
+        how = replace(how, rates=())
     return replace(how, **{name: value for name, value in settings.items() if name in names})
 
 
 def check_settings(settings: Mapping[str, Any], specs: Sequence[ZooSpec]) -> None:
     """Refuses a setting that none of these models has, and a value that no training takes."""
-    known = {field.name for field in fields(Training)}
+    known = {field.name for field in fields(Training)} | {"limit"}
     for spec in specs:
         known |= set(zoo.shape(spec, 1))
     if specs and all(spec.fine_tuned for spec in specs):
         known -= {"least"}  # whose words are those of their tokenizer
     if not any(spec.units == "both" for spec in specs):
         known -= {"words"}
+    if any(spec.fine_tuned for spec in specs):
+        known |= {"frozen"}  # whether word vectors that a course leaves as they are stay so
     known -= {"chars", "elmo", "both", "rates"}  # which no word on the command line can be
     for name in settings:
         if name not in known:
             raise unknown("setting", name, known)
-    _changed(Training(), settings)  # a wrong value should not wait for the data
+    limit, frozen = settings.get("limit", 512), settings.get("frozen", True)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 8:
+        raise SettingError(f"limit is how many tokens of a text are read, at least 8, got {limit!r}")
+    if not isinstance(frozen, bool):
+        raise SettingError(f"frozen takes true or false, got {frozen!r}")
+    change_course(Training(), settings)  # a wrong value should not wait for the data
 
 
 def _digest(model: nn.Module) -> str:
@@ -211,7 +226,7 @@ class _Words:
 
     def __init__(self, spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows) -> None:
         self.vocab, self.about = words.vocab, ""
-        self.most = zoo.limit(spec)
+        self.most = _limit(spec, given)
         self._given = given.settings or {}
         with seeded(seed):
             if spec.vectors:

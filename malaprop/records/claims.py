@@ -12,6 +12,7 @@ VERDICTS = {
     "leans": "the figures point that way, and the intervals leave a doubt",
     "does not show": "the figures do not point that way, and the intervals leave a doubt",
     "fails": "the figures say the opposite, and the intervals leave no doubt",
+    "by construction": "true by the way that it is made here; it could not have come out otherwise",
     "figure": "a figure beside the paper's; there is nothing to hold or to fail",
     "not done": "no record of it is there, for the reason given",
 }
@@ -29,6 +30,7 @@ class ClaimRow:
     verdict: str
     about: str = ""  # data and models here, where they are not the paper's
     commands: tuple[str, ...] = ()
+    fails: str = ""  # what would have counted as a failure, written down before
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

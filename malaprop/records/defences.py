@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
 from malaprop.records.certified import CertifiedRecord
+from malaprop.records.codec import Real
 from malaprop.records.kinds import Record
 from malaprop.records.summary import Z95, Rate, Spread
 
@@ -79,6 +80,7 @@ class DefenceRow:
     verdict: str
     certified: CertifiedRecord | None = None
     checked: Checked | None = None
+    f1: dict[str, Real] = field(default_factory=dict)  # the mean over labels: of clean, premade and active
 
     def summary(self) -> dict[str, Any]:
         """The figures for machines."""
@@ -92,6 +94,7 @@ class DefenceRow:
             "cost": self.cost,
             "certified": [rate.to_dict() for rate in self.certified.certified] if self.certified else None,
             "contradicted": self.checked.contradicted if self.checked else None,
+            "f1": self.f1,
             "verdict": self.verdict,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,11 +47,12 @@ class Kind:
     def read(self, path: Path) -> Any:
         """The record in this file; one line says what is wrong, and where."""
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+            raw = json.loads(text.decode("utf-8"))
             if not isinstance(raw, dict):
                 raise RecordError("not an object")
             return decode(load(self.record), self._upgrade(raw))
-        except (OSError, ValueError, RecursionError, RecordError) as error:
+        except (OSError, EOFError, ValueError, RecursionError, RecordError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise RecordError(f"{path} is no record of {self.about} ({reason[:160]}); {self.again}") from None
 
@@ -88,9 +90,11 @@ class Record:
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:
-        """None where the folder holds none."""
+        """None where the folder holds none; a packed one, NAME.json.gz, is read too."""
         kind = kind_of(cls)
         path = folder / kind.file
+        if not path.is_file():
+            path = folder / f"{kind.file}.gz"
         if not path.is_file():
             return None
         made = kind.read(path)

@@ -29,6 +29,7 @@ class MeasuredRules:
     """One file of rules over all victims: the mean of their success, with a 95% interval by drawing texts anew.
 
     `ahead` is by how much it beats the first file, drawn on the same texts; the victims are taken as they are.
+    `everywhere`: of the texts that all victims have right, how many break on all of them.
     """
 
     rules: str
@@ -37,6 +38,7 @@ class MeasuredRules:
     high: Real
     words: float | None
     ahead: tuple[Real, Real, Real] | None
+    everywhere: Rate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from malaprop.records.claims import VERDICTS, ClaimRow, ClaimsRecord
-from malaprop.records.documents import write_whole
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.section import Section
 from malaprop.reports.tables import grid, lines_of, markdown
@@ -25,13 +24,28 @@ def headline(found: Sequence[ClaimsRecord]) -> Markup | None:
     return join(" ".join(map(summary, found)))
 
 
-def write_text(record: ClaimsRecord, path: Path) -> Path:
+def page_text(record: ClaimsRecord) -> str:
     """The same tables as Markdown."""
-    lines = [f"# {TITLE}", "", summary(record), ""]
+    return "\n".join([f"# {TITLE}", "", summary(record), "", *_tables(record)])
+
+
+def write_table(page: Path, record: ClaimsRecord) -> str:
+    """The text of a Markdown page with the table between its two marks written anew; without marks, at its end."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else f"# {TITLE}\n"
+    begin, end = f"<!-- claims: {record.size} -->", f"<!-- end of claims: {record.size} -->"
+    before, mark, rest = text.partition(begin)
+    after = rest.partition(end)[2] if mark else ""
+    table = "\n".join(["", "", summary(record), "", *_tables(record)])
+    return f"{before if mark else before.rstrip() + chr(10) * 2}{begin}{table}{end}{after or chr(10)}"
+
+
+def _tables(record: ClaimsRecord) -> list[str]:
+    lines = []
     for paper in _papers(record):
-        rows = [_cells(row) for row in record.rows if row.paper == paper]
-        lines += [f"## {paper}", "", *(line.replace("<", "&lt;") for line in markdown(_COLUMNS, rows)), ""]
-    return write_whole(path, "\n".join(lines))
+        rows = [(*_cells(row), row.fails) for row in record.rows if row.paper == paper]
+        table = markdown((*_COLUMNS, "Fails if"), rows)
+        lines += [f"**{paper}**", "", *(line.replace("<", "&lt;") for line in table), ""]
+    return lines
 
 
 def terminal(record: ClaimsRecord) -> str:
@@ -39,15 +53,17 @@ def terminal(record: ClaimsRecord) -> str:
     return f"{lines_of('', _COLUMNS, [_cells(row) for row in record.rows])}\n{summary(record)}"
 
 
-def print_list(record: ClaimsRecord) -> None:
+def list_text(record: ClaimsRecord) -> str:
     """What would be run: the claims of each paper, and the commands behind them."""
+    lines = []
     for paper in _papers(record):
         rows = [row for row in record.rows if row.paper == paper]
-        print(paper)
+        lines.append(paper)
         for row in rows:
-            print(f"  {row.id:4} {row.claim}; paper: {row.theirs}{'' if row.commands else f' ({row.ours})'}")
-        for command in dict.fromkeys(command for row in rows for command in row.commands):
-            print(f"       {command}")
+            lines.append(f"  {row.id:4} {row.claim}; paper: {row.theirs}{'' if row.commands else f' ({row.ours})'}")
+            lines += [f"       fails if {row.fails}"] if row.fails else []
+        lines += [f"       {one}" for one in dict.fromkeys(command for row in rows for command in row.commands)]
+    return "\n".join(lines)
 
 
 def summary(record: ClaimsRecord) -> str:

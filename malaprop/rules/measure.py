@@ -35,6 +35,16 @@ def cell(rules: str, victim: str, outcomes: Iterable[Outcome], shares: Sequence[
     )
 
 
+def break_everywhere(runs: Iterable[Sequence[Outcome]]) -> Rate:
+    """Of the texts that all victims have right, those that break on every one of them."""
+    broken, right = list[set[str]](), list[set[str]]()
+    for outcomes in runs:
+        broken.append({o.id for o in outcomes if o.status == "success"})
+        right.append(broken[-1] | {o.id for o in outcomes if o.status == "failed"})
+    known = set.intersection(*right) if right else set()
+    return Rate(len(known.intersection(*broken)), len(known))
+
+
 def measure(
     runs: Mapping[tuple[str, str], Sequence[Outcome]], shares: Sequence[float] = SHARES
 ) -> tuple[tuple[MeasuredCell, ...], tuple[MeasuredRules, ...]]:
@@ -54,7 +64,10 @@ def measure(
         words = [c.words.mean for c in cells if c.rules == name and c.words.mean is not None]
         low, high = _middle(drawn)
         share = float(np.mean(words)) if words else None
-        wholes.append(MeasuredRules(rules=name, mean=mean, low=low, high=high, words=share, ahead=ahead))
+        everywhere = break_everywhere([runs[name, v] for v in victims])
+        wholes.append(
+            MeasuredRules(rules=name, mean=mean, low=low, high=high, words=share, ahead=ahead, everywhere=everywhere)
+        )
     return cells, tuple(wholes)
 
 

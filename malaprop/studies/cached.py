@@ -16,16 +16,23 @@ if TYPE_CHECKING:
 
 
 def find_homes(
-    names: Sequence[str], data: str, *, text: str | None = None, label: str | None = None
+    names: Sequence[str],
+    data: str,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    training: Mapping[str, Any] | None = None,
 ) -> dict[str, Path]:
     """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
     from malaprop.models import zoo
+    from malaprop.models.train import Given
     from malaprop.models.trained import home
 
     if not names:
         return {}
     parts = read_parts(data, text, label)
-    return {name: home(spec, parts, seed) for name in names for spec, seed in (zoo.parse(name),)}
+    given = Given(settings=training).plain() if training else None
+    return {name: home(spec, parts, seed, given) for name in names for spec, seed in (zoo.parse(name),)}
 
 
 @lru_cache(maxsize=2)
@@ -38,32 +45,50 @@ def read_parts(data: str, text: str | None, label: str | None) -> Splits:
 
 
 def train_task(
-    name: str, spec: str, home: Path, data: str, *, text: str | None = None, label: str | None = None
+    name: str,
+    spec: str,
+    home: Path,
+    data: str,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    training: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Trains a model of the zoo to its folder in the cache, unless it is there."""
+    """Trains a model of the zoo to its folder, unless it is there, with the settings of `training` that it has."""
     from malaprop.tasks.outputs import OwnFolder
     from malaprop.tasks.task import Task
 
     at = str(home.absolute())
-    return Task(name=name, at=at, work=partial(train_model, spec, data, text, label), output=OwnFolder())
+    work = partial(train_model, spec, data, text, label, dict(training or {}))
+    return Task(name=name, at=at, work=work, output=OwnFolder())
 
 
-def train_model(spec: str, data: str, text: str | None, label: str | None, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+def train_model(
+    spec: str,
+    data: str,
+    text: str | None,
+    label: str | None,
+    training: Mapping[str, Any],
+    desk: Desk,
+    inputs: Inputs,
+) -> Iterator[Any]:
     """The work of such a task; two studies that want the same model train it once."""
     from malaprop.assets.folders import locked
     from malaprop.models import checkpoint, zoo
     from malaprop.models.tokens.wordrows import WordRows
-    from malaprop.models.train import train
+    from malaprop.models.train import Given, train
+    from malaprop.studies.common import settings_of
     from malaprop.tasks.outputs import Note
 
     del inputs
     known, seed = zoo.parse(spec)
     parts = desk.keep(f"parts of {data}", lambda: read_parts(data, text, label))
-    words = desk.keep(f"words of {data}", lambda: WordRows.of(parts))
+    words = desk.keep(f"words of {data}", lambda: WordRows.of(parts, int(training.get("least", 1))))
+    given = Given(settings=settings_of(spec, training)) if training else None
     try:
         with locked(desk.folder.name):
             if not checkpoint.is_checkpoint(desk.folder):
-                train(known, parts, desk.folder, seed=seed, device=desk.device, words=words, quiet=True)
+                train(known, parts, desk.folder, seed=seed, device=desk.device, words=words, given=given, quiet=True)
     except MalapropError as error:
         raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
     figures = checkpoint.read_card(desk.folder).figures

@@ -43,6 +43,7 @@ class Campaign:
     specs: tuple[str, ...]  # the victims as the user named them: of a file they were trained on the rest is taken
     trains: bool  # names of the zoo are among them, which are trained
     train_data: str
+    training: Mapping[str, Any]  # settings of that training
     recipe: Any
     settings: Mapping[str, Any]
     wanted: int
@@ -72,8 +73,9 @@ class Campaign:
         for model in models:
             if model.trains:
                 yield train_task(
-                    f"models/{model.name}", model.spec, Path(model.thing), self.train_data, **self.texts.columns
-                )
+                    f"models/{model.name}", model.spec, Path(model.thing), self.train_data, training=self.training,
+                    **self.texts.columns,
+                )  # fmt: skip
 
     def look_tasks(self, models: Sequence[Entrant]) -> list[Task]:
         """Every model is loaded once and says what it is, before anything is attacked."""

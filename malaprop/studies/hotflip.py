@@ -50,6 +50,12 @@ class HotFlip:
         (0.0, 0.5, 0.9), "Confidences that attacks ask for; 0 asks for a wrong label alone.", free=True
     )
     beam: int = opt(10, "Width of the beam search.", min=1)
+    closes: str = opt(
+        "word",
+        "What an edit closes to further ones: word, or character, as the paper's bound can be read; with character, "
+        "hotflip trains with a fifth of the characters flipped, at any place.",
+        choices=("word", "character"),
+    )
     exact: int = opt(0, "Texts on which derivatives are compared with exact losses; that is slow.", min=0)
     training: Mapping[str, Any] = opt(
         {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
@@ -64,7 +70,7 @@ class HotFlip:
         from malaprop.analysis.hotflip import Plan
 
         floors = tuple(sorted(set(self.confidences)))
-        return Plan(methods=self.methods, confidences=floors, width=self.beam, exact=self.exact)
+        return Plan(methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes)
 
     def check(self) -> None:
         from malaprop.models import zoo
@@ -103,7 +109,7 @@ class HotFlip:
 
         del inputs
         card = harden(
-            None if model == PLAIN else defence(model), model, self.model, self.texts.data, desk.folder,
+            None if model == PLAIN else defence(model, self.closes), model, self.model, self.texts.data, desk.folder,
             seed=self.texts.seed, device=desk.device, given=Given(settings=self.training), quiet=desk.quiet,
             **self.texts.columns, heard=lambda epoch: desk.note(epoch_line(epoch)),
         )  # fmt: skip
@@ -150,11 +156,13 @@ class HotFlip:
         return View(rows=rows, summary={"kind": "hotflip", "models": rates})
 
 
-def defence(method: str) -> Any:
-    """What is in the loop of training, by name."""
+def defence(method: str, closes: str = "word") -> Any:
+    """What is in the loop of training, by name; where an edit closes a character alone, hotflip flips as many more."""
     from malaprop.defences import DEFENCES
 
     name, _, kind = method.partition("-")
     if kind and method != "miyato-virtual":
         raise SettingError(f"--methods takes hotflip, miyato, miyato-virtual and blackbox, got {method!r}")
+    if name == "hotflip" and closes == "character":
+        return DEFENCES[name](r=0.2, once=False)
     return DEFENCES[name](**({"virtual": True} if kind else {}))

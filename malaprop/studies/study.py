@@ -36,7 +36,8 @@ class View:
 
     `rows` are plain values for data frames, `summary` is what `--json` says beside the command and its folders, `files`
     are written beside the record. What is printed is what `text` gives, else the `terminal` of the section that shows
-    the record in a report. `notes` are said to whoever watches, `troubles` to everybody, and `last` at the end.
+    the record in a report. `notes` are said to whoever watches, `troubles` to everybody, and `last` at the end. Where
+    something `failed`, that is said, and the command's exit code is 1.
     """
 
     rows: Sequence[Mapping[str, Any]] = ()
@@ -46,6 +47,7 @@ class View:
     notes: Sequence[str] = ()
     troubles: Sequence[str] = ()
     last: str = ""
+    failed: str = ""
     report: bool = True  # an HTML report is written with the record
 
 
@@ -89,6 +91,14 @@ class Growing(Study, Protocol):
 
     def gather_part(self, root: Path) -> Any:
         """The record over what there is by now; None while nothing can be said."""
+
+
+@runtime_checkable
+class Outlined(Study, Protocol):
+    """A study that can show what it would do."""
+
+    def outline(self) -> View | None:
+        """What is shown in its place; None where it is to be conducted."""
 
 
 @dataclass(slots=True)

@@ -65,7 +65,9 @@ COMMANDS: dict[str, Command] = {
     "run": Command(f"{_CLI}.run:run", "Conduct the study that a TOML file describes."),
     "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from records alone."),
     "status": Command(f"{_CLI}.status:status", "Show what a folder holds and what is left of it."),
-    "reproduce": Command(f"{_CLI}.reproduce:reproduce", "Run the papers' claims and set ours beside theirs."),
+    "reproduce": Command(
+        "malaprop.studies.reproduce.book:Reproduce", "Run the papers' claims and set ours beside theirs."
+    ),
     "serve": Command(f"{_CLI}.serve:serve", "Attack a victim in the browser."),
     "list": Command(f"{_CLI}.list_:list_", "List recipes, models, defences, datasets or assets."),
     "fetch": Command(f"{_CLI}.fetch:fetch", "Fetch a resource from outside."),

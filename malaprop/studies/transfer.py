@@ -62,6 +62,11 @@ class Transfer:
         "whatever --victim takes elsewhere.",
     )
     train_data: str | None = opt(None, "What zoo names are trained on; --data, its training part, if not given.")
+    training: Mapping[str, Any] = opt(
+        {}, "A setting of the training of zoo names or their networks, as name=value; may be repeated.",
+        name="train_set",
+    )  # fmt: skip
+    zoo: Path | None = opt(None, "Folder to which zoo names are trained, and where they are found; if not, the cache.")
     recipe: Any = opt("pwws", "pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another.")
     settings: Mapping[str, Any] = opt({}, "A setting of the recipe, as name=value; may be repeated.", name="set")
     draw: int = opt(500, "Successes of each source that are tried on the others.", min=1)
@@ -76,14 +81,23 @@ class Transfer:
         if self.resume and self.saving.out is None:
             raise SettingError("--resume needs the --out of the run to go on with")
         make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
-        self.entrants()
+        entrants = self.entrants()
+        if self.training:
+            from malaprop.models.train import check_settings
+            from malaprop.models.zoo import parse
+
+            check_settings(self.training, [parse(one.spec)[0] for one in entrants if one.trains])
 
     def entrants(self) -> list[Entrant]:
         """The models, with their seconds."""
+        from malaprop.models.zoo import called, parse
         from malaprop.transferability.entrants import enter
 
         def find(names: Sequence[str]) -> dict[str, Path]:
-            return find_homes(names, self.train_data or self.texts.data, **self.texts.columns)
+            if self.zoo is not None:
+                return {name: self.zoo / called(*parse(name)) for name in names}
+            data = self.train_data or self.texts.data
+            return find_homes(names, data, training=self.training, **self.texts.columns)
 
         return enter(self.victims, find, base=self.base)
 
@@ -95,6 +109,7 @@ class Transfer:
             specs=tuple(spec for spec in spread(self.victims) if isinstance(spec, str)),
             trains=any(entrant.trains for entrant in entrants),
             train_data=self.train_data or self.texts.data,
+            training=self.training,
             recipe=self.recipe,
             settings=self.settings,
             wanted=self.draw,

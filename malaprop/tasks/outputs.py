@@ -79,7 +79,8 @@ def value_file(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.json")
 
 
-def _skipped_file(folder: Path) -> Path:
+def skipped_file(folder: Path) -> Path:
+    """Where it is said why a task was left out."""
     return folder.with_name(f"{folder.name}.skipped.json")
 
 
@@ -103,7 +104,7 @@ def read_json(path: Path, kind: type[Made]) -> Made:
 
 def skipped(folder: Path) -> Skipped | None:
     """Why a task was left out; None where it was not."""
-    path = _skipped_file(folder)
+    path = skipped_file(folder)
     return read_json(path, Skipped) if path.is_file() else None
 
 
@@ -113,12 +114,12 @@ def _left_out(folder: Path) -> bool:
 
 
 def _skip(folder: Path, why: Skipped) -> None:
-    write_json(_skipped_file(folder), why)
+    write_json(skipped_file(folder), why)
 
 
 def _forget(folder: Path) -> None:
     """What is done after all needs no reason any more."""
-    _skipped_file(folder).unlink(missing_ok=True)
+    skipped_file(folder).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

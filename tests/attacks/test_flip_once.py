@@ -1,8 +1,12 @@
 """A beam that edits a word once does not go there and back."""
 
 import numpy as np
+import pytest
+from toy import only
 
+from malaprop.attacks.gradient.flips import FlipBeam, close_character
 from malaprop.attacks.recipes import RECIPES
+from malaprop.core.errors import SettingError
 from malaprop.core.text import Text, Words
 
 
@@ -24,3 +28,45 @@ def test_words_that_were_edited_are_closed():
     assert once._open(_Trial(origin), now, space).tolist() == [0, 2]
     assert again._open(_Trial(origin), now, space).tolist() == [0, 1, 2]
     assert RECIPES["hotflip-char-greedy"]().search.once
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "closed", "found"),
+    [
+        ("good", "gxod", "", ".x.."),
+        ("gxod", "gyod", ".x..", None),  # there and back
+        ("gxod", "gxyd", ".x..", ".xx."),
+        ("good", "gxood", "", ".x..."),
+        ("gxood", "good", ".x...", None),  # an inserted character is not taken out again
+        ("gxod", "xod", ".x..", "x.."),
+        ("gxod", "god", ".x..", None),
+        ("good", "god", ".x..", ".x."),  # of a double letter the open one goes
+        ("good", "god", ".xx.", None),
+        ("gxod", "gxodd", ".x..", ".x.x."),
+    ],
+)
+def test_a_character_is_edited_once(before, after, closed, found):
+    assert close_character(before, after, closed) == found
+
+
+@pytest.mark.usefixtures("tiny_assets")
+def test_where_an_edit_closes_its_character_alone_a_word_is_edited_again_and_no_character_is(monkeypatch):
+    seen, look = [], FlipBeam._look
+    monkeypatch.setattr(FlipBeam, "_look", lambda self, trial, member, space: (
+        seen.append(member), look(self, trial, member, space))[1])  # fmt: skip
+    most = {}
+    for closes in ("word", "character"):
+        seen.clear()
+        only(RECIPES["hotflip-char"](closes=closes, share=0.9, operations="flip", confidence=0.999), "great", label=1)
+        letters = [sum(a != b for a, b in zip("great", member.text.strings[0], strict=True)) for member in seen]
+        most[closes] = max(letters)
+        if closes == "character":
+            assert letters == [member.closed.get(0, "").count("x") for member in seen], "changed once and for good"
+    assert most == {"word": 1, "character": 4}
+
+
+def test_what_closes_nothing_that_there_is_is_refused():
+    with pytest.raises(SettingError, match="closes takes word or character"):
+        RECIPES["hotflip-char"](closes="text")
+    with pytest.raises(SettingError, match="leave closes as it is"):
+        RECIPES["hotflip-char"](closes="character", exact=True)

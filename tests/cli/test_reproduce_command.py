@@ -28,9 +28,9 @@ def test_a_claim_is_run_read_and_written(type_in, tmp_path):
     code, out, err = type_in("reproduce", "u1", "N8", "--out", "claims", "--json")
     assert code == 0, err
     said = json.loads(out.splitlines()[-1])
-    assert said["rows"]["U1"] == {"ours": "63 of 63 can be trained by name", "verdict": "holds"}
+    assert said["rows"]["U1"] == {"ours": "63 of 63 can be trained by name", "verdict": "by construction"}
     assert said["rows"]["N8"]["verdict"] == "not done"
-    assert said["counts"] == {"holds": 1, "not done": 1}
+    assert said["counts"] == {"by construction": 1, "not done": 1}
     assert "malaprop list models --json" in err
     for name in ("claims.json", "claims.md", "report.html", "zoo/output-0.txt", "zoo/done.json"):
         assert (tmp_path / "claims" / name).is_file()
@@ -70,7 +70,9 @@ def test_wrong_words_are_one_line(type_in, words, why, tmp_path):
 
 
 def test_a_step_that_fails_is_in_the_table_and_in_the_exit_code(type_in, monkeypatch):
-    monkeypatch.setattr("malaprop.cli.reproduce._run", lambda words, output: f"{words[0]} ended with 2: why")
+    monkeypatch.setattr(
+        "malaprop.studies.reproduce.book.run_command", lambda words, output, minutes: f"{words[0]} ended with 2: why"
+    )
     code, out, err = type_in("reproduce", "U1", "N8", "--out", "claims", "--json")
     assert code == 1
     said = json.loads(out.splitlines()[-1])
@@ -80,9 +82,9 @@ def test_a_step_that_fails_is_in_the_table_and_in_the_exit_code(type_in, monkeyp
 
 
 def test_a_command_that_fails_is_quoted(tmp_path):
-    from malaprop.cli.reproduce import _run
+    from malaprop.studies.reproduce.book import run_command
 
-    assert _run(["report", str(tmp_path / "nothing")], tmp_path / "output.txt").startswith(
+    assert run_command(["report", str(tmp_path / "nothing")], tmp_path / "output.txt").startswith(
         "report ended with 2: no such folder"
     )
-    assert _run(["--version"], tmp_path / "output.txt") == ""
+    assert run_command(["--version"], tmp_path / "output.txt") == ""

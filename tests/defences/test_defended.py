@@ -62,6 +62,23 @@ def test_fuse_is_the_vote_of_switchs_alternatives(vote):
     assert by_pool(made, [text]) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("vote", ["majority", "logits", "probabilities"])
+def test_the_text_itself_votes_where_that_is_asked_for(vote):
+    victim, text = toy.victim(), ("the good film is great",)
+    (others,) = SMALL.alternatives_of([text], victim, seed=2)
+    expected = poll(victim.predict([*others, text]), np.zeros(6, np.int64), 1, vote)
+    made = Defended(victim=victim, method=Fuse(switch=SMALL, vote=vote, own=True), seed=2)
+    assert made.predict([text]) == pytest.approx(expected, abs=1e-6)
+    assert by_pool(made, [text]) == pytest.approx(expected, abs=1e-6)
+    alone, voted = (
+        Defended(victim=words(), method=Five(noise=3.0, samples=3, vote="probabilities", own=own), seed=2).predict(
+            [text]
+        )
+        for own in (False, True)
+    )
+    assert voted == pytest.approx((3 * alone + words().predict([text])) / 4, abs=1e-6)
+
+
 def test_a_text_that_cannot_be_perturbed_is_answered_plainly_and_counted():
     for victim, how in ((toy.victim(), Fuse(switch=SMALL)), (words(), Five(noise=1.0))):
         made = Defended(victim=victim, method=how)

@@ -20,7 +20,7 @@ from malaprop.defences.defended import Defended
 from malaprop.defences.premade import from_outcomes, read_premade
 from malaprop.defences.ranmask import Masks
 from malaprop.defences.stock import Stock, folders, given
-from malaprop.defences.trial import Bench, Rules, check, robust, verdict
+from malaprop.defences.trial import Bench, Rules, check, f1_score, robust, verdict
 from malaprop.defences.wrap import defended
 from malaprop.records.certified import Certificate
 from malaprop.records.defences import Gain
@@ -137,6 +137,8 @@ def test_a_test_of_no_defence_a_lucky_one_and_masks(tmp_path):
     assert none.premade.hits == 0
     assert none.premade.total == none.active.success.hits > 0
     assert none.adaptive is None
+    assert none.f1 == {"clean": 1.0, "active": pytest.approx(none.f1["active"]), "premade": 0.0}
+    assert none.f1["active"] < 1
     assert none.worst == none.active.accuracy
     row = table.test("luck", lucky(), "luck")
     assert row.adaptive is not None
@@ -188,6 +190,12 @@ def test_a_certificate_that_is_contradicted_is_told():
 def test_verdicts(gain, kept, random, said):
     one, two = (Gain(value=v, low=a, high=b) for v, a, b in (gain, kept))
     assert said in verdict("x", one, two, random)
+
+
+def test_f1_by_hand():
+    """Of label 0: one of two found, and nothing else called so; of label 1: both found, and one more."""
+    assert f1_score([0, 0, 1, 1], [0, 1, 1, 1]) == pytest.approx((2 / 3 + 4 / 5) / 2, abs=1e-6)
+    assert f1_score([0, 1], [1, 0]) == 0
 
 
 def test_paired_gains():

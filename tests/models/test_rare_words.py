@@ -10,7 +10,7 @@ from malaprop.models import checkpoint, zoo
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.vocab import UNK
 from malaprop.models.tokens.wordrows import WordRows
-from malaprop.models.train import Given, check_settings, train
+from malaprop.models.train import Given, change_course, check_settings, train
 
 
 @pytest.fixture
@@ -59,3 +59,18 @@ def test_wrong_values_are_refused(least):
 def test_a_transformer_has_no_such_setting():
     with pytest.raises(SettingError, match="least"):
         check_settings({"least": 2}, [zoo.ZooSpec.of("BERT")])
+
+
+def test_how_much_is_read_and_what_stays_frozen_can_be_set():
+    specs = [zoo.ZooSpec.of("LSTM-W-Random-1")]
+    check_settings({"limit": 256}, specs)
+    with pytest.raises(SettingError, match="limit is how many tokens"):
+        check_settings({"limit": 2}, specs)
+    with pytest.raises(SettingError, match="frozen"):
+        check_settings({"frozen": False}, specs)
+    bert = zoo.ZooSpec.of("BERT")
+    check_settings({"frozen": False}, [bert])
+    usual = zoo.training(bert)
+    assert usual.rates
+    assert change_course(usual, {"frozen": False, "epochs": 3}).rates == ()
+    assert change_course(usual, {"epochs": 3}).rates == usual.rates

@@ -13,14 +13,17 @@ import typer
 from malaprop.cli.main import app
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.records.claims import VERDICTS, ClaimRow, ClaimsRecord
+from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
 from malaprop.records.transfer import Estimate, Factor, TransferRecord
-from malaprop.reports.claims import summary, write_text
+from malaprop.reports.claims import page_text, summary
 from malaprop.reports.page import write_page, write_report
-from malaprop.reproduce.claim import SIZES
-from malaprop.reproduce.papers import PAPERS
-from malaprop.reproduce.work import Work, chosen_of, steps_of
+from malaprop.studies.reproduce.book import Reproduce, choose_claims, run_command, steps_of
+from malaprop.studies.reproduce.claim import SIZES
+from malaprop.studies.reproduce.papers import PAPERS
+from malaprop.studies.settings import build
+from malaprop.studies.study import conduct
 
-ALL = [(paper, step, size) for paper in PAPERS for step in paper.steps for size in SIZES if step.commands.get(size)]
+ALL = [(paper, step, size) for paper in PAPERS for step in paper.steps for size in SIZES if step.does.get(size)]
 
 
 def study(order: tuple[str, ...], share: float | None) -> TransferRecord:
@@ -42,7 +45,7 @@ class Ran:
         self.words: list[list[str]] = []
         self.fail = fail
 
-    def __call__(self, words, output: Path) -> str:
+    def __call__(self, words, output: Path, minutes=None) -> str:
         self.words.append(list(words))
         output.write_text("printed")
         if self.fail in words:
@@ -54,8 +57,15 @@ class Ran:
         return ""
 
 
-def work(tmp_path, run, **more) -> Work:
-    return Work(**{"root": tmp_path, "size": "small", "run": run, "say": lambda line: None, **more})
+@pytest.fixture
+def claims(tmp_path, monkeypatch):
+    """The record of a `reproduce` whose commands `run` stands for."""
+
+    def conducted(run, *ids, listen=(), **more) -> ClaimsRecord:
+        monkeypatch.setattr("malaprop.studies.reproduce.book.run_command", run)
+        return conduct(build(Reproduce, {"ids": ids, "out": tmp_path, "quiet": True, **more}), listen=listen).record
+
+    return conducted
 
 
 def test_every_claim_has_a_step_or_a_word_instead():
@@ -63,11 +73,12 @@ def test_every_claim_has_a_step_or_a_word_instead():
         names = {step.name for step in paper.steps}
         for claim in paper.claims:
             assert claim.id[0] == paper.letter
-            assert (claim.step in names) == (claim.read is not None)
-            assert bool(claim.step) != bool(claim.instead)
+            assert set(claim.steps) <= names
+            assert bool(claim.steps) == (claim.read is not None) == (not claim.instead)
+            assert bool(claim.fails) == (claim.read is not None and claim.id not in ("U1", "U6", "H1"))
         for step in paper.steps:
             assert set(step.needs) <= names
-            assert set(step.commands) == set(step.about) <= set(SIZES)
+            assert set(step.does) == set(step.about) <= set(SIZES)
     ids = [claim.id for paper in PAPERS for claim in paper.claims]
     assert len(set(ids)) == len(ids) == 41
 
@@ -85,9 +96,9 @@ def test_every_command_is_one_that_there_is(paper, step, size):
         assert "{" not in shlex.join(words)
 
 
-def test_a_step_that_several_claims_share_is_run_once(tmp_path):
+def test_a_step_that_several_claims_share_is_run_once(claims):
     ran = Ran()
-    found = work(tmp_path, ran).claims(["u2", "U13", "U2"])
+    found = claims(ran, "u2", "U13", "U2")
     assert [row.id for row in found.rows] == ["U2", "U13"]
     assert [words[0] for words in ran.words] == ["transfer"]
     assert found.rows[0].verdict == "holds"
@@ -95,10 +106,9 @@ def test_a_step_that_several_claims_share_is_run_once(tmp_path):
     assert (found.rows[1].verdict, found.rows[1].ours) == ("not done", "no text of any model was attacked")
     assert found.rows[0].commands[0].startswith("malaprop transfer --victims ")
     again = Ran()
-    assert work(tmp_path, again).claims(["U2"]).rows[0] == found.rows[0]
-    assert again.words == [], "what is done is not done again"
-    work(tmp_path, again, jobs=5).claims(["U2"])
-    assert len(again.words) == 1, "other commands are another step"
+    assert claims(again, "U2").rows[0] == found.rows[0]
+    claims(again, "U2", jobs=5)
+    assert again.words == [], "what is done is not done again, whatever the number of processes"
 
 
 @pytest.mark.parametrize(
@@ -110,98 +120,154 @@ def test_a_step_that_several_claims_share_is_run_once(tmp_path):
         (("embedding", "capacity"), None, "does not show"),
     ],
 )
-def test_an_order_is_judged_by_the_resamples(tmp_path, order, share, verdict):
-    study(order, share).write(tmp_path / "transfer")
-    (row,) = work(tmp_path, Ran(), fresh=False).claims(["U2"]).rows
+def test_an_order_is_judged_by_the_resamples(claims, tmp_path, order, share, verdict):
+    study(order, share).write(tmp_path / "transfer" / "mr")
+    (row,) = claims(Ran(), "U2", read=True).rows
     assert row.verdict == verdict
 
 
-def test_what_fails_says_why_and_the_others_go_on(tmp_path):
+def test_of_two_datasets_the_worse_counts_and_a_missing_one_is_named(claims, tmp_path):
+    papers = ("input form", "architecture", "embedding", "capacity")
+    study(papers, 0.99).write(tmp_path / "transfer" / "ag_news")
+    (row,) = claims(Ran(), "U2", read=True, size="full").rows
+    assert (row.verdict, row.ours[-12:]) == ("holds", "MR: not done")
+    study(tuple(reversed(papers)), 0.0).write(tmp_path / "transfer" / "mr-full")
+    (row,) = claims(Ran(), "U2", read=True, size="full").rows
+    assert row.verdict == "fails"
+    assert row.ours.startswith("AG News: input form ")
+
+
+def test_what_fails_says_why_and_the_others_go_on(claims, tmp_path):
     said: list[str] = []
     ran = Ran(fail="transfer")
-    found = work(tmp_path, ran, say=said.append).claims(["U1", "U2", "U7", "U12"])
+    found = claims(ran, "U1", "U2", "U7", "U12", listen=[lambda happening: said.append(str(happening))])
     rows = {row.id: row for row in found.rows}
     assert rows["U2"].ours == "transfer ended with 2: no such thing"
-    assert rows["U7"].ours == "it needs transfer, which failed: transfer ended with 2: no such thing"
-    assert set(found.failed) == {"transfer", "ensembles"}
-    found.write(tmp_path)
+    assert rows["U7"].ours == "it needs transfer/mr, which failed: transfer ended with 2: no such thing"
+    assert set(found.failed) == {"transfer/mr", "ensembles/mr"}
     assert ClaimsRecord.read(tmp_path) == found
     assert rows["U1"].verdict == "not done", "it printed nothing that can be read"
     assert rows["U12"].ours.startswith("pictures")
     assert {row.verdict for row in found.rows} == {"not done"}
     assert [words[0] for words in ran.words] == ["list", "transfer"], "what needs a failed step is not begun"
-    assert any("transfer failed" in line for line in said)
+    assert any("Noted" in line and "malaprop transfer --victims" in line for line in said)
 
 
-def test_a_failed_step_costs_only_the_claims_that_need_it(tmp_path):
+def test_a_failed_step_costs_only_the_claims_that_need_it(claims, tmp_path):
     """The probes of N6 were refused by our own check, and took N5, which needs none of them, with them."""
-    ran = Ran(fail="--probe")
-    found = work(tmp_path, ran, size="full").claims(["N4", "N5", "N6", "N7"])
+    found = claims(Ran(fail="--probe"), "N4", "N5", "N6", "N7", size="full")
     assert set(found.failed) == {"sentences/probes"}
     rows = {row.id: row for row in found.rows}
     assert rows["N6"].ours == "natural ended with 2: no such thing"
     assert "holds no record" in rows["N5"].ours, "it was run, and read"
+    assert not claims(Ran(fail="sweep"), "N1", "N4", "N7", size="full").failed, "what is done stays done"
     ran = Ran(fail="sweep")
-    assert set(work(tmp_path, ran, size="full").claims(["N1", "N4", "N7"]).failed) == set(), "what is done stays done"
-    ran = Ran(fail="sweep")
-    assert set(work(tmp_path / "new", ran, size="full").claims(["N1", "N4", "N7"]).failed) == {"natural/sweep"}
+    assert set(claims(ran, "N1", "N4", "N7", size="full", out=tmp_path / "new").failed) == {"natural/sweep"}
     assert [words[:2] for words in ran.words] == [
-        ["train", "wgan"], ["natural", "compare"], ["natural", "sweep"], ["natural", "synthetic"]
+        ["train", "wgan"], ["natural", "synthetic"], ["natural", "compare"], ["natural", "sweep"]
     ]  # fmt: skip
 
 
-def test_a_sentence_model_of_other_texts_is_forced_where_the_paper_does_so(tmp_path):
-    (row,) = work(tmp_path, Ran(), size="full", fresh=False).claims(["N6"]).rows
+def test_a_sentence_model_of_other_texts_is_forced_where_the_paper_does_so(claims):
+    (row,) = claims(Ran(), "N6", size="full", read=True).rows
     assert all("--force" in command for command in row.commands if "--probe" in command)
 
 
-def test_of_a_step_that_failed_the_commands_that_ended_well_are_not_run_again(tmp_path):
+def test_of_a_step_that_failed_the_commands_that_ended_well_are_not_run_again(claims, tmp_path):
     ran = Ran(fail="--probe")
-    work(tmp_path, ran, size="full").claims(["N6"])
+    claims(ran, "N6", size="full")
     assert [words[:2] for words in ran.words] == [["train", "arae"], ["train", "nmt-lstm"], ["natural", "--victim"]]
     again = Ran()
-    assert not work(tmp_path, again, size="full").claims(["N6"]).failed
+    assert not claims(again, "N6", size="full").failed
     assert len(again.words) == 2
     last = Ran(fail="mine")
-    work(tmp_path, last).claims(["U8"])
-    assert [words[1] for words in last.words] == ["pmi", "mine"]
+    claims(last, "U8", out=tmp_path / "other")
+    assert [words[:2][-1] for words in last.words[2:]] == ["pmi", "mine"]
     last = Ran(fail="measure")
-    work(tmp_path, last).claims(["U8", "U11"])
-    assert [words[1] for words in last.words] == ["mine", "mine", "mine", "measure", "show"]
+    claims(last, "U8", "U11", out=tmp_path / "other")
+    assert [words[1] for words in last.words] == ["mine", "mine", "measure", "show"]
 
 
-def test_a_claim_without_a_small_size_says_so(tmp_path):
+def test_some_steps_alone(claims):
     ran = Ran()
-    (row,) = work(tmp_path, ran).claims(["N5"]).rows
+    claims(ran, "U", only=["rules/mr/shown", "zoo"])
+    assert [words[:2] for words in ran.words] == [["list", "models"], ["rules", "show"]]
+
+
+def test_the_ensembles_that_rules_are_mined_from_are_those_that_were_chosen(claims, tmp_path):
+    """They were members of ensembles of a past run, written into the commands."""
+    members = ("LSTM-W-GloVe-1", "CNN-C-Random-1")
+    found = ChosenEnsemble(
+        size=2, how="genetic", members=members, fitness=0.5, counts={}, drawn=0, hits=(), totals=(), outside=None,
+        common=None, unseen=None,
+    )  # fmt: skip
+    EnsemblesRecord(
+        recipe="pwws", data="mr", texts=5, wanted=5, seed=0, models=members, unseen=(), upper=None, lower=None,
+        chosen=(found,),
+    ).write(tmp_path / "transfer" / "mr")  # fmt: skip
+    ran = Ran()
+    claims(ran, "U8", only=["rules/mr"])
+    mined = next(words for words in ran.words if words[:2] == ["rules", "mine"])
+    assert mined[3] == ",".join(str(tmp_path / "models" / "mr" / name) for name in members)
+
+
+def test_a_claim_without_a_small_size_says_so(claims):
+    ran = Ran()
+    (row,) = claims(ran, "F1").rows
     assert (row.verdict, row.ours) == ("not done", "at full size alone: give --size full")
     assert ran.words == []
 
 
-def test_reading_runs_nothing(tmp_path):
+def test_reading_runs_nothing(claims):
     ran = Ran()
-    (row,) = work(tmp_path, ran, fresh=False).claims(["S7"]).rows
+    (row,) = claims(ran, "S7", read=True).rows
     assert ran.words == []
     assert row.verdict == "not done"
     assert "holds no record" in row.ours
 
 
-def test_an_odd_record_costs_its_row_alone(tmp_path):
-    (tmp_path / "rules" / "measured").mkdir(parents=True)
-    (tmp_path / "rules" / "measured" / "measured.json").write_text('{"wholes": [], "cells": []}')
-    study(("input form",), 0.2).write(tmp_path / "transfer")
-    rows = work(tmp_path, Ran(), fresh=False).claims(["U8", "U9", "U10", "U2"]).rows
+def test_an_odd_record_costs_its_row_alone(claims, tmp_path):
+    (tmp_path / "rules" / "mr" / "measured").mkdir(parents=True)
+    (tmp_path / "rules" / "mr" / "measured" / "measured.json").write_text('{"wholes": 3, "cells": []}')
+    study(("input form",), 0.2).write(tmp_path / "transfer" / "mr")
+    rows = claims(Ran(), "U8", "U9", "U5", "U2", read=True).rows
     assert [row.verdict for row in rows] == ["does not show", "not done", "not done", "not done"]
-    assert all("lacks what is read from it" in row.ours for row in rows[1:])
+    assert "the study has no table by input form" in rows[1].ours
+    assert all("is no record of malaprop rules measure" in row.ours for row in rows[2:])
+
+
+def test_a_command_that_takes_too_long_is_stopped_and_tried_again(tmp_path):
+    reason = run_command(["list", "models"], tmp_path / "output.txt", minutes=0.0001)
+    assert reason == "list was stopped after 0.0001 minutes; the same command goes on with it"
+
+
+def test_rows_are_the_same_from_the_small_records_that_are_kept(claims, tmp_path):
+    kept, page = tmp_path / "kept", tmp_path / "page.md"
+    page.write_text("# Ours\n\n<!-- claims: small -->\nof yesterday\n<!-- end of claims: small -->\n\nmore\n")
+    found = claims(Ran(), "U2", "U6", "U13", records=kept, page=page, out=tmp_path / "work")
+    assert sorted(path.relative_to(kept).as_posix() for path in kept.rglob("*.gz")) == [
+        "small/transfer/mr/transfer.json.gz"
+    ]
+    first = page.read_text()
+    assert first.startswith("# Ours\n\n<!-- claims: small -->\n\n3 claims at small size: ")
+    assert first.endswith("<!-- end of claims: small -->\n\nmore\n")
+    assert "of yesterday" not in first
+    again = claims(Ran(), "U2", "U6", "U13", records=kept, page=page, out=tmp_path / "empty", read=True)
+    assert [(row.id, row.ours, row.verdict) for row in again.rows] == [
+        (row.id, row.ours, row.verdict) for row in found.rows
+    ]
+    assert page.read_text() == first
 
 
 def test_ids_are_letters_names_or_all():
-    assert len(chosen_of(["all"])) == 41
-    assert [claim.id for _, claim in chosen_of(["h"])] == [f"H{n}" for n in range(1, 8)]
-    assert [step.name for step in steps_of(chosen_of(["U7"]))] == ["transfer", "ensembles"]
+    assert len(choose_claims(["all"])) == 41
+    assert [claim.id for _, claim in choose_claims(["h"])] == [f"H{n}" for n in range(1, 8)]
+    names = [step.name for step in steps_of(choose_claims(["U7"]))]
+    assert names[:4] == ["transfer/mr", "ensembles/mr", "transfer/ag_news", "ensembles/ag_news"]
     with pytest.raises(SettingError, match="no claim is called 'U99'"):
-        chosen_of(["U99"])
+        choose_claims(["U99"])
     with pytest.raises(SettingError, match="no claim was named"):
-        chosen_of([])
+        choose_claims([])
 
 
 def hostile() -> ClaimsRecord:
@@ -232,7 +298,7 @@ def test_the_page_and_the_text_hold_every_row_and_escape_it(tmp_path):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert all(verdict in page for verdict in VERDICTS)
     assert page.count('scope="row"') == 2
-    text = write_text(found, tmp_path / "claims.md").read_text()
+    text = page_text(found)
     assert "1 \\| 2" in text
     assert "<script>" not in text
     assert summary(found) == "2 claims at small size: 1 holds, 1 not done."

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from malaprop.records.summary import Rate
 from malaprop.records.transfer import Estimate
-from malaprop.reproduce.weigh import above, falling, points, short, sign, worst
+from malaprop.studies.reproduce.weigh import above, falling, points, short, sign, worst
 
 
 @pytest.mark.parametrize(

@@ -181,3 +181,33 @@ def test_zoo_names_are_trained_on_a_file_and_attacked_on_rows_they_did_not_see(p
     record = json.loads((place / "run" / "transfer.json").read_text())
     assert [m["second"] for m in record["models"]] == ["LSTM-W-Random-1#2", "CNN-W-Random-1#2"]
     assert all(record["totals"][i][i] for i in range(2))
+
+
+def test_names_of_the_zoo_are_trained_to_a_folder_with_settings_of_their_own(place, type_in):
+    words = [
+        "transfer",
+        "--victims",
+        "CNN-W-Random-1,CNN-C-Random-1",
+        "--data",
+        "reviews.csv",
+        "--no-base",
+        "--n",
+        "2",
+        "--recipe",
+        "deepwordbug",
+        "--zoo",
+        "zoo",
+        "--train-set",
+        "epochs=1",
+        "--train-set",
+        "least=2",
+    ]
+    code, _, err = type_in(*words, "--train-set", "leest=3", "--out", "wrong")
+    assert (code, "no setting is called 'leest'" in err) == (2, True)
+    code, _, err = type_in(*words, "--out", "study")
+    assert code in (0, 2), err  # models of fifteen texts may have nothing to break
+    cards = {path.parent.name: json.loads(path.read_text()) for path in (place / "zoo").glob("*/model.json")}
+    assert set(cards) == {"CNN-W-Random-1", "CNN-C-Random-1"}
+    assert all(card["figures"]["epochs"] == 1 for card in cards.values())
+    known = (place / "zoo" / "CNN-W-Random-1" / "vocab.txt").read_text().split()
+    assert "film" in known

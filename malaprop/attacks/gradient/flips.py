@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +19,45 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 
 _ROUNDING = 1e-5  # of the largest score: what a batch may move, and must not decide
+CLOSES = ("word", "character")  # what an edit closes to further ones
+_SIGNS = 100  # that a character may become, about
 _SPARE = 54  # edits asked for beyond the beam's width: some make known words, some the same text twice
+
+
+Closed = Mapping[int, str]  # by slot, which characters of its word are closed
 
 
 class Member(NamedTuple):
     text: Text
     score: float  # of the path that leads here
+    closed: Closed = MappingProxyType({})
+
+    def edit(self, slot: int, word: str, score: float, *, marks: bool) -> Member | None:
+        """The text with one more word edited; None where that edits a closed character."""
+        closed = dict(self.closed)
+        if marks:
+            found = close_character(self.text.strings[slot], word, self.closed.get(slot, ""))
+            if found is None:
+                return None
+            closed[slot] = found
+        return Member(self.text.put(slot, word), score, closed)
+
+
+def close_character(before: str, after: str, closed: str) -> str | None:
+    """Which characters of the edited word are closed, x for each that is and . for others; None where the edit changes
+    or takes away one that was.
+
+    Of several places where a character may have come or gone, as in a double letter, one that is open is taken.
+    """
+    marks = closed or "." * len(before)
+    if len(after) == len(before):
+        at = next((i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b), None)
+        return None if at is None or marks[at] == "x" else f"{marks[:at]}x{marks[at + 1 :]}"
+    if len(after) > len(before):
+        at = next(i for i in range(len(after)) if f"{after[:i]}{after[i + 1 :]}" == before)
+        return f"{marks[:at]}x{marks[at:]}"
+    gone = [i for i in range(len(before)) if f"{before[:i]}{before[i + 1 :]}" == after and marks[i] == "."]
+    return f"{marks[: gone[0]]}{marks[gone[0] + 1 :]}" if gone else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +67,10 @@ class FlipBeam:
 
     `operations` are some of flip, insert, delete. With `new_words` an edited word must not be in the victim's
     vocabulary. With `once` a word is edited once: estimates soon send a character there and back again, which spends
-    the budget on nothing. `odds`: derivatives of log((1 - p) / p), not of the log loss. `anchored`: what counts is the
-    loss of the text itself plus the next derivative, not the path's sum. `exact`: no derivative decides; every edit of
-    every member is asked, which is what the gradient saves.
+    the budget on nothing; or, with closes="character", as the paper's bound can be read, a character is edited once,
+    and a word as often as it has characters. `odds`: derivatives of log((1 - p) / p), not of the log loss. `anchored`:
+    what counts is the loss of the text itself plus the next derivative, not the path's sum. `exact`: no derivative
+    decides; every edit of every member is asked, which is what the gradient saves.
     """
 
     width: int = 10
@@ -43,6 +78,7 @@ class FlipBeam:
     operations: tuple[str, ...] = OPERATIONS
     new_words: bool = True
     once: bool = True
+    closes: str = "word"
     odds: bool = False
     anchored: bool = False
     exact: bool = False
@@ -50,13 +86,17 @@ class FlipBeam:
     def __post_init__(self) -> None:
         if self.width < 1 or not 0 < self.share <= 1:
             raise SettingError(f"FlipBeam wants width >= 1 and a share in (0, 1], got {self.width} and {self.share}")
+        if self.closes not in CLOSES:
+            raise SettingError(f"FlipBeam.closes takes {' or '.join(CLOSES)}, got {self.closes!r}")
+        if self.exact and self.closes != "word":
+            raise SettingError("FlipBeam.exact asks about every edit of open words; leave closes as it is")
         if not self.operations or any(o not in OPERATIONS for o in self.operations):
             raise SettingError(f"FlipBeam.operations takes some of {', '.join(OPERATIONS)}, got {self.operations}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         beam = [Member(start.text, 0.0)]
         for left in range(budget(trial, self.share), -1, -1):
-            looks = [self._look(trial, member.text, space) for member in beam]
+            looks = [self._look(trial, member, space) for member in beam]
             seen = yield from look(trial, looks)
             ends = [held for _, held in seen if held.reached]
             if ends or not left:
@@ -66,21 +106,27 @@ class FlipBeam:
                 break
         return trial.held or start
 
-    def _look(self, trial: Trial, text: Text, space: Space) -> CharLook:
+    def _look(self, trial: Trial, member: Member, space: Space) -> CharLook:
+        closed = sum(marks.count("x") for marks in member.closed.values())
         return CharLook(
-            text=text,
+            text=member.text,
             aim=aim(trial, odds=self.odds),
-            slots=self._open(trial, text, space),
-            most=None if self.exact else self.width + _SPARE,
+            slots=self._open(trial, member.text, space),
+            most=None if self.exact else self.width + _SPARE + _SIGNS * closed,
             operations=self.operations,
             new_words=self.new_words,
         )
 
     def _open(self, trial: Trial, text: Text, space: Space) -> Ints:
-        if not self.once:
+        if not self.once or self._marks:
             return space.slots
         untouched: Ints = space.slots[text.words[space.slots] == trial.origin.words[space.slots]]
         return untouched
+
+    @property
+    def _marks(self) -> bool:
+        """Whether closed characters are kept in mind."""
+        return self.once and self.closes == "character"
 
     def _next(self, trial: Trial, beam: list[Member], seen: list[tuple[CharSeen, Held]]) -> Steps[list[Member]]:
         if self.exact:
@@ -99,7 +145,9 @@ class FlipBeam:
                 at = order.pop(0)
                 edits, edit = seen[which[at]][0], at - int(first[which[at]])
                 if word := edits.word(edit):
-                    fresh.append(Member(beam[which[at]].text.put(int(edits.slots[edit]), word), float(scores[at])))
+                    slot, score = int(edits.slots[edit]), float(scores[at])
+                    if member := beam[which[at]].edit(slot, word, score, marks=self._marks):
+                        fresh.append(member)
             fine = yield from allowed(trial, [member.text for member in fresh])
             kept = {id(text) for text in fine}
             for member in fresh:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import NearWords
@@ -25,7 +25,7 @@ def _goal(confidence: float | None) -> Goal:
 
 
 def _chars(
-    name: str, width: int, share: float, operations: Sequence[str] | str, confidence: float | None, **more: bool
+    name: str, width: int, share: float, operations: Sequence[str] | str, confidence: float | None, **more: Any
 ) -> Attack:
     listed = tuple(operations.split(",")) if isinstance(operations, str) else tuple(operations)
     return Attack(
@@ -45,6 +45,7 @@ def hotflip_char(
     confidence: float | None = None,
     new_words: bool = True,
     once: bool = True,
+    closes: str = "word",
     odds: bool = False,
     anchored: bool = False,
     exact: bool = False,
@@ -52,8 +53,9 @@ def hotflip_char(
     """Ebrahimi et al. 2018, "HotFlip: white-box adversarial examples for text classification".
 
     Beam search of width 10 over flips, insertions and deletions of characters, scored by the sum of their derivatives,
-    within 10% of the characters; an edited word must be new to the victim. Differs: a word is edited once; marks and
-    spaces stay, and no mark is put into a word, because the victim's tokenizer would cut it there.
+    within 10% of the characters; an edited word must be new to the victim. Differs: a word is edited once, or, with
+    closes=character, which is how the paper's bound can be read, a character is; marks and spaces stay, and no mark is
+    put into a word, because the victim's tokenizer would cut it there.
     """
     return _chars(
         "hotflip-char",
@@ -63,6 +65,7 @@ def hotflip_char(
         confidence,
         new_words=new_words,
         once=once,
+        closes=closes,
         odds=odds,
         anchored=anchored,
         exact=exact,
@@ -76,11 +79,12 @@ def hotflip_char_greedy(
     confidence: float | None = None,
     new_words: bool = True,
     once: bool = True,
+    closes: str = "word",
     odds: bool = False,
     exact: bool = False,
 ) -> Attack:
     """Ebrahimi et al. 2018, the greedy search: at each step the one edit with the largest derivative."""
-    more = {"new_words": new_words, "once": once, "odds": odds, "exact": exact}
+    more = {"new_words": new_words, "once": once, "closes": closes, "odds": odds, "exact": exact}
     return _chars("hotflip-char-greedy", 1, share, operations, confidence, **more)
 
 

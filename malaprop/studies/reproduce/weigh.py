@@ -9,8 +9,11 @@ from typing import Protocol
 
 from malaprop.records.claims import VERDICTS
 from malaprop.records.summary import Rate
+from malaprop.records.transfer import Estimate
 
 _ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
+HALF = Estimate(0.5, 0.5, 0.5)  # of something, known for sure
+NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
 class Interval(Protocol):
@@ -50,9 +53,9 @@ def falling(figures: Sequence[Rate | Interval]) -> str:
     return worst(above(one, two) for one, two in pairwise(figures))
 
 
-def points(true: bool) -> str:
+def points(true: bool, *, opposite: bool = False) -> str:
     """Of an order of figures that have no intervals."""
-    return "leans" if true else "does not show"
+    return "leans" if true else "fails" if opposite else "does not show"
 
 
 def worst(verdicts: Iterable[str]) -> str:

@@ -1,0 +1,381 @@
+"""On the robustness of self-attentive models (Hsieh et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from malaprop.core.errors import RecordError
+from malaprop.records.attention import AttentionLayer, AttentionModel, AttentionRecord
+from malaprop.records.oneword import OneWordRecord
+from malaprop.records.summary import Rate
+from malaprop.records.translation import TranslationRecord, TranslationRun
+from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
+from malaprop.studies.reproduce.kept import need
+from malaprop.studies.reproduce.papers import others
+from malaprop.studies.reproduce.weigh import above, short, sign, worst
+
+_READABLE = ("perplexity", "grammar")  # the less the better
+_SPELLED = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
+
+
+def _recurrent(name: str) -> bool:
+    return "LSTM" in name
+
+
+def _success(record: OneWordRecord, model: str, recipe: str) -> Rate:
+    cell = record.cell(model, recipe)
+    if cell is None or cell.reason:
+        raise RecordError(f"the study has no {recipe} on {model}")
+    return cell.success
+
+
+def _percent(record: OneWordRecord, model: str, recipe: str) -> str:
+    """Texts broken, of random words the trials that work, which is what the paper counts."""
+    broken, cell = _success(record, model, recipe), record.cell(model, recipe)
+    if cell is not None and cell.share is not None:
+        return f"{100 * cell.share.value:.2g} of the trials"
+    return f"{100 * broken.value:.0f}"
+
+
+def _one_word(*folders: str) -> Callable[[Path], Reading]:
+    """The LSTM falls more often than self-attention, and the weakest word is worth more than the most attended one; on
+    all data of which there is a record."""
+
+    def read(root: Path) -> Reading:
+        records = [found for folder in folders if (found := OneWordRecord.read(root / folder)) is not None]
+        if not records:
+            need(OneWordRecord.read, root / folders[0])
+        each = [_judge_one_word(record) for record in records]
+        return Reading(ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each))
+
+    return read
+
+
+def _judge_one_word(record: OneWordRecord) -> Reading:
+    names = [model.name for model in record.models]
+    told = []
+    for name in names:
+        rates = ", ".join(f"{recipe} {_percent(record, name, recipe)}" for recipe in _SPELLED)
+        told.append(f"{name}: {rates}")
+    first = next((name for name in names if _recurrent(name)), None)
+    rest = [name for name in names if not _recurrent(name)]
+    if first is None or not rest:
+        raise RecordError("the study wants an LSTM and a model of self-attention")
+    verdicts = [above(_success(record, first, "gs-gr"), _success(record, name, "gs-gr")) for name in rest]
+    verdicts += [above(_success(record, n, "gs-gr"), _success(record, n, "asmax-gr")) for n in names]
+    named = ", ".join(f"{name} {short(_success(record, name, 'gs-gr'))}" for name in names)
+    ours = f"{record.data}, {'; '.join(told)} (% of {record.texts}); gs-gr: {named}"
+    return Reading(ours=ours, verdict=worst(verdicts))
+
+
+def _nearer(root: Path) -> Reading:
+    """GS-EC takes, of the words that GS-GR finds, the nearest: that it is as successful and nearer cannot fail here.
+
+    What can is that its texts read better, by perplexity and by grammar, which stand in for people.
+    """
+    records = [found for folder in _REVIEWS if (found := OneWordRecord.read(root / folder)) is not None]
+    record = records[0] if records else need(OneWordRecord.read, root / _REVIEWS[0])
+    pairs = [a for a in record.against if (a.first, a.second) == ("gs-gr", "gs-ec")]
+    near = [a for a in pairs if a.measure == "distance"]
+    if not near:
+        raise RecordError("the study has no distances of gs-gr and gs-ec")
+    told = [f"{a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g}) of {a.before:.3g}" for a in near]
+    read = [a for a in pairs if a.measure in _READABLE]
+    shown = [f"{a.measure} of {a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g})" for a in read]
+    ours = f"nearer by construction, L1 in the victim's own vector: {', '.join(told)}"
+    verdict = worst(sign(-a.gap.value, -a.gap.high, -a.gap.low) for a in read) if read else "by construction"
+    return Reading(ours=f"{ours}; readability: {', '.join(shown) or 'not measured'}", verdict=verdict)
+
+
+def _translated(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
+    """Of the LSTM and of the Transformer."""
+    out = []
+    for name in _TRANSLATORS:
+        record = need(TranslationRecord.read, root / "translation" / kind / name)
+        out.append(record.runs[0])
+    return out[0], out[1]
+
+
+def _keyword(root: Path) -> Reading:
+    lstm, transformer = _translated(root, "keyword")
+    ours = f"LSTM {short(lstm.success)}, Transformer {short(transformer.success)}"
+    return Reading(ours=ours, verdict=above(lstm.success, transformer.success))
+
+
+def _typos(root: Path) -> Reading:
+    told, falls = [], []
+    for name, found in zip(("LSTM", "Transformer"), _translated(root, "typos"), strict=True):
+        if found.before is None or found.after is None or found.drop is None:
+            raise RecordError("the record has no BLEU before and after")
+        told.append(f"{name} {found.before} to {found.after}")
+        falls.append(found.drop)
+    verdicts = [sign(fall.value, fall.low, fall.high) for fall in falls]
+    return Reading(ours=f"BLEU, {', '.join(told)}", verdict=worst((*verdicts, above(*falls))))
+
+
+def _sides(root: Path) -> tuple[list[AttentionModel], list[AttentionModel]]:
+    """Models under attack: recurrent ones, and those of self-attention."""
+    record = need(AttentionRecord.read, root / "attention")
+    attacked = [model for model in record.models if model.edits == record.recipe]
+    sides = [m for m in attacked if _recurrent(m.name)], [m for m in attacked if not _recurrent(m.name)]
+    if not all(sides):
+        raise RecordError("the study wants an LSTM and a model of self-attention")
+    return sides
+
+
+def _first(model: AttentionModel) -> AttentionLayer:
+    """The first layer; number 0 is what it reads."""
+    for layer in model.layers:
+        if layer.number == 1:
+            return layer
+    raise RecordError(f"the study has no first layer of {model.name}")
+
+
+def _sparse(root: Path) -> Reading:
+    """Last layer with last layer, and, as a second figure, the states of other words behind the first layer."""
+    lstms, rest = _sides(root)
+    told = [
+        f"{m.name}: R_e of the last layer {short(m.layers[-1].relative)}, mean over layers {short(m.layered)}, "
+        f"on other words after layer 1 {short(_first(m).elsewhere)}"
+        for m in (*lstms, *rest)
+    ]
+    verdicts = [above(_first(lstms[0]).elsewhere, _first(m).elsewhere) for m in rest]
+    verdicts += [above(lstms[0].layers[-1].relative, m.layers[-1].relative) for m in rest]
+    return Reading(ours="; ".join(told), verdict=worst(verdicts))
+
+
+def _theorem(root: Path) -> Reading:
+    record = need(AttentionRecord.read, root / "attention")
+    if not record.bounds:
+        raise RecordError("the study has no simulation of Theorem 1")
+    over = [bound for bound in record.bounds if bound.mean > bound.bound]
+    tails = sum(tail.share > tail.markov for bound in record.bounds for tail in bound.tails)
+    worst_case = max(record.bounds, key=lambda bound: bound.mean / bound.bound)
+    ours = (
+        f"{len(record.bounds)} settings: the mean is above the bound in {len(over)}, a tail above Markov's in {tails}; "
+        f"nearest {worst_case.mean:.3g} of {worst_case.bound:.3g} ({worst_case.where})"
+    )
+    return Reading(ours=ours, verdict="holds" if not over and not tails else "fails")
+
+
+def _stays(root: Path) -> Reading:
+    lstms, others = _sides(root)
+    shifts = [(m.name, _first(m).shift) for m in (*lstms, *others)]
+    told = "; ".join(f"{name}: {short(shift)}" for name, shift in shifts)
+    first = _first(lstms[0]).shift
+    verdicts = [above(first, shift) for m in others if first and (shift := _first(m).shift)]
+    return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts))
+
+
+# --- the settings, fixed before the run
+
+_REVIEWS = ("oneword/yelp", "oneword/imdb", "oneword/mr", "oneword/yelp-mpnet")
+_SMALL = {"n": 40, "vocabulary": 300, "trials": 100, "jobs": "{jobs}", "out": "{here}"}
+_FULL = {"n": 100, "vocabulary": 10000, "trials": 100000, "jobs": "{jobs}", "out": "{here}"}
+_LENGTH = 256  # tokens that every model reads, words or pieces of them
+_FINE_TUNED = {"epochs": 3, "rate": 2e-5, "frozen": False, "limit": _LENGTH}  # nothing of MiniLM is held
+_TRANSLATORS = ("lstm", "transformer")
+_PAIRS_OF = {"small": ("eng-fra", "two translators, English to French, four epochs on 8,000 packaged pairs"),
+             "full": ("multi30k", "two translators of Multi30k")}  # fmt: skip
+_NMT = {"small": {"epochs": 4, "pairs": 8000, "vocab": 2000}, "full": {}}
+_FORCED = {"small": ("chien", 60, 200), "full": ("Hund", 200, 1000)}  # a keyword, and texts of both attacks
+
+
+def _reviews(name: str, data: str, start: str, shown: str) -> Step:
+    """One-word attacks on an LSTM, a fine-tuned encoder and a Transformer that all read as much of a text."""
+    study = order(
+        "study oneword", models=("BiLSTM-Attention", f"{{here}}/start/{start}", "Transformer-3"), data=data,
+        set={"limit": _LENGTH}, measure=("grammar",), **_FULL,
+    )  # fmt: skip
+    tuned = others.train(start, data=data, settings=_FINE_TUNED, out=f"{{here}}/start/{start}")
+    encoder = "MPNet" if start == "MPNet" else "MiniLM, all of it fine-tuned"
+    about = f"an LSTM, {encoder}, and a Transformer on {shown}, {_LENGTH} tokens of each text, 10,000 words"
+    return Step(name=name, does={"full": (tuned, study)}, about={"full": about})
+
+
+def _translate(size: str, kind: str) -> tuple[Doing, ...]:
+    data, (keyword, some, more) = _PAIRS_OF[size][0], _FORCED[size]
+    own = {"keyword": (keyword,), "n": some} if kind == "keyword" else {"n": more}
+    command = "translate attack" if kind == "keyword" else "translate typos"
+    return tuple(
+        order(command, victim=f"{{root}}/translation/nmt/{one}", data=data, out=f"{{here}}/{one}", resume=True, **own)
+        for one in _TRANSLATORS
+    )
+
+
+def _teach(size: str) -> tuple[Doing, ...]:
+    return tuple(
+        others.train(f"nmt-{one}", data=_PAIRS_OF[size][0], settings=_NMT[size], out=f"{{here}}/{one}")
+        for one in _TRANSLATORS
+    )
+
+
+_SIZES = ("small", "full")
+_PAIR = {size: _PAIRS_OF[size][1] for size in _SIZES}
+ATTENTIVE = Paper(
+    letter="S",
+    title="On the robustness of self-attentive models",
+    steps=(
+        Step(
+            name="oneword/mr",
+            does={
+                "small": (
+                    order(
+                        "study oneword",
+                        models=("BiLSTM-Attention", "Transformer-3"),
+                        data="mr",
+                        set={"epochs": 3},
+                        measure=("grammar",),
+                        **_SMALL,
+                    ),
+                )
+            },
+            about={"small": "an LSTM and a Transformer of three epochs, packaged reviews, 300 words"},
+        ),
+        _reviews("oneword/yelp", "yelp", "BERT", "Yelp"),
+        _reviews("oneword/imdb", "imdb-full", "BERT", "IMDB"),
+        _reviews("oneword/yelp-mpnet", "yelp", "MPNet", "Yelp"),
+        Step(
+            name="entailment",
+            does={
+                "small": (
+                    order(
+                        "study oneword",
+                        models=("Pair-BiLSTM-Attention", "Pair-Transformer"),
+                        data="entailment-synthetic",
+                        set={"epochs": 3},
+                        **_SMALL,
+                    ),
+                ),
+                "full": (
+                    others.train("BERT", data="mnli", settings=_FINE_TUNED, out="{here}/start/BERT"),
+                    order(
+                        "study oneword",
+                        models=("Pair-BiLSTM-Attention", "{here}/start/BERT", "Pair-Transformer"),
+                        data="mnli",
+                        set={"limit": _LENGTH},
+                        **_FULL,
+                    ),
+                ),
+            },
+            about={
+                "small": "an LSTM and a Transformer on made pairs, 300 words",
+                "full": "an LSTM, MiniLM, all of it fine-tuned, and a Transformer on a part of MNLI, 10,000 words",
+            },
+        ),
+        Step(
+            name="attention",
+            does={
+                "small": (
+                    order(
+                        "study attention",
+                        models=("BiLSTM-Attention", "Transformer-3"),
+                        data="mr",
+                        n=60,
+                        set={"vocabulary": 200},
+                        out="{here}",
+                    ),
+                ),
+                "full": (
+                    order(
+                        "study attention",
+                        data="yelp",
+                        n=150,
+                        set={"vocabulary": 10000},
+                        out="{here}",
+                        models=(
+                            "{root}/oneword/yelp/models/BiLSTM-Attention",
+                            "{root}/oneword/yelp/models/Transformer-3",
+                            "{root}/oneword/yelp/start/BERT",
+                        ),
+                    ),
+                ),
+            },
+            about={
+                "small": "an LSTM and a Transformer, packaged reviews, 200 words",
+                "full": "the models of the one-word attacks on Yelp, 10,000 words",
+            },
+            needs=("oneword/yelp",),
+        ),
+        Step(name="translation/nmt", does={size: _teach(size) for size in _SIZES}, about=_PAIR),
+        *(
+            Step(
+                name=f"translation/{kind}",
+                does={size: _translate(size, kind) for size in _SIZES},
+                about=_PAIR,
+                needs=("translation/nmt",),
+            )
+            for kind in ("keyword", "typos")
+        ),
+    ),
+    claims=(
+        Claim(
+            id="S1",
+            claim="one changed word: an LSTM falls more often than self-attention; the weakest word is worth most",
+            theirs="Yelp, LSTM / BERT / not pre-trained: ASMAX-GR 62/17/35, GS-GR 79/52/53, GS-EC 78/50/53 (%)",
+            steps=_REVIEWS,
+            read=_one_word(*_REVIEWS),
+            fails="on some data the LSTM falls less often than self-attention to the weakest word, or that word is "
+            "worth less than the most attended one, beyond the intervals",
+        ),
+        Claim(
+            id="S2",
+            claim="the same of entailment",
+            theirs="MultiNLI, LSTM / BERT: ASMAX-GR 78/54, GS-GR 95/75, GS-EC 95/75 (%)",
+            steps=("entailment",),
+            read=_one_word("entailment"),
+            fails="the LSTM falls less often than self-attention, or the weakest word is worth less than the most "
+            "attended one, beyond the intervals",
+        ),
+        Claim(
+            id="S3",
+            claim="GS-EC is as successful as GS-GR, closer, and reads better",
+            theirs="readability .55 against 1.0; people right on 64.6% and 68.8%",
+            steps=_REVIEWS[:3],
+            read=_nearer,
+            fails="its texts have a larger perplexity or more mistakes than those of GS-GR, beyond the interval; that "
+            "it is as successful and closer cannot fail here",
+        ),
+        Claim(
+            id="S4",
+            claim="three words force a keyword into a translation, of an LSTM more often than of a Transformer",
+            theirs="27.5% against 10.5%",
+            steps=("translation/keyword",),
+            read=_keyword,
+            fails="it is forced into the Transformer's more often, beyond the intervals",
+        ),
+        Claim(
+            id="S5",
+            claim="one typo a sentence lowers BLEU, of an LSTM more",
+            theirs="LSTM 25.10 to 13.44, Transformer 34.90 to 26.02",
+            steps=("translation/typos",),
+            read=_typos,
+            fails="BLEU rises, or falls more for the Transformer, beyond the intervals",
+        ),
+        Claim(
+            id="S6",
+            claim="one changed word moves few states after the first layer of self-attention, all of an LSTM",
+            theirs="R_e .83 LSTM, .56 BERT",
+            steps=("attention",),
+            read=_sparse,
+            fails="the LSTM's last layer moves less, or other words behind its first layer, beyond the intervals",
+        ),
+        Claim(
+            id="S7",
+            claim="Theorem 1: attention scores move by at most C delta / sqrt(d) on average, with Markov's tail",
+            theirs="proved",
+            steps=("attention",),
+            read=_theorem,
+            fails="in some setting the mean is above the bound, or a tail above Markov's",
+        ),
+        Claim(
+            id="S8",
+            claim="under attack the attention of an LSTM shifts, that of BERT stays",
+            theirs="Figures 1 to 3",
+            steps=("attention",),
+            read=_stays,
+            fails="in the first layer less of the LSTM's attention moves, beyond the intervals",
+        ),
+    ),
+)
