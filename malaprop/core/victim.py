@@ -14,6 +14,7 @@ from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 
 Fields = tuple[str, ...]  # the finished strings of one example, in the order of its fields
+NO_LABEL = "(no label)"  # the last label of a model that answers in words: the answer names none of the others
 ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what a victim gives by answering; the rest is in `parts`
 
 
@@ -150,3 +151,8 @@ def in_fields(texts: Iterable[Fields | str]) -> list[Fields]:
     if isinstance(texts, str):
         raise TextError(f"a list of texts is wanted, got the one string {texts[:40]!r}; write [text]")
     return [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+
+
+def is_language_model(spec: str) -> bool:
+    """Whether a victim, as it is typed, is a language model that is asked with a prompt."""
+    return spec.startswith(("causal:", "openai:"))

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from malaprop.core.errors import DataError
+from malaprop.core.victim import NO_LABEL
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -47,7 +48,8 @@ def agree(data: Some, victim: Scores) -> Some:
     except DataError as error:
         raise DataError(f"{error} (of {victim.name})") from None
     count = victim.labels if victim.labels is not None else count_labels(victim, data)
-    if count is not None and len(turned.labels) != count:
+    spare = len(names) > 0 and names[-1] == NO_LABEL  # which no example has
+    if count is not None and len(turned.labels) not in (count, count - spare):
         raise DataError(
             f"{data.name} has {_counted(data.labels)}, {victim.name} scores {count}"
             f"{f' ({_listed(names)})' if names else ''}; {_REMEDY}"

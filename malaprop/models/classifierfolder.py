@@ -28,9 +28,7 @@ def read_classifier(source: str | Path) -> tuple[Any, Any]:
     except ImportError:
         raise VictimError(f"{source} needs the transformers library; install malaprop[hf]") from None
     if isinstance(source, Path):
-        _refuse_own_code(source)
-        _refuse_pickled_weights(source)
-        _refuse_missing_shards(source)
+        check_folder(source)
     options = {"trust_remote_code": False, "local_files_only": local or offline()}
     try:
         with quietly():
@@ -49,6 +47,13 @@ def read_classifier(source: str | Path) -> tuple[Any, Any]:
     if not (isinstance(source, Path) and (source / CARD).is_file()):  # ours came with its tokenizer
         check_vocabulary(tokenizer, model, str(source))
     return model, tokenizer
+
+
+def check_folder(folder: Path, kind: str = "AutoModelForSequenceClassification") -> None:
+    """Refuses a folder that brings code, pickled weights, or a part of its weights; `kind` is the library's class."""
+    _refuse_own_code(folder)
+    _refuse_pickled_weights(folder, kind)
+    _refuse_missing_shards(folder)
 
 
 def _refuse_own_code(folder: Path) -> None:
@@ -84,12 +89,11 @@ def _refuse_missing_shards(folder: Path) -> None:
         )
 
 
-def _refuse_pickled_weights(folder: Path) -> None:
+def _refuse_pickled_weights(folder: Path, kind: str) -> None:
     if any(folder.glob("*.safetensors")) or not (found := sorted(folder.glob("pytorch_model*.bin"))):
         return
     convert = (
-        f"from transformers import AutoModelForSequenceClassification as M; "
-        f"M.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
+        f"from transformers import {kind} as M; M.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
     )
     raise VictimError(
         f"{folder} holds its weights as {found[0].name}, a pickle, which can run code and is never opened here; "

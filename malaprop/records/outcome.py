@@ -21,6 +21,7 @@ OPS: tuple[Op, ...] = get_args(Op)
 
 # Reasons that are counted apart, beside the rates.
 NOTHING_TO_CHANGE = "nothing to change"  # of a failed attack that had no edit to try
+NAMES_NO_LABEL = "the answer names no label"  # of a skipped text, or of a success, where the victim answers in words
 TARGET_ALREADY = "its label is the target already"  # of a skipped text that the victim answers rightly
 
 DECIMALS = 6  # below the rounding of a batch in float32, and half the bytes

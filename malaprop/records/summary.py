@@ -76,9 +76,10 @@ class Summary:
     """Rates leave errors out; texts whose label is a targeted attack's target already count as answered rightly.
 
     `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
-    are elsewhere, but say nothing about the victim. `majority` is the share of the most common label, `chance` one
-    divided by the number of labels. Queries are over attacked examples (success and failed), `to_break` over successes
-    alone.
+    are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
+    named no label, before the attack (skipped) or by it (success). `majority` is the share of the most common label,
+    `chance` one divided by the number of labels. Queries are over attacked examples (success and failed), `to_break`
+    over successes alone.
 
     `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
     """
@@ -97,6 +98,7 @@ class Summary:
     reasons: dict[str, int]
     nothing_to_change: int = 0
     target_already: int = 0
+    no_label: int = 0
     majority: Rate = Rate(0, 0)
     chance: float = 0.0
 
@@ -106,6 +108,7 @@ class Summary:
         parts = (
             (self.nothing_to_change, "nothing to change"),
             (self.target_already, "the target already"),
+            (self.no_label, "answered without a label"),
         )
         return ", ".join(f"{count:,} {what}" for count, what in parts if count)
 
@@ -151,6 +154,7 @@ class Summary:
             "reasons": dict(self.reasons),
             "nothing_to_change": self.nothing_to_change,
             "target_already": self.target_already,
+            "no_label": self.no_label,
             "warnings": list(self.warnings),
         }
 

@@ -6,10 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 from math import fsum
 
-from malaprop.records.outcome import NOTHING_TO_CHANGE, STATUSES, TARGET_ALREADY, Outcome
+from malaprop.records.outcome import NAMES_NO_LABEL, NOTHING_TO_CHANGE, STATUSES, TARGET_ALREADY, Outcome
 from malaprop.records.summary import Rate, Spread, Summary
 
-_APART = (("failed", NOTHING_TO_CHANGE), ("skipped", TARGET_ALREADY))
+_APART = (
+    ("failed", NOTHING_TO_CHANGE),
+    ("skipped", TARGET_ALREADY),
+    ("skipped", NAMES_NO_LABEL),
+    ("success", NAMES_NO_LABEL),
+)
 
 
 class Totals:
@@ -68,6 +73,7 @@ class Totals:
             reasons=dict(self.reasons.most_common()),
             nothing_to_change=self.apart[NOTHING_TO_CHANGE],
             target_already=spared,
+            no_label=self.apart[NAMES_NO_LABEL],
             majority=Rate(max(self.truths.values(), default=0), self.truths.total()),
             chance=1 / self.width if self.width else 0.0,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
@@ -13,10 +14,10 @@ from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.text import Words
-from malaprop.core.victim import Victim
+from malaprop.core.victim import NO_LABEL, Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
-from malaprop.records.outcome import Outcome, Queries, Side, edits_between
+from malaprop.records.outcome import NAMES_NO_LABEL, Outcome, Queries, Side, edits_between
 from malaprop.runs.services import services as make_services
 
 SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
@@ -69,7 +70,17 @@ def _shard(
 
     for owner, ending in drive(jobs(), services, width=width, lanes=lanes):
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
-        yield outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
+        ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
+        yield _note_no_label(ended, victim.label_names)
+
+
+def _note_no_label(ended: Outcome, names: Sequence[str]) -> Outcome:
+    """The outcome with a reason where the victim, which answers in words, named no label."""
+    if not names or names[-1] != NO_LABEL:
+        return ended
+    side = ended.original if ended.status == "skipped" else ended.adversarial if ended.status == "success" else None
+    none = side is not None and side.prediction == len(names) - 1
+    return replace(ended, reason=NAMES_NO_LABEL) if none else ended
 
 
 def guarded(steps: Steps[Ending]) -> Steps[Ending]:

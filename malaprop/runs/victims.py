@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from malaprop.core.catalogue import Catalogue, unknown
@@ -26,6 +28,18 @@ WRAPPERS = Catalogue(
 _DEFEND = Catalogue("layer", {"defend": "malaprop.defences.wrap:defended"})
 _OTHERS = Catalogue("victim", {})
 _WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A victim as it is typed, with options that no name can hold, such as a prompt; loaded where it is asked."""
+
+    spec: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.spec
 
 
 def behind(defence: str, victim: str) -> str:
@@ -71,6 +85,8 @@ def victim(
     """
     from malaprop.models.victims.load import wrap
 
+    if isinstance(thing, Configured):
+        return victim(thing.spec, device=device, precision=precision, **{**thing.options, **options})
     if isinstance(thing, str) and (make := _maker(thing)) is not None:
         made: Victim = make(thing, find=lambda inner: victim(inner, device=device, precision=precision, **options))
         return made

@@ -20,6 +20,7 @@ from malaprop.studies.attacking import (
     run_task,
     summary_text,
 )
+from malaprop.studies.prompting import Prompting
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
@@ -45,6 +46,8 @@ class AttackRun:
 
       malaprop attack gs-ec --victim BiLSTM-Attention --words 2 --set vocabulary=5000 --measure distance,similarity
 
+      malaprop attack pwws --victim openai:MODEL@http://host/v1 --prompt prompt.txt --labels negative,positive --n 20
+
       malaprop attack typos --victim BERT --data large.jsonl --n all --engine ray --address head:6379 --out runs/large
     """
 
@@ -60,6 +63,7 @@ class AttackRun:
     )
     words: int | None = opt(None, "Of one-word recipes (gs-gr, list ...): how many words may change.", min=1, free=True)
     conditions: Conditions = opt(Conditions(), free=True)
+    prompting: Prompting = opt(Prompting(), free=True)
     texts: Selection = opt(Selection(), free=True)  # all are free: run.toml says what a folder holds
     where: Where = Where()
     saving: Saving = Saving()
@@ -81,6 +85,11 @@ class AttackRun:
         return behind(self.defence, self.victim)
 
     @cached_property
+    def asked(self) -> Any:
+        """The victim, with its prompt where it is a language model."""
+        return self.prompting.equip(self.target, self.texts, self.reading.examples)
+
+    @cached_property
     def attack(self) -> Attack:
         from malaprop.runs.api import make_attack
 
@@ -89,18 +98,20 @@ class AttackRun:
 
     @cached_property
     def reading(self) -> Reading:
-        return Reading(selection=self.texts, victims=(self.target,))
+        return Reading(selection=self.texts, victims=(self.target,), trains=self.prompting.shots > 0)
 
     def check(self) -> None:
         self.conditions.check(self.where)
+        self.prompting.check((self.target,))
         assert self.attack
         refuse_unasked(self.saving.out, ["."], resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
+        assert self.asked is not None
 
     def plan(self) -> Iterator[Task]:
         attack, look = self.attack, "look at the victim"
-        yield look_task(look, self.target, self.conditions, (attack,), self.reading)
-        yield run_task(attack.name, look, attack, self.target, self.conditions, self.reading, at=".", vital=True)
+        yield look_task(look, self.asked, self.conditions, (attack,), self.reading)
+        yield run_task(attack.name, look, attack, self.asked, self.conditions, self.reading, at=".", vital=True)
 
     def gather(self, root: Path) -> RunFigures:
         return RunFigures.of(root, read_times(root).get(self.attack.name, 0.0))

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 VICTIM = (
     "A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of texts to "
-    "scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), ensemble:A+B, or "
-    "any of these behind a defence: five(BERT)."
+    "scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), a language "
+    "model with a prompt (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these "
+    "behind a defence: five(BERT)."
 )
 
 

@@ -15,6 +15,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies import attacking
 from malaprop.studies.attacking import Conditions, Reading, RunFigures
 from malaprop.studies.common import slug
+from malaprop.studies.prompting import Prompting
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
@@ -64,6 +65,8 @@ class Audit:
 
       malaprop audit --victim my_model:predict --data reviews.csv --attacks pwws,typos --out runs/mine
 
+      malaprop audit --victim causal:smollm2 --prompt prompt.txt --labels negative,positive --shots 4 --n 20
+
       malaprop audit --victim ./my-bert --data hub:rotten_tomatoes --n 200 --jobs 2
     """
 
@@ -72,11 +75,13 @@ class Audit:
     victim: tuple[Any, ...] = opt(
         VICTIMS,
         "Victims, separated by commas: folders written by train, zoo names, module:attribute (a function: list of "
-        "texts to scores), Hugging Face folders or hub names, sklearn pipelines (.skops).",
+        "texts to scores), Hugging Face folders or hub names, sklearn pipelines (.skops), language models with a "
+        "prompt (causal:FOLDER, openai:MODEL@http://host/v1).",
         free=True,
     )
     attacks: tuple[Any, ...] = opt(ATTACKS, "Recipes, separated by commas: see malaprop list recipes.", free=True)
     conditions: Conditions = opt(Conditions(), free=True)
+    prompting: Prompting = opt(Prompting(), free=True)
     texts: Selection = opt(Selection(), free=True)  # all are free: the run.toml of each run says what it holds
     where: Where = Where()
     saving: Saving = Saving()
@@ -101,7 +106,7 @@ class Audit:
 
     @cached_property
     def reading(self) -> Reading:
-        return Reading(selection=self.texts, victims=self.victim)
+        return Reading(selection=self.texts, victims=self.victim, trains=self.prompting.shots > 0)
 
     @property
     def places(self) -> dict[str, Any]:
@@ -114,19 +119,27 @@ class Audit:
             out[name if seen[name] == 1 else f"{name}-{seen[name]}"] = victim
         return out
 
+    @cached_property
+    def asked(self) -> dict[str, Any]:
+        """The victims by the names of their folders, language models with their prompts."""
+        texts, found = self.texts, self.reading.examples
+        return {place: self.prompting.equip(victim, texts, found) for place, victim in self.places.items()}
+
     def check(self) -> None:
         if not self.attacks or not self.victim:
             raise SettingError("an audit needs at least one victim and one attack")
         self.conditions.check(self.where)
+        self.prompting.check(self.victim)
         runs = [f"{place}/{attack}" for place in self.places for attack in self.suite]
         attacking.refuse_unasked(self.saving.out, runs, resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
+        assert self.asked
 
     def plan(self) -> Iterator[Task]:
         looks = {place: f"look at {place}" for place in self.places}
-        for place, victim in self.places.items():
+        for place, victim in self.asked.items():
             yield attacking.look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
-        for place, victim in self.places.items():
+        for place, victim in self.asked.items():
             for name, attack in self.suite.items():
                 yield attacking.run_task(
                     f"{place}/{name}", looks[place], attack, victim, self.conditions, self.reading,

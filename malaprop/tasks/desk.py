@@ -98,7 +98,7 @@ class Desk:
 
     def victim(self, thing: Any) -> Victim:
         """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow."""
-        key = str(thing) if isinstance(thing, (str, os.PathLike)) else f"object {id(thing)}"
+        key = str(thing) if _is_named(thing) else f"object {id(thing)}"
         if key not in self._held:
             self._held[key] = self._load(thing)
             while len(self._held) > _HELD or (len(self._held) > 1 and self._crowded()):
@@ -126,7 +126,7 @@ class Desk:
         from malaprop.runs.victims import victim
 
         place = self.place
-        named = isinstance(thing, (str, os.PathLike))
+        named = _is_named(thing)
         options: dict[str, Any] = {"precision": place.precision, "quiet": place.quiet} if named else {}
         thing = str(thing) if isinstance(thing, Path) else thing
         try:
@@ -151,3 +151,10 @@ class Desk:
             gc.collect()
             torch.cuda.empty_cache()
         return crowded(device)
+
+
+def _is_named(thing: Any) -> bool:
+    """Whether a victim is known by what it is called, so that it need be loaded but once."""
+    from malaprop.runs.victims import Configured
+
+    return isinstance(thing, (str, os.PathLike, Configured))

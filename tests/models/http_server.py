@@ -248,13 +248,12 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
 
 
 @contextmanager
-def serving(log: Log, victim: Victim | None = None) -> Iterator[str]:
-    """The address of a server that stops with the block; a victim given is at /zoo."""
+def serving(log: Log | FastAPI, victim: Victim | None = None) -> Iterator[str]:
+    """The address of a server that stops with the block; a victim is at /zoo. An application is served as it is."""
+    app = log if isinstance(log, FastAPI) else application(log, victim)
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            application(log, victim), log_level="critical", lifespan="off", timeout_graceful_shutdown=1
-        )
+        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()

@@ -8,7 +8,7 @@ import re
 import socket
 import ssl
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead, responses
 from random import uniform
@@ -21,6 +21,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.secrets import scrub, scrub_within
 
 KEY_ENV = "MALAPROP_KEY"
+OPENAI_KEY_ENV = "OPENAI_API_KEY"  # by custom; a server of one's own wants none
 _SECRET = re.compile(r"(?:^|[_-])(?:api)?(?:key|token|secret|pass(?:word|wd)?|pwd|sig|signature|auth|code)$", re.I)
 # A server that sends header and body apart waits 40 ms for our sign in between, unless we give it at once (Linux).
 _QUICK: int | None = getattr(socket, "TCP_QUICKACK", None)
@@ -106,6 +107,8 @@ class Endpoint:
     retries: int = 4
     pause: float = 0.5
     key_env: str = KEY_ENV
+    parse: Callable[[bytes], Any] = json.loads  # of an answer's body
+    expects: str = 'JSON such as {"scores": [[0.1, 0.9]]}'
     shown: str = field(init=False)
     _parts: SplitResult = field(init=False, repr=False)
     _idle: deque[HTTPConnection] = field(default_factory=deque, init=False, repr=False)
@@ -134,7 +137,7 @@ class Endpoint:
     def key(self) -> str:
         """The key, read anew for each call; empty where the usual variable is not set."""
         key = os.environ.get(self.key_env, "").strip()
-        if not key and self.key_env != KEY_ENV:
+        if not key and self.key_env not in (KEY_ENV, OPENAI_KEY_ENV):
             raise SettingError(f"the environment variable {self.key_env} should hold the key, but is not set")
         if not (key.isascii() and key.isprintable()):
             raise SettingError(f"the environment variable {self.key_env} holds characters that no key can have")
@@ -277,15 +280,14 @@ class Endpoint:
             hint = _HINTS.get(status, "check what the server expects").format(key=self.key_env)
             raise RefusedError(f"{self.shown} {line}; {hint}", status)
         try:
-            return scrub_within(json.loads(data), [key])
+            return scrub_within(self.parse(data), [key])
         except (ValueError, RecursionError) as error:
             said = in_line(data, secrets=[key])
             if isinstance(error, json.JSONDecodeError) and _ends_early(error):
                 raise _Again(f"answered with JSON that ends too early ({said})", status) from None
             kind = "HTML" if is_html(data) else "what is not JSON" if data.strip() else "an empty body"
             raise VictimError(
-                f"{self.shown} answered with {kind}{f' ({said})' if said else ''}; expected JSON such as "
-                '{"scores": [[0.1, 0.9]]}'
+                f"{self.shown} answered with {kind}{f' ({said})' if said else ''}; expected {self.expects}"
             ) from None
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.core.settings import call
-from malaprop.core.victim import Victim
+from malaprop.core.victim import Victim, is_language_model
 from malaprop.models import zoo
 from malaprop.models.precision import check as check_precision
 from malaprop.models.precision import check_given
@@ -41,7 +42,7 @@ def load(
     **options: Any,
 ) -> Victim:
     """A victim by folder, zoo name, `module:attribute`, `.skops` or `.onnx` file, Hugging Face folder or hub name,
-    http(s) address, or `ensemble:A+B` of any of them.
+    http(s) address, `causal:FOLDER` or `openai:MODEL@ADDRESS`, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
     for transformers (see `malaprop.models.precision`); other models reckon in fp32, and refuse to be asked for less.
@@ -51,8 +52,10 @@ def load(
     typed: dict[str, str] = {}
     if not Path(name).exists() and not name.startswith("ensemble:"):
         name, typed = split_options(name)
-    if _ADDRESS.match(name):
-        found: Victim = _at_address(name, quiet=quiet, typed=typed, **options)
+    if is_language_model(name):
+        found: Victim = _language_model(name, typed, device=device, quiet=quiet, **options)
+    elif _ADDRESS.match(name):
+        found = _at_address(name, quiet=quiet, typed=typed, **options)
     elif _is_reference(name) and not Path(name).expanduser().exists():
         found = _referred(name, typed, device=device, precision=precision, **options)
     elif (chosen := typed.pop("label", None) or options.pop("label", None)) is not None and not typed and not options:
@@ -63,6 +66,32 @@ def load(
         found = _load(name, device=device, precision=precision, data=data, read=read, seed=seed, quiet=quiet)
     check_given(precision, found)
     return found
+
+
+def _language_model(name: str, typed: Mapping[str, str], *, device: str, quiet: bool = False, **options: Any) -> Victim:
+    """A causal model of this machine, or one behind a server, asked with a prompt."""
+    from malaprop.models.llm.asking import Asking, split_asking
+
+    kind, _, source = name.partition(":")
+    if kind == "causal":
+        from malaprop.models.llm.load import load_causal
+
+        asked, rest = split_asking({**convert_options(typed, Asking, name), **options})
+        made: Victim = call(load_causal, {"source": source, "asking": Asking(**asked), "device": device, **rest}, name)
+        return made
+    from malaprop.models.llm.remote import OpenAiVictim, split_spec
+
+    model, url = split_spec(source)
+    own = {key for key in typed if key in {one.name for one in fields(OpenAiVictim)}}
+    read = convert_options({key: typed[key] for key in typed if key in own}, OpenAiVictim, name)
+    read |= convert_options({key: typed[key] for key in typed if key not in own}, Asking, name)
+    asked, rest = split_asking({**read, **options})
+    say = None if quiet else partial(print, file=sys.stderr)
+    victim: OpenAiVictim = call(
+        OpenAiVictim, {"model": model, "url": url, "asking": Asking(**asked), "say": say, **rest}, name
+    )
+    victim.probe()
+    return victim
 
 
 def _one_label(name: str, label: str, device: str, precision: str, *, quiet: bool) -> Victim:

@@ -1,0 +1,1 @@
+"""Language models as classifiers: a prompt around the text, and words for the labels."""

@@ -1,0 +1,290 @@
+"""CausalVictim: a causal language model in this process that classifies by the words it would answer."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.spending import Meter
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import ANSWERS, Fields, in_fields
+from malaprop.models.llm.branches import Branches
+from malaprop.models.llm.template import Template, chat_of, check_fields
+from malaprop.models.llm.trunks import EMPTY, Request, Trunk, Trunks, can_share, common
+from malaprop.models.precision import full_precision
+from malaprop.models.tokens.batches import Bounds, batches
+from malaprop.models.victims.strings import shortened
+
+SAME = 1e-4  # of two probabilities: how far the fast road may be from whole forward passes
+_RECENT = 3  # trunks of an example that are looked at for a common beginning
+_TRIED = ("a fine film", "it was 2 hours of nothing , really", "a fine book about a fine film")
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CausalVictim:
+    """The score of a label is the probability of its word, all tokens of it, behind the prompt, among all labels'.
+
+    Texts under attack share their prompt: its keys and values are computed once, those of a base once more, and of a
+    variant what comes behind its first change. `share=False` reads every prompt whole. `predict` always does, by the
+    library's own forward pass.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    template: Template
+    label_names: tuple[str, ...]
+    limit: int
+    chat: bool = True  # whether the prompt is put into the tokenizer's chat template, where it has one
+    share: bool = True
+    fingerprint: str = ""
+    unknown: str = "[UNK]"
+    meter: Meter = field(default_factory=lambda: Meter(queries=0, tokens_in=0, tokens_out=0))
+    offers: ClassVar[frozenset[Capability]] = ANSWERS
+    precision: ClassVar[str] = "fp32"
+    rounding: ClassVar[float] = SAME
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False
+    inside: ClassVar[None] = None
+    withheld: ClassVar[str] = ""
+    _reader: Reader = field(init=False, repr=False)
+    _kept: dict[int, deque[Trunk]] = field(default_factory=dict, init=False, repr=False)  # by example
+    _prefix: Trunk = field(default=EMPTY, init=False, repr=False)
+    _notes: list[str] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._reader = Reader.of(self.model, self.tokenizer, self.template, chat=self.chat)
+        if len(self._reader.encode([("",) * len(self.template.fields)])[0]) >= self.limit:
+            raise SettingError(f"the prompt alone is longer than the {self.limit} tokens that {self.name} reads")
+        if self.share and not self._is_same():
+            self.share = False
+            self._notes.append(f"{self.name} attends in a way of its own, so every prompt is read whole")
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
+
+    @property
+    def labels(self) -> int:
+        return len(self.label_names)
+
+    @property
+    def device(self) -> str:
+        return str(self.model.device)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)
+
+    def classes(self, table: Words) -> Ints | None:  # noqa: ARG002 - it tells all words of any table apart
+        return None
+
+    @torch.inference_mode()
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        texts = [text.values() for text in pool.texts(wanted)]
+        rows = self._rows(texts)
+        bases = pool.base[wanted]
+        with full_precision(self.device):
+            if not self.share:
+                return _normalise(self._reader.score_whole(rows))
+            numbers, counts = np.unique(bases, return_counts=True)
+            several = [pool.bases[b] for b in numbers[counts > 1].tolist()]
+            self._keep([base.owner for base in several], self._encode([base.values() for base in several]))
+            owners = [pool.bases[b].owner for b in bases.tolist()]
+            requests = [self._request(row, owner) for row, owner in zip(rows, owners, strict=True)]
+            return _normalise(self._reader.trunks.score(requests))
+
+    def finish(self, begun: Floats) -> Floats:
+        return begun
+
+    @torch.inference_mode()
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        if not whole:
+            return np.empty((0, self.labels), np.float32)
+        with full_precision(self.device):
+            return _normalise(self._reader.score_plain(self._rows(whole)))
+
+    def with_instruction(self, instruction: str) -> CausalVictim:
+        """The same model under another instruction."""
+        return CausalVictim(
+            name=self.name, model=self.model, tokenizer=self.tokenizer, label_names=self.label_names, limit=self.limit,
+            template=self.template.with_instruction(instruction), chat=self.chat, share=False, unknown=self.unknown,
+            meter=self.meter,
+        )  # fmt: skip
+
+    def _rows(self, texts: Sequence[Fields]) -> list[Ints]:
+        """The tokens of all prompts; a text for which there is no room is refused."""
+        check_fields(self.template, texts, self.name)
+        rows = self._encode(texts)
+        room = self.limit - self._reader.longest
+        for text, row in zip(texts, rows, strict=True):
+            if len(row) > room:
+                raise VictimError(
+                    f"the prompt with {shortened(text, 40)} has {len(row)} tokens, {self.name} reads {room} and the "
+                    "answer; shorten the text or the prompt"
+                )
+        self.meter.queries += len(rows)
+        self.meter.tokens_in += sum(map(len, rows))
+        self.meter.tokens_out += len(rows)
+        return rows
+
+    def _encode(self, texts: Sequence[Fields]) -> list[Ints]:
+        return self._reader.encode(texts)
+
+    # --- what is kept
+
+    def _keep(self, owners: Sequence[int], rows: Sequence[Ints]) -> None:
+        """Makes trunks of bases, as far as there is room."""
+        if not len(self._prefix.tokens):
+            self._renew()
+        fresh = [(owner, row) for owner, row in zip(owners, rows, strict=True) if not self._has(owner, row)]
+        if not self._reader.trunks.store.takes(sum(self._request(row, owner).new for owner, row in fresh)):
+            self._renew()
+            fresh = list(zip(owners, rows, strict=True))
+        room, chosen = self._reader.trunks.store, []
+        total = 0
+        for owner, row in fresh:
+            request = self._request(row, owner)
+            total += request.new
+            if room.takes(total):
+                chosen.append((owner, request))
+        made = self._reader.trunks.keep([request for _, request in chosen]) if chosen else []
+        for (owner, _), trunk in zip(chosen, made, strict=True):
+            self._kept.setdefault(owner, deque(maxlen=_RECENT)).append(trunk)
+
+    def _renew(self) -> None:
+        """Forgets all but what every prompt begins with."""
+        self._kept.clear()
+        self._reader.trunks.forget()
+        self._prefix = EMPTY
+        beginning = self._reader.beginning()
+        if len(beginning):
+            (self._prefix,) = self._reader.trunks.keep([Request(beginning, EMPTY, 0)])
+
+    def _has(self, owner: int, row: Ints) -> bool:
+        return any(np.array_equal(trunk.tokens, row) for trunk in self._kept.get(owner, ()))
+
+    def _request(self, row: Ints, owner: int) -> Request:
+        """The row behind the longest beginning that is kept; its last token is always read, for what comes next."""
+        found = [(common(trunk.tokens, row), trunk) for trunk in (self._prefix, *self._kept.get(owner, ()))]
+        known, trunk = max(found, key=lambda pair: pair[0])
+        return Request(row, trunk, min(known, len(row) - 1))
+
+    @torch.inference_mode()
+    def _is_same(self) -> bool:
+        """Whether the fast road gives what whole forward passes give, on a few texts."""
+        if not can_share(self.model):
+            return False
+        many = len(self.template.fields)
+        rows = self._encode([(text,) * many for text in _TRIED])
+        try:
+            self._keep([0, 2], [rows[0], rows[2]])
+            fast = _normalise(self._reader.trunks.score([self._request(row, at) for at, row in enumerate(rows)]))
+        except Exception:  # noqa: BLE001 - models fail in ways of their own when they are read as they were not meant
+            return False
+        plain = _normalise(self._reader.score_plain(rows))
+        self._kept.clear()
+        return bool(np.isfinite(fast).all()) and float(np.abs(fast - plain).max()) <= SAME
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Reader:
+    """A model with the prompt around its texts: what it reads, and how likely the words of the labels are."""
+
+    model: Any
+    trunks: Trunks
+    tokenizer: Any
+    template: Template
+    chat: bool
+    first: tuple[int, ...]  # tokens before every text
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any, template: Template, *, chat: bool) -> Reader:
+        write = chat_of(tokenizer) if chat else None
+        first = () if write is not None else _first_tokens(tokenizer)
+        frame = template.frame(write)
+        sample = frame.fill(("x",) * len(template.fields))
+        plain, *words = tokenizer(
+            [sample, *(sample + frame.space + word for word in template.words)], add_special_tokens=False
+        )["input_ids"]
+        tails = []
+        for name, row in zip(template.words, words, strict=True):
+            if row[: len(plain)] != plain:
+                raise SettingError(
+                    f"the end of the prompt and the label word {name!r} run into one token; end the prompt with a "
+                    "colon or a line break, or choose another word with --label-words"
+                )
+            tails.append(row[len(plain) :])
+        trunks = Trunks(model=model, branches=Branches.of(tails, template.words))
+        return cls(model=model, trunks=trunks, tokenizer=tokenizer, template=template, chat=chat, first=first)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest label word."""
+        return max(map(len, self.trunks.branches.words))
+
+    def encode(self, texts: Sequence[Fields]) -> list[Ints]:
+        """The tokens of whole prompts."""
+        if not texts:
+            return []
+        frame = self.template.frame(chat_of(self.tokenizer) if self.chat else None)
+        found = self.tokenizer([frame.fill(text) for text in texts], add_special_tokens=False)["input_ids"]
+        return [np.asarray([*self.first, *row], np.int64) for row in found]
+
+    def beginning(self) -> Ints:
+        """What every prompt begins with."""
+        many = len(self.template.fields)
+        one, *others = self.encode([(text,) * many for text in ("x", "A 1", "éa", "\"'")])
+        return one[: min(common(one, other) for other in others)]
+
+    def score_whole(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
+        """Every prompt read from its first token, many of them end to end."""
+        if can_share(self.model):
+            return self.trunks.score([Request(row, EMPTY, 0) for row in rows])
+        return self.score_plain(rows)
+
+    def score_plain(self, rows: Sequence[Ints]) -> Float[Tensor, "row label"]:
+        """By the library's own forward pass over prompts of one length."""
+        branches = self.trunks.branches
+        stems = sorted({word[:-1] for word in branches.words})
+        whole = [np.concatenate([row, np.asarray(stem, np.int64)]) for row in rows for stem in stems]
+        lengths = np.fromiter(map(len, whole), np.int64, len(whole))
+        likely: dict[tuple[int, tuple[int, ...]], Tensor] = {}
+        for part in batches(lengths, Bounds(rows=16), even=True):
+            ids = torch.from_numpy(np.stack([whole[i] for i in part.tolist()])).to(self.model.device)
+            logits = self.model(input_ids=ids, use_cache=False).logits[:, -self.longest :].float()
+            for at, i in enumerate(part.tolist()):
+                likely[divmod(i, len(stems))[0], stems[i % len(stems)]] = logits[at].log_softmax(-1)
+        out = torch.empty(len(rows), len(branches.words))
+        for row in range(len(rows)):
+            for label, word in enumerate(branches.words):
+                table = likely[row, word[:-1]]
+                out[row, label] = sum(float(table[at - len(word), token]) for at, token in enumerate(word))
+        return out
+
+
+def _first_tokens(tokenizer: Any) -> tuple[int, ...]:
+    """What the tokenizer puts before a text by itself."""
+    bare = tokenizer("x", add_special_tokens=False)["input_ids"]
+    whole = tokenizer("x")["input_ids"]
+    at = next((i for i in range(len(whole)) if whole[i : i + len(bare)] == bare), 0)
+    return tuple(whole[:at])
+
+
+def _normalise(scores: Float[Tensor, "row label"]) -> Floats:
+    found = scores.softmax(-1).numpy().astype(np.float32)
+    if not np.isfinite(found).all():
+        raise VictimError("the model answered with NaN; check its weights")
+    return found

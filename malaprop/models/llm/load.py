@@ -1,0 +1,105 @@
+"""Causal language models as classifiers, by what a user types: causal:FOLDER, causal:FILE.gguf, causal:smollm2."""
+
+from __future__ import annotations
+
+from contextlib import redirect_stderr
+from hashlib import blake2b
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from malaprop.core.errors import VictimError
+from malaprop.models.checkpoint import fingerprint
+from malaprop.models.classifierfolder import check_folder
+from malaprop.models.llm.asking import Asking
+from malaprop.models.llm.causal import CausalVictim
+from malaprop.models.quiet import quietly
+from malaprop.models.victims.hf import places
+from malaprop.models.victims.probes import check_vocabulary
+
+PACKAGED = "smollm2"
+KIND = "causal:"
+
+
+def load_causal(source: str, asking: Asking, *, device: str = "cpu") -> CausalVictim:
+    """A causal model from a transformers folder, a GGUF file or the packaged one, asked with a prompt."""
+    folder, gguf = _find(source)
+    model, tokenizer = _read(folder, gguf, source)
+    mark = _file_mark(folder / gguf) if gguf else fingerprint(folder)
+    return wrap_causal(model.to(device), tokenizer, asking, name=Path(source).name, fingerprint=mark)
+
+
+def wrap_causal(
+    model: Any, tokenizer: Any, asking: Asking, *, name: str | None = None, fingerprint: str = ""
+) -> CausalVictim:
+    """A loaded causal model with its tokenizer."""
+    if getattr(model, "get_output_embeddings", lambda: None)() is None:
+        raise VictimError(f"{name or type(model).__name__} predicts no next word; expected a causal language model")
+    return CausalVictim(
+        name=name or type(model).__name__, model=model.eval(), tokenizer=tokenizer, template=asking.template,
+        label_names=asking.labels, limit=places(model, tokenizer), chat=asking.chat != "no",
+        share=asking.share == "yes",
+        unknown=tokenizer.unk_token or "[UNK]", fingerprint=f"{fingerprint}-{asking.mark}" if fingerprint else "",
+    )  # fmt: skip
+
+
+def _find(source: str) -> tuple[Path, str | None]:
+    """The folder of a model, and the name of its GGUF file where it is one."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        if (path / "config.json").is_file():
+            return path, None
+        files = sorted(path.glob("*.gguf"))
+        if len(files) == 1:
+            return path, files[0].name
+        held = f"{len(files)} .gguf files; name one of them" if files else "neither config.json nor a .gguf file"
+        raise VictimError(f"{path} is no causal model: it holds {held}")
+    if path.is_file() and path.suffix.lower() == ".gguf":
+        return path.parent, path.name
+    if source == PACKAGED:
+        from malaprop.assets import store
+
+        folder = store.locate(PACKAGED)
+        return folder, sorted(folder.glob("*.gguf"))[0].name
+    raise VictimError(
+        f"no causal model at {source!r}: expected causal:FOLDER written by transformers, causal:FILE.gguf or "
+        f"causal:{PACKAGED}"
+    )
+
+
+def _read(folder: Path, gguf: str | None, source: str) -> tuple[Any, Any]:
+    """Model and tokenizer, in float32; no code that comes with them is run."""
+    try:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError:
+        raise VictimError(f"causal:{source} needs the transformers library; install malaprop[lm]") from None
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    if gguf is None:
+        check_folder(folder, "AutoModelForCausalLM")
+        weights: dict[str, Any] = {**options, "use_safetensors": True}
+    else:
+        options["gguf_file"] = gguf
+        weights = options
+    try:
+        with quietly(), redirect_stderr(StringIO()):  # unpacking a GGUF file has a progress bar of its own
+            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+            model, report = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=torch.float32, output_loading_info=True, **weights
+            )
+    except Exception as error:  # noqa: BLE001 - the library raises errors of many kinds
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise VictimError(f"{source} cannot be loaded as a causal language model: {reason}") from None
+    if missing := sorted(report["missing_keys"]):
+        raise VictimError(f"{source} is no trained causal model: weights are missing for {', '.join(missing[:3])}")
+    check_vocabulary(tokenizer, model, source)
+    return model, tokenizer
+
+
+def _file_mark(path: Path) -> str:
+    digest = blake2b(digest_size=8)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,323 @@
+"""OpenAiVictim: a language model behind any server that speaks OpenAI's protocol, as a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from hashlib import blake2b
+from threading import Lock
+from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.spending import Meter
+from malaprop.core.text import Ints, Words
+from malaprop.core.victim import ANSWERS, NO_LABEL, Fields, in_fields
+from malaprop.models.llm.asking import Asking
+from malaprop.models.llm.replies import count_usage, find_label, parse, read_reply, weigh_top
+from malaprop.models.llm.template import Template, check_fields
+from malaprop.models.victims.endpoint import OPENAI_KEY_ENV, Endpoint, RefusedError
+from malaprop.models.victims.requests import RequestCrew
+from malaprop.models.victims.strings import StringVictim
+
+Road = Literal["auto", "top", "echo", "text"]
+_ROADS = ("auto", "top", "echo", "text")
+_TOPS = (20, 5)  # likeliest tokens that are asked for; some servers give no more than 5
+_ANSWER = 16  # tokens of an answer that is read as a text
+_CHARACTERS = 4  # to a token, where nobody counts them
+_UNLIKE = (400, 404, 405, 422, 501)  # what servers answer to a request of a kind that they do not know
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class OpenAiVictim:
+    """Scores by the likelihood of the labels' words where the server tells it, else labels alone.
+
+    `answers` says how it is read: `top` by the likeliest first tokens, `echo` by the likelihood of every token of each
+    label's word (a request a label), `text` by what is written; `auto` takes the first that the server gives, asked
+    once before the work begins. The last column of the scores is that of an answer that names no label.
+    """
+
+    model: str
+    url: str
+    asking: Asking
+    answers: Road = "auto"
+    concurrency: int = 4
+    timeout: float = 60.0  # seconds
+    retries: int = 4
+    pause: float = 0.5  # seconds before the first retry; doubles
+    key_env: str = OPENAI_KEY_ENV  # the environment variable that holds the key
+    version: str = ""  # yours: change it when the model behind the name changes
+    unknown: str = "[UNK]"
+    say: Callable[[str], None] | None = field(default=None, repr=False)
+    device: ClassVar[str] = "cpu"
+    precision: ClassVar[str] = "fp32"
+    rounding: ClassVar[float] = 0.0
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False
+    inside: ClassVar[None] = None
+    meter: Meter = field(default_factory=Meter, init=False)
+    template: Template = field(init=False, repr=False)
+    _top: int = field(default=_TOPS[0], init=False, repr=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    _chats: Endpoint = field(init=False, repr=False)
+    _completions: Endpoint = field(init=False, repr=False)
+    _one: StringVictim = field(init=False, repr=False)
+    _all: StringVictim = field(init=False, repr=False)
+    _crew: RequestCrew = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.answers not in _ROADS:
+            raise SettingError(f"answers is {', '.join(_ROADS)}; got {self.answers!r}")
+        if self.concurrency < 1:
+            raise SettingError(f"concurrency must be at least 1, got {self.concurrency}")
+        if not self.model.strip():
+            raise SettingError("the victim names no model; write openai:MODEL@http://host/v1")
+        self.template = self.asking.template
+        made: dict[str, Any] = {"timeout": self.timeout, "retries": self.retries, "pause": self.pause, "parse": parse}
+        made |= {
+            "key_env": self.key_env,
+            "expects": "an answer of OpenAI's protocol; the address ends in /v1 as a rule",
+        }
+        base = self.url.rstrip("/")
+        self._chats = Endpoint(url=f"{base}/chat/completions", **made)
+        self._completions = Endpoint(url=f"{base}/completions", **made)
+        names = self.label_names
+        self._one = StringVictim(
+            call=self._request, name=self.name, batch=1, say=self.say, label_names=names, labels=len(names)
+        )
+        self._crew = RequestCrew(
+            ask=self._one.predict, begun=lambda: self.meter.queries > 0, batch=1, concurrency=self.concurrency
+        )
+        self._all = StringVictim(
+            call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62, labels=len(names)
+        )
+        if self._chats.exposed:
+            self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Settings alone travel to another process: connections and answers do not."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init and f.name != "say"}
+        return partial(OpenAiVictim, **given), ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}@{urlsplit(self.url).netloc}"
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return (*self.asking.labels, NO_LABEL)
+
+    @property
+    def labels(self) -> int:
+        return len(self.label_names)
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        return ANSWERS - {Capability.SCORES} if self.answers == "text" else ANSWERS
+
+    @property
+    def withheld(self) -> str:
+        return "its server tells no likelihood of tokens" if self.answers == "text" else ""
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
+
+    @property
+    def fingerprint(self) -> str:
+        whole = "\x1f".join(("openai", self.url, self.model, self.version, self.answers, self.asking.mark))
+        return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._one.notes
+
+    def classes(self, table: Words) -> Ints | None:
+        return self._all.classes(table)
+
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        return self._all.begin(pool, wanted)
+
+    def finish(self, begun: Floats) -> Floats:
+        return self._all.finish(begun)
+
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        return self._crew.answer(whole) if whole else np.empty((0, self.labels), np.float32)
+
+    def close(self) -> None:
+        self._chats.close()
+        self._completions.close()
+
+    def with_instruction(self, instruction: str) -> OpenAiVictim:
+        """The same model under another instruction; what is asked counts here, too."""
+        from dataclasses import replace
+
+        prompt = self.template.with_instruction(instruction).prompt
+        made = replace(self, asking=replace(self.asking, prompt=prompt))
+        made.meter = self.meter
+        return made
+
+    # --- finding out how it answers
+
+    def probe(self) -> None:
+        """Asks once about one word, and keeps to the way of answering that the server knows.
+
+        Raises with the reason where nothing there can answer, or where the labels cannot be told apart.
+        """
+        sample = ("a",) * len(self.template.fields)
+        for road in ("top", "echo", "text") if self.answers == "auto" else (self.answers,):
+            if self._knows(road, sample):
+                self.answers = road
+                break
+        else:
+            raise VictimError(
+                f"{self.name} tells no likelihood of tokens by {self.answers}; leave out #answers={self.answers}"
+            )
+        if self.answers == "text":
+            self._one.note(
+                f"{self.name} tells no likelihood of tokens: its answers are read as labels alone; attack it with "
+                "--goal label-only"
+            )
+
+    def _knows(self, road: str, sample: Fields) -> bool:
+        try:
+            if road == "top":
+                return self._knows_top(sample)
+            if road == "echo":
+                return bool(self._echo(sample)[1].any())
+            self._say(sample, 0, _ANSWER)
+        except RefusedError as refused:
+            if refused.status == 404 and road == "text":
+                raise VictimError(
+                    f"{refused}; check the address and the model's name ({self.model}), which the server may not know"
+                ) from None
+            if refused.status not in _UNLIKE or road == "text":
+                raise
+            return False
+        return True
+
+    def _knows_top(self, sample: Fields) -> bool:
+        for self._top in _TOPS:
+            try:
+                reply = self._say(sample, self._top, 1)
+            except RefusedError as refused:
+                if refused.status in (400, 422) and self._top != _TOPS[-1]:
+                    continue
+                raise
+            if not reply.top:
+                return False
+            _, shared = weigh_top(reply.top, self.template.words)
+            alike = _begin_alike(self.template.words)
+            if not shared and alike is None:
+                return True
+            if self.answers == "top":
+                raise self._alike(shared)
+            return False
+        return False
+
+    def _alike(self, token: str) -> SettingError:
+        pair = _begin_alike(self.template.words) or tuple(
+            word for word in self.template.words if word.casefold().startswith(token.strip().casefold())
+        )
+        return SettingError(
+            f"the label words {' and '.join(map(repr, pair[:2]))} begin with one token "
+            f"for {self.name}, which tells the first token alone; choose others with --label-words"
+        )
+
+    # --- asking
+
+    def _request(self, texts: Sequence[str] | Sequence[Fields]) -> Floats:
+        rows = in_fields(texts)
+        check_fields(self.template, rows, self.name)
+        out = np.zeros((len(rows), self.labels), np.float32)
+        for at, text in enumerate(rows):
+            found = self._scores(text)
+            out[at] = (*found, 0.0) if found is not None else (*[0.0] * (self.labels - 1), 1.0)
+            with self._lock:
+                self.meter.queries += 1
+        return out
+
+    def _scores(self, text: Fields) -> Floats | None:
+        """Probabilities of the labels; None for an answer that names none of them."""
+        words = self.template.words
+        if self.answers == "echo":
+            _, likely = self._echo(text)
+            raised = np.exp(likely - likely.max())
+            return np.asarray(raised / raised.sum(), np.float32)
+        if self.answers == "top":
+            reply = self._say(text, self._top, 1)
+            if reply.top:
+                found, shared = weigh_top(reply.top, words)
+                if shared and found is None:
+                    raise self._alike(shared)
+                return found
+        reply = self._say(text, 0, _ANSWER)
+        label = find_label(reply.text, words)
+        return None if label is None else np.eye(len(words), dtype=np.float32)[label]
+
+    def _say(self, text: Fields, top: int, most: int) -> Any:
+        """The first choice of an answer of so many tokens."""
+        body: dict[str, Any] = {"model": self.model, "temperature": 0, "max_tokens": most, "stream": False}
+        if self.asking.chat == "no":
+            prompt = self.template.frame().fill(text)
+            answer = self._post(self._completions, {**body, "prompt": prompt, **({"logprobs": top} if top else {})})
+        else:
+            more = {"logprobs": True, "top_logprobs": top} if top else {}
+            answer = self._post(self._chats, {**body, "messages": self.template.messages(text), **more})
+        return read_reply(answer, self.name)[0]
+
+    def _echo(self, text: Fields) -> tuple[str, Floats]:
+        """The log-probability of each label's word, all tokens of it, behind the prompt."""
+        frame = self.template.frame()
+        prompt, out = frame.fill(text), []
+        for word in self.template.words:
+            body = {"model": self.model, "prompt": prompt + frame.space + word, "max_tokens": 0, "temperature": 0}
+            answer = self._post(self._completions, {**body, "echo": True, "logprobs": 1, "stream": False})
+            echo = read_reply(answer, self.name)[0].echo
+            mine = [value for place, value in echo if place >= len(prompt)]
+            if not mine:
+                return prompt, np.zeros(0, np.float32)
+            out.append(sum(mine))
+        return prompt, np.asarray(out, np.float32)
+
+    def _post(self, endpoint: Endpoint, body: dict[str, Any]) -> Any:
+        answer = endpoint.post(body)
+        if isinstance(answer, Mapping) and answer.get("streamed"):
+            self._one.note(f"{self.name} streams though it is asked not to; the parts are put together")
+        used = count_usage(answer)
+        if used is None:
+            self._one.note(
+                f"{self.name} does not count tokens; those in the totals are estimates, {_CHARACTERS} characters each"
+            )
+            asked = body.get("prompt") or "".join(message["content"] for message in body["messages"])
+            used = (-(-len(str(asked)) // _CHARACTERS), int(body["max_tokens"]))
+        with self._lock:
+            self.meter.tokens_in += used[0]
+            self.meter.tokens_out += used[1]
+        return answer
+
+
+def _begin_alike(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Two words whose first token is surely the same, because they begin with the same word."""
+    first: dict[str, str] = {}
+    for word in words:
+        begin = word.casefold().split()[0]
+        if begin in first:
+            return first[begin], word
+        first[begin] = word
+    return None
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """Model and address of MODEL@http://host/v1."""
+    model, mark, url = spec.rpartition("@")
+    if not mark or not model or not url.lower().startswith(("http://", "https://")):
+        raise SettingError(f"a model behind a server is written openai:MODEL@http://host/v1, got openai:{spec[:60]}")
+    return model, url

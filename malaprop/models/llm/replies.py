@@ -1,0 +1,126 @@
+"""What a server that speaks OpenAI's protocol answers: the text, the likelihood of tokens, and what it counted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from malaprop.core.errors import VictimError
+from malaprop.core.score import Floats
+
+_EDGE = r"(?<![^\W_])(?:{})(?![^\W_])"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer. `top` are the likeliest first tokens with their log-probabilities, `tokens` those of an echo."""
+
+    text: str = ""
+    top: tuple[tuple[str, float], ...] = ()
+    echo: tuple[tuple[int, float], ...] = ()  # of each token where it begins, and its log-probability
+
+
+def read_reply(answer: Any, name: str) -> list[Reply]:
+    """The choices of an answer, of a chat or of a completion."""
+    choices = answer.get("choices") if isinstance(answer, Mapping) else None
+    if not isinstance(choices, list) or not choices:
+        said = answer.get("error", answer) if isinstance(answer, Mapping) else answer
+        shown = " ".join(str(said.get("message", said) if isinstance(said, Mapping) else said).split())[:120]
+        raise VictimError(f"{name} answered without choices ({shown}); expected an answer of OpenAI's protocol")
+    try:
+        return [_read_choice(choice) for choice in choices]
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError):
+        shown = " ".join(str(choices[0]).split())[:120]
+        raise VictimError(f"{name} answered with a choice of another form ({shown})") from None
+
+
+def _read_choice(choice: Mapping[str, Any]) -> Reply:
+    message = choice.get("message")
+    text = str((message.get("content") if message is not None else choice.get("text")) or "")
+    logs = choice.get("logprobs") or {}
+    if logs.get("content"):
+        first = logs["content"][0]
+        return Reply(text, tuple((str(one["token"]), float(one["logprob"])) for one in first["top_logprobs"]))
+    tops = [one for one in logs.get("top_logprobs") or [] if one]
+    values, places = logs.get("token_logprobs"), logs.get("text_offset")
+    echo = () if not values or not places else tuple(
+        (int(place), float(value)) for place, value in zip(places, values, strict=True) if value is not None
+    )  # fmt: skip
+    top = tuple((str(token), float(value)) for token, value in tops[0].items()) if tops else ()
+    return Reply(text, top, echo)
+
+
+def count_usage(answer: Any) -> tuple[int, int] | None:
+    """Tokens of the request and of the answer, as the server counts them; None where it does not say."""
+    usage = answer.get("usage") if isinstance(answer, Mapping) else None
+    try:
+        return None if not usage else (int(usage["prompt_tokens"]), int(usage.get("completion_tokens") or 0))
+    except (TypeError, KeyError, ValueError):
+        return None
+
+
+def find_label(text: str, words: Sequence[str]) -> int | None:
+    """The one label that an answer names; None where it names none, or several."""
+    found = [at for at, word in enumerate(words) if re.search(_EDGE.format(re.escape(word)), text, re.IGNORECASE)]
+    begins = [at for at in found if text.lstrip(" \n\"'*`([").casefold().startswith(words[at].casefold())]
+    chosen = begins if len(begins) == 1 else found
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def weigh_top(top: Sequence[tuple[str, float]], words: Sequence[str]) -> tuple[Floats | None, str]:
+    """Probabilities of the labels, by the tokens that one label's word alone begins with, and a token that two do.
+
+    None where no label is among the likeliest tokens. One that is missing beside others is given what the least likely
+    token has, which is the most that it can be.
+    """
+    sums, shared = np.zeros(len(words)), ""
+    heaviest = 0.0
+    for token, value in top:
+        begin = token.strip().casefold()
+        mine = [at for at, word in enumerate(words) if begin and word.casefold().startswith(begin)]
+        if len(mine) == 1:
+            sums[mine[0]] += exp(value)
+        elif mine and exp(value) > heaviest:
+            shared, heaviest = token, exp(value)
+    shared = shared if heaviest > sums.sum() else ""
+    if not sums.any():
+        return None, shared
+    least = min(exp(value) for _, value in top)
+    sums[sums == 0] = min(least, max(1.0 - sums.sum(), 0.0))
+    return np.asarray(sums / sums.sum(), np.float32), shared
+
+
+def parse(data: bytes | str) -> Any:
+    """JSON, or the parts of a stream put together to the answer that they are parts of."""
+    text = data.decode("utf-8") if isinstance(data, bytes) else data
+    return join_stream(text) if is_stream(text) else json.loads(text)
+
+
+def is_stream(text: str) -> bool:
+    """Whether an answer comes as events, though none were asked for."""
+    return text.lstrip().startswith(("data:", ":", "event:"))
+
+
+def join_stream(text: str) -> dict[str, Any]:
+    """One answer of the events of a stream; one that ends too early is broken JSON, and is asked for again."""
+    lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("data:")]
+    if not lines or lines[-1] != "[DONE]":
+        raise json.JSONDecodeError("Unterminated string", "{" + text[-40:], 1)
+    whole: dict[str, Any] = {"choices": [{"message": {"content": ""}, "text": "", "logprobs": None}], "streamed": True}
+    first = whole["choices"][0]
+    for line in lines[:-1]:
+        event = json.loads(line)
+        if event.get("usage"):
+            whole["usage"] = event["usage"]
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta") or {}
+            first["message"]["content"] += str(delta.get("content") or choice.get("text") or "")
+            if first["logprobs"] is None and choice.get("logprobs"):
+                first["logprobs"] = choice["logprobs"]
+    return whole

@@ -1,0 +1,214 @@
+"""Template: the prompt around a text, with worked examples before it, as a plain text or as turns of a chat."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.example import PAIR
+from malaprop.core.victim import Fields
+
+ONE = ("text",)
+_NAMES = (*ONE, *PAIR)
+_HOLE = re.compile(r"\{(text|premise|hypothesis|labels)\}")
+_MARKS = {name: chr(0xF8F0 + at) for at, name in enumerate(_NAMES)}  # of the private use area: no text of a prompt
+_MARK = re.compile("[" + "".join(_MARKS.values()) + "]")
+_LONGEST = 100_000  # characters of a prompt
+
+TEXT_PROMPT = "Classify the text. Answer with one of these words: {labels}.\n\nText: {text}\nAnswer:"
+PAIR_PROMPT = (
+    "How does the hypothesis relate to the premise? Answer with one of these words: {labels}.\n\n"
+    "Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
+)
+Chat = Callable[[Sequence[Mapping[str, str]]], str]  # messages to the text that a model reads
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A worked example: the fields of a text and the word that answers it."""
+
+    fields: Fields
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFrame:
+    """The finished text around the fields: literal, field, literal, ...; the model answers behind the last one."""
+
+    literals: tuple[str, ...]
+    order: tuple[int, ...]  # which field stands behind each literal but the last
+    space: str  # what comes between the prompt and the answer's word
+
+    def fill(self, fields: Fields) -> str:
+        """What the model reads for one text."""
+        parts = [self.literals[0]]
+        for at, literal in zip(self.order, self.literals[1:], strict=True):
+            parts += [fields[at], literal]
+        return "".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A prompt with {text}, or {premise} and {hypothesis}; {labels} stands for the words that may be answered.
+
+    The lines from the first that holds a field on are repeated for each worked example, with its answer.
+    """
+
+    prompt: str
+    words: tuple[str, ...]
+    shots: tuple[Shot, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_prompt(self.prompt)
+        for shot in self.shots:
+            if len(shot.fields) != len(self.fields):
+                raise SettingError(
+                    f"a worked example has {len(shot.fields)} fields, the prompt wants {len(self.fields)}"
+                )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields, in the order in which a text gives them."""
+        return fields_of(self.prompt)
+
+    @property
+    def instruction(self) -> str:
+        """What stands before the lines that hold the text; empty where nothing does."""
+        return self.prompt[: self._cut()].rstrip("\n")
+
+    def with_instruction(self, instruction: str) -> Template:
+        """The same with another instruction; what holds the text stays."""
+        rest = self.prompt[len(self.instruction) :]
+        return Template(prompt=instruction + rest, words=self.words, shots=self.shots)
+
+    def frame(self, chat: Chat | None = None) -> PromptFrame:
+        """The whole text around the fields, in the words of a chat model's own template where it has one."""
+        item = self.prompt[self._cut() :]
+        head = self.prompt[: self._cut()]
+        if chat is not None:
+            return _split(chat(self._turns(self._marked(item))), self.fields, "")
+        gap = "" if item.endswith("\n") else " "
+        shots = "".join(self._worked(item, shot.fields) + gap + shot.word + "\n\n" for shot in self.shots)
+        return _split(self._listed(head) + shots + self._marked(item), self.fields, gap)
+
+    def messages(self, fields: Fields) -> list[dict[str, str]]:
+        """The turns of a chat that ask about one text."""
+        return self._turns(self._worked(self.prompt[self._cut() :], fields))
+
+    def _turns(self, last: str) -> list[dict[str, str]]:
+        item, before = self.prompt[self._cut() :], self._listed(self.prompt[: self._cut()])
+        turns: list[dict[str, str]] = []
+        for shot in self.shots:
+            turns.append({"role": "user", "content": before + self._worked(item, shot.fields)})
+            turns.append({"role": "assistant", "content": shot.word})
+            before = ""
+        return [*turns, {"role": "user", "content": before + last}]
+
+    def _cut(self) -> int:
+        """Where the line begins that holds the first field."""
+        found = next(one for one in _HOLE.finditer(self.prompt) if one[1] != "labels")
+        return self.prompt.rfind("\n", 0, found.start()) + 1
+
+    def _listed(self, text: str) -> str:
+        return text.replace("{labels}", list_words(self.words))
+
+    def _marked(self, item: str) -> str:
+        return _HOLE.sub(lambda found: self._listed(found[0]) if found[1] == "labels" else _MARKS[found[1]], item)
+
+    def _worked(self, item: str, fields: Fields) -> str:
+        given = dict(zip(self.fields, fields, strict=True))
+        return _HOLE.sub(lambda found: self._listed(found[0]) if found[1] == "labels" else given[found[1]], item)
+
+
+def list_words(words: Sequence[str]) -> str:
+    """negative or positive; World, Sports, Business or Sci/Tech."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def fields_of(prompt: str) -> tuple[str, ...]:
+    """The fields that a prompt names."""
+    named = {found[1] for found in _HOLE.finditer(prompt)}
+    return PAIR if named & set(PAIR) else ONE
+
+
+def check_prompt(prompt: str) -> str:
+    """The prompt itself, if a text can be put into it."""
+    named = [found[1] for found in _HOLE.finditer(prompt) if found[1] != "labels"]
+    if not named:
+        shown = " ".join(prompt.split())[:40]
+        raise SettingError(
+            f"the prompt ({shown!r}) has no {{text}}: write {{text}} where the text belongs, or {{premise}} and "
+            "{hypothesis} for pairs"
+        )
+    if "text" in named and set(named) & set(PAIR):
+        raise SettingError("the prompt has both {text} and fields of a pair; use {text}, or {premise} and {hypothesis}")
+    if "text" not in named and (missing := [name for name in PAIR if name not in named]):
+        raise SettingError(f"the prompt has no {{{missing[0]}}}; a pair needs {{premise}} and {{hypothesis}}")
+    if _MARK.search(prompt):
+        raise SettingError("the prompt holds characters of the private use area (U+F8F0 to U+F8F2); leave them out")
+    return prompt
+
+
+def read_prompt(given: str | os.PathLike[str]) -> str:
+    """A prompt given as a file or as the text itself; a text has {text} in it, or several lines."""
+    if isinstance(given, str) and (_HOLE.search(given) or "\n" in given):
+        return check_prompt(given)
+    path = Path(given).expanduser()
+    try:
+        if path.stat().st_size > 4 * _LONGEST:
+            raise SettingError(f"the prompt {path} is larger than {_LONGEST:,} characters; expected a short text")
+        found = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingError(
+            f"the prompt {str(given)[:80]!r} is no file that can be read ({error.strerror}) and holds no {{text}}; "
+            "give a file, or the prompt itself with {text} in it"
+        ) from None
+    except ValueError:
+        raise SettingError(f"the prompt {path} is no text in UTF-8") from None
+    return check_prompt(found.removesuffix("\n"))
+
+
+def check_fields(template: Template, texts: Sequence[Fields], name: str) -> None:
+    """Refuses texts with other fields than those of the prompt."""
+    wanted = template.fields
+    for fields in texts:
+        if len(fields) != len(wanted):
+            holes = " and ".join(f"{{{one}}}" for one in wanted)
+            has = "a pair of fields" if len(fields) == len(PAIR) else f"{len(fields)} field{'s' * (len(fields) != 1)}"
+            raise VictimError(f"the prompt of {name} has {holes}, the text has {has}; change the prompt or the data")
+
+
+def chat_of(tokenizer: Any) -> Chat | None:
+    """How a tokenizer writes a chat; None where it has no template."""
+    if not getattr(tokenizer, "chat_template", None):
+        return None
+
+    def write(messages: Sequence[Mapping[str, str]]) -> str:
+        try:
+            return str(tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # noqa: BLE001 - a template is a program of the model's makers
+            reason = " ".join(str(error).split())[:160]
+            raise VictimError(
+                f"the model's own chat template cannot write the prompt ({reason}); try #chat=no"
+            ) from None
+
+    return write
+
+
+def _split(text: str, fields: tuple[str, ...], space: str) -> PromptFrame:
+    """A text with marks in the place of fields, cut at the marks."""
+    places = {_MARKS[name]: at for at, name in enumerate(fields)}
+    literals, order, at = [], [], 0
+    for found in _MARK.finditer(text):
+        literals.append(text[at : found.start()])
+        order.append(places[found[0]])
+        at = found.end()
+    last = text[at:]
+    if last.endswith(" "):  # which belongs to the token of the word behind it
+        last, space = last.rstrip(" "), " "
+    return PromptFrame((*literals, last), tuple(order), space)

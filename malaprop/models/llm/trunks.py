@@ -1,0 +1,355 @@
+"""Trunks: keys and values of what many prompts begin with, kept, so that only what comes behind is computed.
+
+The library lets one function do the attention of all its models (see `scorers.packedmodel`). Ours reads, for each row,
+the kept keys of its beginning and the keys of its own new tokens; all else in a causal model works on each token by
+itself, so the new tokens of many rows lie end to end in one pass. A token's keys lie in one row of the store, whoever
+needs them: a trunk that begins as another does shares its rows.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from malaprop.core.text import Ints
+from malaprop.models.llm.branches import ROOT, Branches
+
+_NAME = "malaprop_trunks"
+_UNKNOWN = ("softcap", "s_aux", "position_bias")  # what the library may ask of an attention that ours does not do
+_ROOM = 512 << 20  # bytes of keys and values
+_TOKENS = {"cpu": 2048, "cuda": 1 << 15}  # new tokens of a pass
+_WASTE = 4 << 20  # pairs of a query and a key in a pass, with padding
+_now = threading.local()  # the pass in this thread
+
+Row = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trunk:
+    """A beginning whose keys are kept: its tokens, and where in the store each one's lie."""
+
+    tokens: Ints
+    places: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A row of tokens of which the first `known` are those of a trunk."""
+
+    tokens: Ints
+    trunk: Trunk
+    known: int
+
+    @property
+    def new(self) -> int:
+        return len(self.tokens) - self.known
+
+
+class Store:
+    """Keys and values of single tokens, a row each; it grows up to `room` bytes."""
+
+    def __init__(self, room: int = _ROOM) -> None:
+        self.room = room
+        self.keys: dict[int, Tensor] = {}  # by layer, [token, head, each]
+        self.values: dict[int, Tensor] = {}
+        self.used = 0
+        self.size = 0
+        self.weight = 0  # bytes of a token, known after the first pass
+
+    def takes(self, count: int) -> bool:
+        """Whether so many more tokens have room."""
+        return self.used + count <= max(self.size, self.room // max(1, self.weight))
+
+    def take(self, count: int) -> Ints:
+        """The rows of so many new tokens."""
+        out = np.arange(self.used, self.used + count)
+        self.used += count
+        if self.used > self.size and self.keys:
+            self._grow(self.used)
+        return out
+
+    def _grow(self, needed: int) -> None:
+        self.size = max(needed, min(2 * needed, self.room // max(1, self.weight)))
+        for table in (self.keys, self.values):
+            for layer, old in table.items():
+                fresh = old.new_zeros(self.size, *old.shape[1:])
+                fresh[: len(old)] = old
+                table[layer] = fresh
+
+    def write(self, layer: int, places: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Keeps the keys and values of new tokens."""
+        for table, fresh in ((self.keys, keys), (self.values, values)):
+            if layer not in table:
+                self.size = max(self.size, self.used)
+                table[layer] = fresh.new_zeros(self.size, *fresh.shape[1:])
+            table[layer][places] = fresh
+
+    def weigh(self) -> None:
+        """Learns what a token takes."""
+        tables = [*self.keys.values(), *self.values.values()]
+        self.weight = sum(table[0].numel() * table.element_size() for table in tables)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pass:
+    """What attention needs to know of the rows of one pass."""
+
+    store: Store
+    before: Int[Tensor, "row context"]  # where the keys of each row's beginning lie, filled up with 0
+    own: Int[Tensor, "row new"]  # which of the pass's tokens are the row's, filled up with 0
+    sees: Bool[Tensor, "row new context_and_new"]
+    apart: Int[Tensor, "row new context_and_new"] | None  # how far a key lies before a query, where that can matter
+    row: Int[Tensor, " token"]
+    column: Int[Tensor, " token"]
+    keep: tuple[Int[Tensor, " kept"], Int[Tensor, " kept"]] | None  # tokens whose keys are kept, and where
+
+
+def _attend(
+    module: nn.Module,
+    query: Float[Tensor, "one head token each"],
+    key: Float[Tensor, "one few token each"],
+    value: Float[Tensor, "one few token each"],
+    attention_mask: Tensor | None = None,  # noqa: ARG001 - none is made for an attention that the library does not know
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    **more: Any,
+) -> tuple[Float[Tensor, "one token head each"], None]:
+    """The library's attention: each row sees its beginning, out of the store, and its own tokens."""
+    if any(more.get(name) is not None for name in _UNKNOWN):
+        raise NotImplementedError("attention of a kind that is not known here")
+    now: _Pass = _now.at
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    q, k, v = (t[0].transpose(0, 1) for t in (query, key, value))
+    if now.keep is not None:
+        tokens, places = now.keep
+        now.store.write(layer, places, k[tokens], v[tokens])
+    whole = [fresh[now.own] for fresh in (k, v)]
+    if now.before.shape[1]:
+        kept = (now.store.keys[layer], now.store.values[layer])
+        whole = [torch.cat([old[now.before], fresh], 1) for old, fresh in zip(kept, whole, strict=True)]
+    sees = now.sees
+    if sliding_window is not None and now.apart is not None:
+        sees = sees & (now.apart < sliding_window)
+    keys, values = (t.transpose(1, 2) for t in whole)
+    seen = F.scaled_dot_product_attention(
+        q[now.own].transpose(1, 2), keys, values, attn_mask=sees[:, None], scale=scaling,
+        enable_gqa=keys.shape[1] != q.shape[1],
+    )  # fmt: skip
+    return seen.transpose(1, 2)[now.row, now.column][None], None
+
+
+@dataclass(eq=False, kw_only=True)
+class Trunks:
+    """Log-probabilities of label words behind prompts, by a causal model that keeps what prompts share."""
+
+    model: Any
+    branches: Branches
+    store: Store = field(default_factory=Store)
+    tokens_read: int = 0  # by the model, in all passes
+
+    def __post_init__(self) -> None:
+        from transformers import AttentionInterface
+
+        AttentionInterface.register(_NAME, _attend)
+
+    @property
+    def device(self) -> torch.device:
+        found: torch.device = self.model.device
+        return found
+
+    def forget(self) -> None:
+        """Drops all that is kept."""
+        self.store.used = 0
+
+    def keep(self, requests: Sequence[Request]) -> list[Trunk]:
+        """The rows as trunks: what each has behind its own trunk is computed and kept."""
+        out = []
+        for request in requests:
+            places = self.store.take(request.new)
+            out.append(Trunk(request.tokens, np.concatenate([request.trunk.places[: request.known], places])))
+        for part in _batches(requests, self.most):
+            self._run([requests[i] for i in part], [out[i] for i in part])
+        if not self.store.weight and self.store.keys:
+            self.store.weigh()
+        return out
+
+    def score(self, requests: Sequence[Request]) -> Float[Tensor, "row label"]:
+        """The log-probability of each label's word behind each row."""
+        out = torch.empty(len(requests), len(self.branches.words))
+        for part in _batches(requests, self.most):
+            logits = self._run([requests[i] for i in part], None)
+            out[torch.from_numpy(part)] = self.branches.scores(logits.float().log_softmax(-1)).cpu()
+        return out
+
+    @property
+    def most(self) -> int:
+        """New tokens of a pass."""
+        return _TOKENS.get(self.device.type, _TOKENS["cpu"])
+
+    def _run(self, requests: Sequence[Request], trunks: Sequence[Trunk] | None) -> Float[Tensor, "row place token"]:
+        """One pass: the logits behind each prompt and behind each node of the labels' words."""
+        tree = self.branches if trunks is None else None
+        ids, position, edges = _lay(requests, tree)
+        _now.at = self._pass(requests, edges, position, tree, trunks)
+        self.tokens_read += len(ids)
+        nodes = 0 if tree is None else len(tree.tokens)
+        ends = edges[1:] - 1
+        wanted = (ends[:, None] - nodes + np.arange(nodes + 1)[None]).reshape(-1)
+        if trunks is not None:
+            wanted = wanted[:1]  # what a trunk would go on with is nobody's question
+        given = (torch.from_numpy(array).to(self.device) for array in (ids[None], position[None], wanted))
+        tokens, places, asked = given
+        try:
+            with _attending(self.model):
+                logits: Tensor = self.model(
+                    input_ids=tokens, position_ids=places, use_cache=False, logits_to_keep=asked
+                ).logits
+        finally:
+            del _now.at
+        return logits[0].reshape(-1 if trunks is not None else len(requests), nodes + 1, logits.shape[-1])
+
+    def _pass(
+        self,
+        requests: Sequence[Request],
+        edges: Ints,
+        position: Ints,
+        tree: Branches | None,
+        trunks: Sequence[Trunk] | None,
+    ) -> _Pass:
+        known = np.asarray([request.known for request in requests], np.int64)
+        size = np.diff(edges)
+        before = np.zeros((len(requests), int(known.max(initial=0))), np.int64)
+        for at, request in enumerate(requests):
+            before[at, : request.known] = request.trunk.places[: request.known]
+        column = np.arange(int(size.max()))[None]
+        inside = column < size[:, None]
+        own = np.where(inside, edges[:-1, None] + column, 0)
+        place = np.where(inside, position[own], 0)
+        context = np.arange(before.shape[1])[None]
+        sees = torch.from_numpy(
+            np.concatenate(
+                [
+                    np.broadcast_to(
+                        (context < known[:, None])[:, None], (len(requests), own.shape[1], before.shape[1])
+                    ),
+                    _own_mask(size, tree),
+                ],
+                2,
+            )
+        )
+        longest = int((known + size).max())
+        apart = None
+        if any(window < longest for window in _windows(self.model)):
+            there = np.concatenate([np.broadcast_to(context, before.shape), place], 1)
+            apart = torch.from_numpy(place[:, :, None] - there[:, None]).to(self.device)
+        row = np.repeat(np.arange(len(requests)), size)
+        keep = None
+        if trunks is not None:
+            places = np.concatenate([trunk.places[r.known :] for trunk, r in zip(trunks, requests, strict=True)])
+            keep = (torch.arange(len(places), device=self.device), torch.from_numpy(places).to(self.device))
+        shipped = (torch.from_numpy(a).to(self.device) for a in (before, own, row, column_of(edges)))
+        before_, own_, row_, column_ = shipped
+        return _Pass(self.store, before_, own_, sees.to(self.device), apart, row_, column_, keep)
+
+
+def column_of(edges: Ints) -> Ints:
+    """For each token its place in its row."""
+    return np.arange(int(edges[-1])) - np.repeat(edges[:-1], np.diff(edges))
+
+
+def _own_mask(size: Ints, tree: Branches | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """[row, query, key] among a row's own tokens: what came before, and of the labels' words the way to a node."""
+    width = int(size.max())
+    mask = np.tril(np.ones((width, width), bool))
+    out = np.broadcast_to(mask, (len(size), width, width))
+    nodes = 0 if tree is None else len(tree.tokens)
+    if not nodes:
+        return out
+    assert tree is not None
+    out, sees = out.copy(), tree.sees().numpy()
+    for at, end in enumerate(size.tolist()):
+        out[at, end - nodes : end, end - nodes : end] = sees
+    return out
+
+
+def _lay(requests: Sequence[Request], tree: Branches | None) -> tuple[Ints, Ints, Ints]:
+    """The new tokens of all rows end to end, their positions, and where each row begins."""
+    nodes = () if tree is None else tree.tokens
+    depths = np.asarray(() if tree is None else tree.depths, np.int64)
+    ids = np.concatenate([np.concatenate([r.tokens[r.known :], np.asarray(nodes, np.int64)]) for r in requests])
+    position = np.concatenate(
+        [np.concatenate([np.arange(r.known, len(r.tokens)), len(r.tokens) + depths]) for r in requests]
+    )
+    sizes = np.asarray([r.new + len(nodes) for r in requests], np.int64)
+    return ids, position, np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _batches(requests: Sequence[Request], most: int) -> Iterator[Ints]:
+    """Rows with like many new tokens together, and of these such with like beginnings."""
+    new = np.asarray([r.new for r in requests], np.int64)
+    known = np.asarray([r.known for r in requests], np.int64)
+    order = np.lexsort((known, new))
+    begin = total = deepest = 0
+    for at, which in enumerate(order.tolist()):
+        deepest = max(deepest, int(known[which]))
+        pairs = (at - begin + 1) * int(new[which]) * (deepest + int(new[which]))
+        if at > begin and (total + new[which] > most or pairs > _WASTE):
+            yield order[begin:at]
+            begin, total, deepest = at, 0, int(known[which])
+        total += int(new[which])
+    if begin < len(order):
+        yield order[begin:]
+
+
+def _windows(model: Any) -> list[int]:
+    """How far its layers look back, where that is bounded."""
+    found = getattr(model.config.get_text_config(), "sliding_window", None)
+    return [int(found)] if found else []
+
+
+@contextmanager
+def _attending(model: Any) -> Iterator[None]:
+    """Within, the model attends by our function."""
+    before = [(part.config, part.config._attn_implementation) for part in _parts(model)]
+    for config, _ in before:
+        config._attn_implementation = _NAME
+    try:
+        yield
+    finally:
+        for config, was in before:
+            config._attn_implementation = was
+
+
+def _parts(model: Any) -> list[Any]:
+    found = {id(part.config): part for part in model.modules() if getattr(part, "config", None) is not None}
+    return list(found.values())
+
+
+def can_share(model: Any) -> bool:
+    """Whether the library's class lets a pass be laid out so at all; whether it answers rightly is tried."""
+    known = inspect.signature(model.forward).parameters
+    layers: Callable[[], Iterator[nn.Module]] = model.modules
+    return {"position_ids", "logits_to_keep", "use_cache"} <= set(known) and any(
+        hasattr(part, "layer_idx") for part in layers()
+    )
+
+
+def common(one: Ints, other: Ints) -> int:
+    """How many tokens two rows begin with in common."""
+    least = min(len(one), len(other))
+    differ = np.flatnonzero(one[:least] != other[:least])
+    return int(differ[0]) if len(differ) else least
+
+
+EMPTY = Trunk(np.empty(0, np.int64), np.empty(0, np.int64))
+assert ROOT == -1  # place 0 of `Branches.scores` is behind the prompt
