@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
@@ -19,6 +20,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.scorers import int8
 from malaprop.models.scorers.buckets import Buckets
+from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import attended
@@ -79,7 +81,9 @@ def fast_scorer(victim: TokenVictim, kind: tiny.Kind, model: Any) -> Packing | B
     network = pack(model, rows, separator=separator)
     assert (network is not None) == kind.fast
     if network is None:
-        return Buckets(forward=attended(model, separator=separator), pad=victim.pad, tokens=256, longest=victim.limit)
+        added = takes_added_mask(model, rows, pad=victim.pad, separator=separator)
+        forward = attended(model, separator=separator, added=added)
+        return Buckets(forward=forward, pad=victim.pad, tokens=256, longest=victim.limit)
     return Packing(network=network, tokens=256, longest=victim.limit)
 
 
@@ -95,6 +99,33 @@ def test_the_fast_road_scores_as_the_plain_one_in_any_company(folders: Any, name
     scores = quick.finish(quick.begin(pool, every))
     assert np.abs(scores - predict(victim, TEXTS)).max() < 1e-5
     assert np.abs(quick.finish(quick.begin(pool, every[::-7])) - scores[::-7]).max() < 1e-6
+
+
+class Waits(TorchDispatchMode):
+    """Counts how often a number of the device is wanted on the host; each keeps a pass from being recorded."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func.overloadpacket in (torch.ops.aten._local_scalar_dense, torch.ops.aten.is_nonzero)
+        return func(*args, **(kwargs or {}))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("name", "takes"), [("mpnet", True), ("deberta-v2", False)])
+def test_no_pass_of_a_bucket_waits_for_the_device(folders: Any, name: str, takes: bool) -> None:
+    """A mask of ones and zeros makes the library ask whether it is full; DeBERTa reads no other, and asks nothing."""
+    victim = load(folders(name))
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folders(name), dtype=torch.float32).eval()
+    rows = [[*victim.rows([(text,)])[0]] for text in TEXTS[:8]]
+    assert takes_added_mask(model, rows, pad=victim.pad) is takes
+    ids, lengths = torch.full((8, 20), 5), torch.arange(8, 16)
+    counts = []
+    for added in (False, takes):
+        with Waits() as waits:
+            attended(model, added=added)(ids, lengths)
+        counts.append(waits.count)
+    assert counts == [int(takes), 0]
 
 
 @pytest.mark.parametrize("name", tiny.KINDS)

@@ -71,23 +71,31 @@ def second_segment(ids: Int[Tensor, "batch token"], separator: int) -> Int[Tenso
     return (here.cumsum(1) - here).clamp_(max=1)
 
 
-def attended(model: Any, *, separator: int | None = None) -> Forward:
+def attended(model: Any, *, separator: int | None = None, added: bool = False) -> Forward:
     """The forward of a transformers classifier, with padding masked.
 
     Load the model with `dtype=torch.float32`: transformers takes a checkpoint's own precision, and a half-precision
     forward is both slower on a CPU and some 1e-4 off what BertScorer gives.
 
     `separator` is for models that tell segments apart by `token_type_ids`: the token behind which the second begins.
+    `added` gives the mask as attention adds it (see `malaprop.models.scorers.masks`).
     """
 
     def forward(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch label"]:
         inside = (torch.arange(ids.shape[1], device=ids.device)[None] < lengths[:, None]).long()
         more = {} if separator is None else {"token_type_ids": second_segment(ids, separator) * inside}
+        mask = as_added(inside, model.dtype) if added else inside
         with without_padding(model):
-            logits: Tensor = model(input_ids=ids, attention_mask=inside, **more).logits
+            logits: Tensor = model(input_ids=ids, attention_mask=mask, **more).logits
         return logits
 
     return forward
+
+
+def as_added(inside: Int[Tensor, "batch token"], dtype: torch.dtype) -> Float[Tensor, "batch one one token"]:
+    """A mask as what attention adds to its products: nothing for a token, the least number there is for padding."""
+    blank = torch.zeros(inside.shape, dtype=dtype, device=inside.device)
+    return blank.masked_fill_(inside == 0, torch.finfo(dtype).min)[:, None, None]
 
 
 @contextmanager

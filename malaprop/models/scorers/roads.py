@@ -15,6 +15,7 @@ from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.buckets import Buckets
 from malaprop.models.scorers.int8 import quantise
+from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Forward, Plain, attended
@@ -80,9 +81,12 @@ class Road:
             network = pack(self.model, [r for r in self.rows if r], separator=self.separator, dtype=torch.bfloat16)
             if network is not None:
                 return Packing(network=network, longest=self.limit, tokens=max(_TOKENS, self.limit))
-        forward = attended(deepcopy(self.model).to(torch.bfloat16), separator=self.separator)
+        half = deepcopy(self.model).to(torch.bfloat16)
         if on_gpu and self.masks:
+            added = takes_added_mask(self.model, self.rows, pad=self.pad, separator=self.separator)
+            forward = attended(half, separator=self.separator, added=added)
             return Buckets(forward=forward, pad=self.pad, longest=self.limit)
+        forward = attended(half, separator=self.separator)
         return Plain(forward=forward, masks=False, pad=self.pad, bounds=self.bounds)
 
     def _in_int8(self) -> Scorer:
