@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -70,8 +70,8 @@ class _WordNet:
         fits = pos is None or pos == ("n" if word in ("film", "movie") else "a")
         return toy.SYNONYMS.get(word, ()) if fits else ()
 
-    def peer_synonyms(self, word: str) -> tuple[str, ...]:
-        return toy.SYNONYMS.get(word.lower(), ())
+    def peer_synonyms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
+        return [tuple(sorted(toy.SYNONYMS.get(word.lower(), ()))) for word in words]
 
     def bases(self, word: str, pos: str) -> tuple[str, ...]:
         base = word.removesuffix("s")

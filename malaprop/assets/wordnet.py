@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from malaprop.assets import store
 from malaprop.assets.archives import Members, copy
 from malaprop.core.errors import AssetError, SettingError
+from malaprop.core.variants import runs
 
 PARTS = "nvar"  # noun, verb, adjective (satellites too), adverb
 NEITHER = 1 << len(PARTS)  # the bit of a word that is listed under none of them
@@ -36,7 +38,12 @@ for _bit, _pos in enumerate(PARTS):
         _BY_LAST.setdefault(_old[-1], []).append((_old, _new, 1 << _bit))
 _PEER_WORD = re.compile(r"[\w'\-*@]+")  # what TextAttack takes for one word
 
+_REMEMBERED = 1 << 16  # words whose synonyms are kept
+_BITS = [[bit for bit in range(len(PARTS)) if mark >> bit & 1] for mark in range(1 << len(PARTS))]
+_NOTHING: dict[int, list[str]] = {}
+
 Ints = NDArray[np.int32]
+Places = NDArray[np.int64]
 
 
 class WordNet:
@@ -60,9 +67,11 @@ class WordNet:
         self._counts = _view(self._arrays["counts"])
         self._views = {pos: (_view(starts), _view(synsets)) for pos, (starts, synsets) in self._spans.items()}
         self._members = (_view(self._arrays["members_from"]), _view(self._arrays["members"]))
-        self._bases = lru_cache(1 << 16)(self._find_bases)
-        self._synonyms = lru_cache(1 << 16)(self._find_synonyms)
+        self._bases = lru_cache(_REMEMBERED)(self._find_bases)
+        self._synonyms = lru_cache(_REMEMBERED)(self._find_synonyms)
         self._forms = lru_cache(4)(self._find_forms)
+        self._peers: dict[str, tuple[str, ...]] = {}  # what TextAttack takes for a word
+        self._single = np.full(len(self._names), -1, np.int8)  # whether it takes a name for one word; -1: not known yet
 
     def _listed_as(self) -> bytes:
         """For each lemma a byte with a bit for each part of speech it is listed under."""
@@ -157,11 +166,66 @@ class WordNet:
         """
         return self._synonyms(word, pos, multiword)
 
-    def peer_synonyms(self, word: str) -> tuple[str, ...]:
-        """What TextAttack 0.3.11 takes (WordSwapWordNet), sorted: any part of speech, also the word in another case."""
-        names = {name for synset in self.senses(word) for name in self.names(synset)}
-        single = (n for n in names if n.isalpha() or ("_" not in n and len(_PEER_WORD.findall(n)) == 1))
-        return tuple(sorted(n for n in single if n != word))
+    def peer_synonyms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
+        """For each word what TextAttack 0.3.11 takes (WordSwapWordNet), sorted: any part of speech, also the word itself
+        in another case."""
+        known = self._peers
+        fresh = [word for word in dict.fromkeys(words) if word not in known]
+        if len(known) + len(fresh) > _REMEMBERED:
+            known.clear()
+            fresh = [*dict.fromkeys(words)]
+        known.update(zip(fresh, self._find_peers(fresh), strict=True))
+        return [known[word] for word in words]
+
+    def _find_peers(self, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Array work over all words: a word has five synsets, and they have ten names."""
+        starts, synsets, members_from, members = self._flat_senses
+        listed = [self._listed(word) for word in words]
+        entries = np.fromiter(chain.from_iterable(listed), np.int64)
+        whose = np.repeat(np.arange(len(words)), [len(places) for places in listed])
+        sizes = starts[entries + 1] - starts[entries]
+        whose, senses = np.repeat(whose, sizes), synsets[runs(starts[entries], sizes)]
+        sizes = members_from[senses + 1] - members_from[senses]
+        whose, names = np.repeat(whose, sizes), members[runs(members_from[senses], sizes)]
+        kept = self._are_single(names)
+        pairs = np.unique(whose[kept] * len(self._names) + names[kept])
+        ends = np.searchsorted(pairs, np.arange(1, len(words) + 1) * len(self._names)).tolist()
+        found = [*map(self._names.__getitem__, (pairs % len(self._names)).tolist())]
+        for word, begin, end in zip(words, [0, *ends], ends, strict=False):
+            yield tuple(sorted(name for name in found[begin:end] if name != word))
+
+    def _are_single(self, names: Places) -> NDArray[np.bool_]:
+        """Which of these names TextAttack takes for one word; found out once for each."""
+        fresh = np.unique(names[self._single[names] < 0])
+        strings = map(self._names.__getitem__, fresh.tolist())
+        self._single[fresh] = [n.isalpha() or ("_" not in n and len(_PEER_WORD.findall(n)) == 1) for n in strings]
+        return self._single[names] > 0
+
+    def _listed(self, word: str) -> list[int]:
+        """Where the base forms of a word are listed: for each its place times the number of parts, plus the part."""
+        word = word.lower().replace(" ", "_")
+        get, marks, many = self._keys.get, self._marks, len(PARTS)
+        place, odd = get(word), self._odd.get(word, _NOTHING)
+        found = [] if place is None else [many * place + bit for bit in _BITS[marks[place]]]
+        for old, new, mark in _BY_LAST.get(word[-1:], ()):
+            if word.endswith(old) and mark not in odd:
+                place = get(word[: -len(old)] + new)
+                if place is not None and marks[place] & mark:
+                    found.append(many * place + mark.bit_length() - 1)
+        for mark, bases in odd.items():
+            places = (get(base) for base in bases)
+            found += [many * p + mark.bit_length() - 1 for p in places if p is not None and marks[p] & mark]
+        return found
+
+    @cached_property
+    def _flat_senses(self) -> tuple[Places, Places, Places, Places]:
+        """For each lemma and part of speech where its synsets begin; the synsets; where the names of each begin; those."""
+        counts = np.stack([np.diff(self._spans[pos][0][: len(self._lemmas) + 1]) for pos in PARTS], 1)  # [lemma, part]
+        starts = np.concatenate([[0], np.cumsum(counts.ravel())])
+        order = np.argsort(np.repeat(np.arange(counts.size).reshape(counts.shape).T.ravel(), counts.T.ravel()))
+        synsets = np.concatenate([self._spans[pos][1] for pos in PARTS])[order]
+        rest = (self._arrays[name].astype(np.int64) for name in ("members_from", "members"))
+        return (starts, synsets.astype(np.int64), *rest)
 
     def frequency(self, word: str) -> dict[str, int]:
         """How often WordNet's tagged texts have the word's base forms in each part of speech."""

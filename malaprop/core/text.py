@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ def word_pattern() -> re.Pattern[str]:
     return re.compile(rf"{edge}(?:{inner}*{edge})?[{_marks()}]*")
 
 
+@cache
+def _parts_pattern() -> re.Pattern[str]:
+    """Splits a text into gap, word, gap, ..., word, gap: what matches a group is kept."""
+    return re.compile(f"({word_pattern().pattern})")
+
+
 class Words:
     """One integer for each distinct string, words and gaps alike; id 0 is the empty word.
 
@@ -71,13 +77,14 @@ class Words:
         return found
 
     def ids(self, strings: Iterable[str]) -> Ints:
-        put, count = self._ids.setdefault, self._ids.__len__
-        try:
-            return np.asarray([put(string, count()) for string in strings], np.int64)
-        finally:
-            if fresh := count() - len(self.strings):
-                added = list(islice(reversed(self._ids), fresh))  # a dictionary keeps the order in which they came
-                self.strings += added[::-1]
+        asked = strings if isinstance(strings, list) else list(strings)
+        found = list(map(self._ids.get, asked))
+        if None in found:
+            put, count = self._ids.setdefault, self._ids.__len__
+            found = [put(asked[i], count()) if known is None else known for i, known in enumerate(found)]
+            added = list(islice(reversed(self._ids), count() - len(self.strings)))  # a dictionary keeps its order
+            self.strings += added[::-1]
+        return np.asarray(found, np.int64)
 
 
 def checked(string: str) -> str:
@@ -110,12 +117,9 @@ class Text:
         fields = {"text": source} if isinstance(source, str) else source
         if not fields:
             raise TextError("an example needs at least one field, got none")
-        find = word_pattern().finditer
         parts: list[str] = []
         for value in fields.values():
-            spans = [edge for match in find(checked(value)) for edge in match.span()]
-            cuts = [0, *spans, len(value)]
-            fresh = [value[a:b] for a, b in pairwise(cuts)]
+            fresh = _parts_pattern().split(checked(value))
             if parts:
                 parts[-1] += BREAK + fresh[0]
                 fresh = fresh[1:]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 
 import pytest
@@ -46,9 +47,10 @@ def test_several_words_only_if_asked_for(wordnet):
 
 
 def test_peer_synonyms_keep_the_word_in_another_case(wordnet):
-    assert wordnet.peer_synonyms("paris") == ("Paris",)
+    assert wordnet.peer_synonyms(["paris", "film", "paris"])[::2] == [("Paris",)] * 2
     assert wordnet.synonyms("paris") == ()
-    assert wordnet.peer_synonyms("good") == ("nice", "well")
+    assert wordnet.peer_synonyms(["good"]) == [("nice", "well")]
+    assert wordnet.peer_synonyms([]) == []
 
 
 def test_parts_lemmas_and_counts(wordnet):
@@ -165,6 +167,19 @@ def test_the_same_as_nltk(real_asset, tmp_path, monkeypatch):
             names = {name.replace("_", " ") for s in theirs.synsets(word, pos) for name in s.lemma_names()}
             expected = tuple(sorted(name for name in names if name.lower() != word.lower().replace("_", " ")))
             assert wordnet.synonyms(word.replace("_", " "), pos, multiword=True) == expected
+
+
+@pytest.mark.assets
+def test_the_peers_synonyms_are_those_of_all_senses(real_asset):
+    real_asset("wordnet")
+    wordnet = open_wordnet()
+    words = [*random.Random(1).sample(list(wordnet), 400), "Films", "went", "better", "ran", "feet", "Boxes", "zzz", ""]
+
+    def slow(word: str) -> tuple[str, ...]:
+        names = {name for synset in wordnet.senses(word) for name in wordnet.names(synset) if name != word}
+        return tuple(sorted(n for n in names if "_" not in n and len(re.findall(r"[\w'*@-]+", n)) == 1))
+
+    assert wordnet.peer_synonyms(words) == [slow(word) for word in words]
 
 
 @pytest.mark.assets

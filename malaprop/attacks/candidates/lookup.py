@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from malaprop.core.text import Ints, Words, checked
 
 if TYPE_CHECKING:
     from malaprop.assets.vectors import Neighbours
+    from malaprop.assets.wordnet import WordNet
 
 _NONE = np.empty(0, np.int64)
 
@@ -62,10 +64,7 @@ class WordNetSynonyms:
 
         wordnet, table, strings = open_wordnet(), trial.origin.table, trial.origin.strings
         if self.part == "any":
-            return [
-                remembered(table, ("wordnet", w), w, lambda w=w: wordnet.peer_synonyms(w), cased=False)  # type: ignore[misc]
-                for w in (strings[s] for s in slots.tolist())
-            ]
+            return _of_any_part(wordnet, table, trial.origin.words[slots].tolist())
         tags = yield from trial.tags()
         out = []
         for slot in slots.tolist():
@@ -74,6 +73,17 @@ class WordNetSynonyms:
             make = (lambda w=word, p=part: wordnet.synonyms(w.lower(), p)) if part else tuple
             out.append(remembered(table, ("wordnet", word, part), word, make))
         return out
+
+
+def _of_any_part(wordnet: WordNet, table: Words, words: list[int]) -> list[Ints]:
+    """The same for words given by their ids; those that no text has asked for yet are looked up together."""
+    known: dict[int, Ints] = table.notes.setdefault("wordnet", {})
+    fresh = [word for word in dict.fromkeys(words) if word not in known]
+    if fresh:
+        found = wordnet.peer_synonyms([table.strings[word] for word in fresh])
+        flat, ends = table.ids(chain.from_iterable(found)), [*accumulate(map(len, found))]
+        known.update((word, flat[end - len(row) : end]) for word, row, end in zip(fresh, found, ends, strict=True))
+    return [known[word] for word in words]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
