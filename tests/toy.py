@@ -11,6 +11,7 @@ import numpy as np
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.candidates.thesaurus import Thesaurus
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.example import Example, number
@@ -209,6 +210,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "victim": scoring,
         "verify": Fresh(target),
         "tags": Batched(tags, key=lambda text: text.parts.tobytes()),
+        "synonyms": Thesaurus(),
         "encoder": Batched(encode),
         "encoder/rough": Batched(encode),
         "language-model": Batched(perplexity),

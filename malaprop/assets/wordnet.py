@@ -167,8 +167,8 @@ class WordNet:
         return self._synonyms(word, pos, multiword)
 
     def peer_synonyms(self, words: Sequence[str]) -> list[tuple[str, ...]]:
-        """For each word what TextAttack 0.3.11 takes (WordSwapWordNet), sorted: any part of speech, also the word itself
-        in another case."""
+        """For each word what TextAttack 0.3.11 takes (WordSwapWordNet), sorted: any part of speech, also the word in
+        another case."""
         known = self._peers
         fresh = [word for word in dict.fromkeys(words) if word not in known]
         if len(known) + len(fresh) > _REMEMBERED:
@@ -219,13 +219,13 @@ class WordNet:
 
     @cached_property
     def _flat_senses(self) -> tuple[Places, Places, Places, Places]:
-        """For each lemma and part of speech where its synsets begin; the synsets; where the names of each begin; those."""
+        """For each lemma and part of speech where its synsets begin; those; where the names of each begin; those."""
         counts = np.stack([np.diff(self._spans[pos][0][: len(self._lemmas) + 1]) for pos in PARTS], 1)  # [lemma, part]
         starts = np.concatenate([[0], np.cumsum(counts.ravel())])
         order = np.argsort(np.repeat(np.arange(counts.size).reshape(counts.shape).T.ravel(), counts.T.ravel()))
         synsets = np.concatenate([self._spans[pos][1] for pos in PARTS])[order]
-        rest = (self._arrays[name].astype(np.int64) for name in ("members_from", "members"))
-        return (starts, synsets.astype(np.int64), *rest)
+        members_from, members = (self._arrays[name].astype(np.int64) for name in ("members_from", "members"))
+        return starts, synsets.astype(np.int64), members_from, members
 
     def frequency(self, word: str) -> dict[str, int]:
         """How often WordNet's tagged texts have the word's base forms in each part of speech."""

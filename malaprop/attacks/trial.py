@@ -160,11 +160,13 @@ class Trial:
         if self._edit_rules:
             groups = [g.keep(self.allows(g)) if i >= probes else g for i, g in enumerate(groups)]
         groups = self._afford(groups)
-        self.tried += sum(g.count for g in groups[probes:])
-        some = [g for g in groups if g.count]
+        counts = [g.count for g in groups]
+        self.tried += sum(counts[probes:])
+        some = [g for g, count in zip(groups, counts, strict=True) if count]
         guesses = [Guess(g.keep(self.allows(g))) for g in ahead] if some and self.attack.budget is None else []
         answers = iter((yield Ask("victim", [*some, *guesses])))
-        scored = [self._scored(g, next(answers)) if g.count else self._nothing(g) for g in groups]
+        sized = zip(groups, counts, strict=True)
+        scored = [self._scored(g, next(answers)) if count else self._nothing(g) for g, count in sized]
         if len(scored) > probes and self.attack.budget is not None:
             self._seen = [s for s in self._seen if s.reached.any()] + scored[probes:]
         return scored

@@ -61,7 +61,10 @@ def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -
     part two values that a batch made differ in the last digit.
     """
     order = np.argsort(-values, kind="stable")
-    falls = -np.diff(values[order]) > slack
+    falling = values[order]
+    falls = falling[:-1] - falling[1:] > slack
+    if reached is None and falls.all():
+        return order
     group = np.empty(len(order), np.int64)
     group[order] = np.concatenate([[0], np.cumsum(falls)])[: len(order)]
     return np.argsort(group, kind="stable") if reached is None else np.lexsort((group, ~reached))
@@ -69,15 +72,22 @@ def ranked(values: Floats, reached: Flags | None = None, slack: float = SLACK) -
 
 def top(values: Floats, reached: Flags) -> int:
     """The first of `ranked`, without a sort where it stands alone; of at least one value."""
-    some = reached.any()
+    some = np.count_nonzero(reached)
     first = int(np.where(reached, values, -np.inf).argmax() if some else values.argmax())
-    near = np.abs(values - values[first]) <= 4 * SLACK  # wider than a chain's link: then no other is chained to it
-    return first if np.count_nonzero(near) == 1 else int(ranked(values, reached)[0])
+    apart = np.abs(values - values[first])
+    near = np.count_nonzero(apart <= 4 * SLACK)  # wider than a chain's link: then no other is chained to it
+    if near == 1:
+        return first
+    tied = apart <= SLACK
+    if np.count_nonzero(tied) == near:  # one chain, and nothing between its end and what may be chained to it
+        return int((tied & reached if some else tied).argmax())
+    return int(ranked(values, reached)[0])
 
 
 def firsts(values: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """`best` of each stretch that begins at `starts` and goes up to the next; none is empty."""
-    sizes = np.diff(starts, append=len(values))
+    sizes = np.empty_like(starts)
+    sizes[:-1], sizes[-1] = starts[1:] - starts[:-1], len(values) - starts[-1]
     near = np.flatnonzero(values >= np.repeat(np.maximum.reduceat(values, starts) - np.float32(SLACK), sizes))
     return np.asarray(near[np.searchsorted(near, starts)])
 

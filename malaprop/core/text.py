@@ -48,9 +48,16 @@ def word_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _parts_pattern() -> re.Pattern[str]:
-    """Splits a text into gap, word, gap, ..., word, gap: what matches a group is kept."""
+def _splitter() -> re.Pattern[str]:
     return re.compile(f"({word_pattern().pattern})")
+
+
+_ASCII = re.compile(r"([A-Za-z0-9`]+(?:[_'*@-]+[A-Za-z0-9`]+)*)")  # the same for plain letters, eight times as fast
+
+
+def split_parts(string: str) -> list[str]:
+    """Gap, word, gap, ..., word, gap."""
+    return (_ASCII if string.isascii() else _splitter()).split(string)
 
 
 class Words:
@@ -119,7 +126,7 @@ class Text:
             raise TextError("an example needs at least one field, got none")
         parts: list[str] = []
         for value in fields.values():
-            fresh = _parts_pattern().split(checked(value))
+            fresh = split_parts(checked(value))
             if parts:
                 parts[-1] += BREAK + fresh[0]
                 fresh = fresh[1:]
@@ -185,6 +192,8 @@ class Text:
         """Gap, word, gap, ... as they stand in the string: an emptied slot takes one space along."""
         strings = self.table.strings
         out = [strings[i] for i in self.parts.tolist()]
+        if self.parts[1::2].all():
+            return out
         edge = 1  # the place before which its field holds no word
         for place in range(1, len(out), 2):
             if out[place]:

@@ -37,9 +37,9 @@ class Passes:
         return [[next(found) for _ in ask] for ask in pending]
 
     def _count(self, looks: Sequence[Look]) -> None:
-        keys = Pool([Variants.itself(look.text) for look in looks]).keys().view(np.int64).tolist()
-        for look, key in zip(looks, keys, strict=True):
+        keys = Pool([Variants.itself(look.text) for look in looks]).keys().view(np.int64)
+        for at, look in enumerate(looks):
             tally = self.scoring.tallies.setdefault(look.text.owner, Tally())
-            tally.seen.add(key)
+            tally.keys.append(keys[at : at + 1])
             tally.forwarded += 1
         self.scoring.clock.forwarded += len(looks)

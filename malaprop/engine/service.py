@@ -33,8 +33,13 @@ class Service(Protocol):
 class Tally:
     """What one example cost the victim."""
 
-    seen: set[int] = field(default_factory=set)  # keys of its distinct texts
+    keys: list[Ints] = field(default_factory=list)  # of its texts, as they were asked
     forwarded: int = 0
+
+    @property
+    def unique(self) -> int:
+        """How many distinct texts there were."""
+        return len(np.unique(np.concatenate(self.keys))) if self.keys else 0
 
 
 @dataclass(slots=True)
@@ -134,10 +139,9 @@ class Scoring:
 
     def _see(self, asks: Sequence[Sequence[Variants]], owners: list[int], keys: Ints) -> None:
         at = 0
-        whole = keys.tolist()
         for ask, owner in zip(asks, owners, strict=True):
             end = at + sum(group.count for group in ask)
-            self.tallies.setdefault(owner, Tally()).seen.update(whole[at:end])
+            self.tallies.setdefault(owner, Tally()).keys.append(keys[at:end])
             at = end
 
     def _count(self, pool: Pool, wanted: Ints) -> None:

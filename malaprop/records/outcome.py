@@ -104,11 +104,11 @@ class Outcome:
 
 def edits_between(origin: Text, now: Text) -> tuple[Edit, ...]:
     """The slots whose words differ, as edits; putting each `after` into its slot gives `now` again."""
-    old, new, fields = origin.strings, now.strings, origin.field_of_slots()
-    return tuple(
-        Edit(origin.names[int(fields[slot])], slot, _op(old[slot], new[slot]), old[slot], new[slot])
-        for slot in origin.changed(now).tolist()
-    )
+    slots, strings = origin.changed(now), origin.table.strings
+    fields = origin.field_of_slots()[slots].tolist() if len(origin.names) > 1 else [0] * len(slots)
+    pairs = zip(origin.words[slots].tolist(), now.words[slots].tolist(), strict=True)
+    named = zip(fields, slots.tolist(), ((strings[old], strings[new]) for old, new in pairs), strict=True)
+    return tuple(Edit(origin.names[field], slot, _op(*words), *words) for field, slot, words in named)
 
 
 def _op(before: str, after: str) -> Op:

@@ -109,7 +109,7 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
         original=_side(dict(example.fields), ending.first),
         adversarial=None if final is None else _side(final.fields, ending.last),
         edits=edits_between(origin, final) if origin is not None and final is not None else (),
-        queries=Queries(ending.asked, len(tally.seen), tally.forwarded + verified + ending.checks),
+        queries=Queries(ending.asked, tally.unique, tally.forwarded + verified + ending.checks),
         changed_share=changed,
         seconds=seconds,
         seed=seed,

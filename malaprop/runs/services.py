@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
+from malaprop.attacks.candidates.thesaurus import Thesaurus
 from malaprop.attacks.encoders import ENCODERS, service_of
 from malaprop.core.capability import Capability
 from malaprop.core.text import Text
@@ -65,6 +67,7 @@ def shared() -> dict[str, Service]:
         **{service_of(name): _encoding(name, "cpu") for name in ENCODERS},
         **{f"{service_of(name)}/rough": _sketching(name, "cpu") for name in ENCODERS},
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
+        SYNONYMS: Thesaurus(),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
     }
 

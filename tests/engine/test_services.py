@@ -40,8 +40,8 @@ def test_asked_unique_and_forwarded_on_a_hand_made_round():
     ask(scoring, [edit(one, 1, "good", "poor")])  # the first is the text itself, seen before
     assert calls.texts[3:] == ["a poor film"]
     first, second = scoring.tally(0), scoring.tally(1)
-    assert (len(first.seen), first.forwarded) == (4, 4)
-    assert (len(second.seen), second.forwarded) == (1, 1)
+    assert (first.unique, first.forwarded) == (4, 4)
+    assert (second.unique, second.forwarded) == (1, 1)
     assert scoring.tallies == {}
 
 
@@ -65,7 +65,7 @@ def test_words_a_victim_cannot_tell_apart_are_forwarded_once():
     assert len(calls.texts) == 2
     assert np.ptp(answers[0][:3], axis=0).max() == 0
     tally = scoring.tally(0)
-    assert (len(tally.seen), tally.forwarded) == (4, 2)
+    assert (tally.unique, tally.forwarded) == (4, 2)
 
 
 def test_two_lanes_may_share_a_memory_that_is_renewed_between():
@@ -258,8 +258,8 @@ def test_guesses_are_scored_and_remembered_but_not_asked():
     assert [answer is None for answer in answers[0]] == [False, True]
     np.testing.assert_allclose(answers[1][0], toy.predict(["a poor film"]), atol=1e-6)
     assert sorted(calls.texts) == ["a fine film", "a nice film", "a poor film"]
-    assert (len(scoring.tallies[0].seen), scoring.tallies[0].forwarded) == (1, 2)
+    assert (scoring.tallies[0].unique, scoring.tallies[0].forwarded) == (1, 2)
     ((nice,),) = ask(scoring, [edit(base, 1, "nice")])
     np.testing.assert_allclose(nice, toy.predict(["a nice film"]), atol=1e-6)
     assert len(calls.texts) == 3
-    assert (len(scoring.tallies[0].seen), scoring.tallies[0].forwarded) == (2, 2)
+    assert (scoring.tallies[0].unique, scoring.tallies[0].forwarded) == (2, 2)

@@ -156,4 +156,4 @@ def test_an_attack_at_a_desk_is_the_attack_of_a_run(desk, gate):
         outcome.adversarial.text,
         outcome.queries.asked,
     )
-    assert len(tally.seen) == outcome.queries.unique
+    assert tally.unique == outcome.queries.unique

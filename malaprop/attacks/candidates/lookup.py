@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from malaprop.attacks.candidates.thesaurus import SERVICE, Unlisted, known_synonyms
 from malaprop.attacks.partmarks import Bits, note
 from malaprop.attacks.trial import Trial
-from malaprop.core.ask import Steps
+from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints, Words, checked
 
 if TYPE_CHECKING:
     from malaprop.assets.vectors import Neighbours
-    from malaprop.assets.wordnet import WordNet
 
 _NONE = np.empty(0, np.int64)
 
@@ -62,10 +61,10 @@ class WordNetSynonyms:
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         from malaprop.assets.wordnet import open_wordnet
 
-        wordnet, table, strings = open_wordnet(), trial.origin.table, trial.origin.strings
         if self.part == "any":
-            return _of_any_part(wordnet, table, trial.origin.words[slots].tolist())
+            return (yield from _of_any_part(trial.origin.table, trial.origin.words[slots].tolist()))
         tags = yield from trial.tags()
+        wordnet, table, strings = open_wordnet(), trial.origin.table, trial.origin.strings
         out = []
         for slot in slots.tolist():
             tag = "NOUN" if self.proper and tags[slot] == "PROPN" else tags[slot]
@@ -75,15 +74,13 @@ class WordNetSynonyms:
         return out
 
 
-def _of_any_part(wordnet: WordNet, table: Words, words: list[int]) -> list[Ints]:
-    """The same for words given by their ids; those that no text has asked for yet are looked up together."""
-    known: dict[int, Ints] = table.notes.setdefault("wordnet", {})
-    fresh = [word for word in dict.fromkeys(words) if word not in known]
-    if fresh:
-        found = wordnet.peer_synonyms([table.strings[word] for word in fresh])
-        flat, ends = table.ids(chain.from_iterable(found)), [*accumulate(map(len, found))]
-        known.update((word, flat[end - len(row) : end]) for word, row, end in zip(fresh, found, ends, strict=True))
-    return [known[word] for word in words]
+def _of_any_part(table: Words, words: list[int]) -> Steps[list[Ints]]:
+    known = known_synonyms(table)
+    if all(word in known for word in words):
+        return [known[word] for word in words]
+    (found,) = yield Ask(SERVICE, [Unlisted(table, words)])
+    synonyms: list[Ints] = found
+    return synonyms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

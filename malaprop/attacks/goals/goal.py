@@ -28,6 +28,12 @@ class Goal(Protocol):
         """Where the goal is met by more than the margin; rounding alone must not decide it."""
 
 
+def _lead(answers: Floats, label: int) -> Floats:
+    """By how much the best label is ahead of this one; 0 where this is the best."""
+    columns = np.ascontiguousarray(answers.T)  # a maximum over columns takes a fifth of the time of one over short rows
+    return np.asarray(np.maximum.reduce(columns) - columns[label])
+
+
 def _ahead(answers: Floats, label: int) -> Floats:
     """By how much this label is ahead of the best other one."""
     if answers.shape[1] == 2:
@@ -50,7 +56,7 @@ class Untargeted:
         return 1 - answers[:, label]
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
-        return -_ahead(answers, label) > margin
+        return _lead(answers, label) > margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,4 +95,4 @@ class LabelOnly:
         return self.reached(answers, label).astype(np.float32)
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
-        return -_ahead(answers, label) > margin
+        return _lead(answers, label) > margin

@@ -91,25 +91,26 @@ class Saliency:
             space = space.able()
         swaps, unknown = Variants.each(start.text, space.slots, space.words), _unknown(trial, self.unknown)
         probed, scored = yield from trial.score([_probes(start, space.slots, unknown), swaps], probes=1)
-        saliency, _ = _read(probed, start, space.slots)
+        saliency = probed.values
+        if len(saliency) < len(space.slots):
+            saliency, _ = _read(probed, start, space.slots)
         # without the sum of the softmax: it changes no order, but shrinks differences below what rounding moves
         weight = np.exp(saliency - saliency.max())
         gain = np.zeros(len(space.slots), np.float32)
-        words, likely = list(space.words), [0] * len(space.words)
-        place = np.searchsorted(scored.variants.slots, space.slots) if np.all(np.diff(space.slots) > 0) else None
-        assert place is not None, "slots of a fresh space are in order"
-        ends = np.searchsorted(scored.variants.slots, space.slots, side="right")
-        some = np.flatnonzero(place < ends)
-        for i in np.flatnonzero(place == ends).tolist():
-            words[i] = words[i][:0]
+        words, likely, asked = space.words, np.zeros(len(space.slots), np.int64), scored.variants
+        many = np.bincount(asked.slots, minlength=start.text.slots)[space.slots]  # slots of a fresh space are in order
+        some = np.flatnonzero(many)
+        if asked is not swaps:
+            words = [w if count else w[:0] for w, count in zip(words, many.tolist(), strict=True)]
         if len(some):
-            tops = firsts(scored.values, place[some])
+            tops = firsts(scored.values, (np.cumsum(many) - many)[some])
             gain[some] = scored.values[tops] - np.float32(0 if self.peer else start.value)
-            for i, k, word in zip(some.tolist(), tops.tolist(), scored.variants.words[tops].tolist(), strict=True):
-                likely[i] = word
-                if not self.peer:
-                    words[i] = scored.variants.words[k : k + 1]
-        return arranged(Space(space.slots, words, likely), (weight * gain).astype(np.float32))
+            likely[some] = asked.words[tops]
+            if not self.peer:
+                words = [*words]
+                for i, k in zip(some.tolist(), tops.tolist(), strict=True):
+                    words[i] = asked.words[k : k + 1]
+        return arranged(Space(space.slots, words, likely.tolist()), (weight * gain).astype(np.float32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,15 +50,15 @@ class Greedy:
         for step, i in enumerate(some):
             slot, words = slots[i], plan.words[i]
             guesses: list[Variants] = []
-            if plan.likely is not None and step >= covered:
+            if self.ahead and plan.likely is not None and step >= covered:
                 guesses = _onward(plan, now.text, some[step : step + self.ahead + 1])
-                covered = step + max(1, self.ahead)
+                covered = step + self.ahead
             (scored,) = yield from trial.score([Variants.at(now.text, slot, words)], ahead=guesses)
             if nearest and scored.reached.any():
                 found = yield from _nearest(trial, scored, self.among)
             else:
                 (found,) = yield from trial.choose([scored], [None if self.always else now.value])
-            if plan.likely is not None and (found is None or found.text.words[slot] != plan.likely[i]):
+            if self.ahead and plan.likely is not None and (found is None or found.text.words[slot] != plan.likely[i]):
                 covered = step
             if found is not None:
                 now = found

@@ -1,8 +1,8 @@
 """Which form of the padding mask a model can be given.
 
 The transformers library turns a mask of ones and zeros into the form that attention adds to its products. On the way it
-asks the device whether the mask is full, so every pass waits for the GPU, and none can be recorded (a CUDA graph). A mask
-that has the added form already is passed on as it is.
+asks the device whether the mask is full, so every pass waits for the GPU, and none can be recorded (a CUDA graph). A
+mask that has the added form already is passed on as it is.
 """
 
 from __future__ import annotations
@@ -34,4 +34,5 @@ def takes_added_mask(model: Any, rows: Sequence[Sequence[int]], *, pad: int, sep
         found: Tensor = attended(model, separator=separator, added=True)(ids, lengths).float()
     except Exception:  # noqa: BLE001 - a model fails in its own way at a mask that it was not meant to be given
         return False
-    return found.shape == plain.shape and bool((found - plain).abs().max() <= _SAME * max(1.0, float(plain.abs().max())))
+    most = _SAME * max(1.0, float(plain.abs().max()))
+    return found.shape == plain.shape and bool((found - plain).abs().max() <= most)

@@ -48,12 +48,12 @@ class Pieces:
     """Token ids of the strings of one table of words; it grows with the table.
 
     Of the arrays, `flat[start[i] : start[i] + size[i]]` are the tokens of string i, and strings of equal tokens have
-    equal `kind`. Only the first `known` entries mean anything.
+    equal `kind`. Only the first `known` entries mean anything, of `kind` the first `classed`.
     """
 
     def __init__(self, cut: Cut, table: Words) -> None:
         self.cut, self.table = cut, table
-        self.known = self.end = 0
+        self.known = self.end = self.classed = 0
         self.flat, self.start, self.size, self.kind = (np.zeros(1024, np.int64) for _ in range(4))
         self._kinds: dict[int | tuple[int, ...], int] = {}  # by a single token, or by all of them
 
@@ -67,19 +67,24 @@ class Pieces:
         size = np.fromiter(map(len, rows), np.int64, len(rows))
         known, end = self.known + len(rows), self.end + int(size.sum())
         self.flat = _with_room(self.flat, self.end, end)
-        self.start, self.size, self.kind = (
-            _with_room(a, self.known, known) for a in (self.start, self.size, self.kind)
-        )
+        self.start, self.size = (_with_room(a, self.known, known) for a in (self.start, self.size))
         self.flat[self.end : end] = np.fromiter(chain.from_iterable(rows), np.int64, end - self.end)
         self.size[self.known : known] = size
         self.start[self.known : known] = self.end + np.cumsum(size) - size
-        put, count = self._kinds.setdefault, self._kinds.__len__
-        self.kind[self.known : known] = [put(row[0] if len(row) == 1 else tuple(row), count()) for row in rows]
         self.known, self.end = known, end
 
     def classes(self) -> Ints:
         """For each string of the table a number, equal where the tokens are."""
         self.grow()
+        fresh = slice(self.classed, self.known)
+        if self.classed < self.known:
+            self.kind = _with_room(self.kind, self.classed, self.known)
+            put, count, flat = self._kinds.setdefault, self._kinds.__len__, self.flat
+            rows = zip(self.start[fresh].tolist(), self.size[fresh].tolist(), strict=True)
+            one = flat[np.minimum(self.start[fresh], len(flat) - 1)].tolist()
+            keys = (o if n == 1 else tuple(flat[s : s + n].tolist()) for o, (s, n) in zip(one, rows, strict=True))
+            self.kind[fresh] = [put(key, count()) for key in keys]
+            self.classed = self.known
         return self.kind[: self.known]
 
     def tokens(self, parts: Ints) -> Ints:

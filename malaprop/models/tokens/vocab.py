@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from malaprop.core.errors import VictimError
-from malaprop.core.text import BREAK, word_pattern
+from malaprop.core.text import BREAK, split_parts
 from malaprop.core.victim import Fields
 
 PAD, UNK, SEP = 0, 1, 2
@@ -31,8 +31,9 @@ def _pieces(word: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _marks(gap: str) -> Iterator[str]:
-    return (SPECIAL[SEP] if mark == BREAK else mark for mark in gap if not mark.isspace())
+@lru_cache(maxsize=1 << 14)
+def _marks(gap: str) -> tuple[str, ...]:
+    return tuple(SPECIAL[SEP] if mark == BREAK else mark for mark in gap if not mark.isspace())
 
 
 def tokens(string: str) -> list[str]:
@@ -40,16 +41,12 @@ def tokens(string: str) -> list[str]:
 
     No token reaches over the border between a word and a gap, so the tokens of a text are those of its parts, joined.
     """
-    out: list[str] = []
-    at = 0
-    for match in word_pattern().finditer(string):
-        begin, end = match.span()
-        if at < begin:
-            out += _marks(string[at:begin])
-        out += _pieces(match[0])
-        at = end
-    if at < len(string):
-        out += _marks(string[at:])
+    first, *rest = split_parts(string)
+    out = [*_marks(first)]
+    for word, gap in zip(rest[::2], rest[1::2], strict=True):
+        out += _pieces(word)
+        if gap != " ":
+            out += _marks(gap)
     return out
 
 
