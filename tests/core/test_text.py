@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import TextError
-from malaprop.core.text import BREAK, Text, Words, checked, word_pattern
+from malaprop.core.text import BREAK, Text, Words, checked, split_parts, word_pattern
 
 valid = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 wordy = st.text("ab'-_ .\u0301👍*@`", max_size=40)
@@ -97,6 +98,13 @@ def test_words(string, words):
     text = Text.of(string, Words())
     assert text.strings == words
     assert str(text) == string
+
+
+@given(st.one_of(st.text(st.characters(codec="ascii")), st.text("ab1'-_ .*@`", max_size=20)))
+def test_plain_letters_are_cut_by_the_same_rule(string):
+    found = [edge for match in word_pattern().finditer(string) for edge in match.span()]
+    cuts = [0, *found, len(string)]
+    assert split_parts(string) == [string[a:b] for a, b in pairwise(cuts)]
 
 
 def test_no_mark_is_parted_from_its_letter():
