@@ -18,7 +18,7 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
-from malaprop_bench import savings, table, throughput, turns
+from malaprop_bench import prompts, savings, table, throughput, turns
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
@@ -58,6 +58,8 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "about": _bench(lambda held: [table.about(held)]),
     "throughput": lambda records: table.lines(throughput.HEAD, [throughput.row(held) for held in records]),
     "turns": lambda records: table.lines(turns.HEAD, turns.rows(records)),
+    "prompts": lambda records: table.lines(prompts.ROBUST, prompts.robust_rows(records)),
+    "prompt-sharing": lambda records: table.lines(prompts.SPEED, prompts.speed_rows(records)),
     "scorers": _bench(lambda held: table.lines(savings.HEAD, savings.rows(held))),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }

@@ -59,9 +59,9 @@ def test_what_comes_behind_an_edit_is_scored_as_whole_prompts_are(folders: Any, 
     victim: Any = load(f"causal:{folders(name, chat=chat)}", labels=LABELS)
     assert victim.share
     assert not victim.notes
-    before = victim._reader.trunks.tokens_read
+    before = victim.tokens_read
     fast, plain = ask_round(victim)
-    saved = victim._reader.trunks.tokens_read - before
+    saved = victim.tokens_read - before
     assert np.abs(fast - plain).max() < 1e-4
     assert np.abs(np.log(fast) - np.log(plain)).max() < 1e-3
     assert np.log(plain).std(0).max() > 0.1  # the texts matter at all

@@ -80,6 +80,11 @@ class CausalVictim:
         return len(self.label_names)
 
     @property
+    def tokens_read(self) -> int:
+        """Tokens that the model computed, which are fewer than those of the prompts where beginnings are shared."""
+        return self._reader.trunks.tokens_read
+
+    @property
     def device(self) -> str:
         return str(self.model.device)
 
