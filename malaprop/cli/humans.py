@@ -24,8 +24,9 @@ def export(
     ask: Annotated[
         str | None,
         typer.Option(
-            help="Questions, separated by commas: readability and similarity (which of two texts), label, naturalness "
-            "and meaning (1 to 5). Without it: the first four, or of one recipe label and naturalness."
+            help="Questions, separated by commas: readability, similarity and more-natural (which of two), label, "
+            "naturalness and meaning (1 to 5). Without it: readability, label, similarity and naturalness, or of one "
+            "recipe label and naturalness; of runs of malaprop natural naturalness, meaning, similarity, more-natural."
         ),
     ] = None,
     items: Annotated[int, typer.Option(help="Most items of each question, checks aside.", min=1)] = 40,
@@ -45,13 +46,15 @@ def export(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Make a study from attack runs of one or several recipes or victims.
+    """Make a study from runs of attack or natural, of one or several recipes or victims; of texts or of images.
 
     Examples:
 
       malaprop humans export runs/first --ask readability,label,similarity,naturalness --raters 3 --out study.db
 
       malaprop humans export runs/pwws --ask label --items 100 --per-rater 30 --csv tasks.csv --out study.db
+
+      malaprop humans export runs/natural-compare --items 20 --raters 13 --out digits.db
     """
     from malaprop.humaneval import crowd
     from malaprop.humaneval.export import Design

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from base64 import b64encode
+from base64 import b64decode, b64encode
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,15 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 def address(picture: Bytes) -> str:
     """The picture as an address that a page carries within itself."""
     return "data:image/png;base64," + b64encode(encode(picture)).decode("ascii")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address as `address` makes it: a PNG file, and nothing else."""
+    begin = "data:image/png;base64,"
+    try:
+        return text.startswith(begin) and b64decode(text[len(begin) :], validate=True).startswith(b"\x89PNG\r\n\x1a\n")
+    except ValueError:
+        return False
 
 
 def picture_of(image: NDArray[np.floating]) -> Bytes:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from malaprop.core.png import address, is_address, picture_of
 from malaprop.core.seeds import generator
+from malaprop.humaneval.attacked import IMAGE, Fields
 from malaprop.humaneval.draw import Item
 from malaprop.humaneval.questions import Question
-from malaprop.humaneval.sources import Fields, Source
+from malaprop.humaneval.sources import Source
 
 CHECK = "check"
 
 
 def checks(question: Question, sources: Sequence[Source], labels: Sequence[str], many: int, seed: int) -> list[Item]:
-    """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable."""
+    """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable.
+
+    Images are put beside noise, or have such a text below them.
+    """
     rng = generator(seed, "checks", question.name)
     out = []
     for number in range(many):
         source = sources[int(rng.integers(len(sources)))]
         if question.shape == "pair":
-            torn = {name: scramble(text, seed, f"{number}.{name}") for name, text in source.original.items()}
+            torn = {name: _tear(name, text, seed, f"{number}.{name}") for name, text in source.original.items()}
             out.append(_item(question, source, (source.original, torn), "a"))
         elif question.shape == "label":
             wanted = int(rng.integers(len(labels)))
@@ -45,8 +50,17 @@ def _item(question: Question, source: Source, texts: tuple[Fields, ...], expecte
 def _say(source: Source, wanted: str) -> Fields:
     """The opening of a real text, so that the eye that skims takes it for one, then what to choose."""
     name, text = next(iter(source.original.items()))
-    opening = " ".join(text.split()[:8])
-    return {name: f"{opening} ... This is a check that you are reading: please choose “{wanted}” here."}
+    told = f"This is a check that you are reading: please choose “{wanted}” here."
+    if name == IMAGE and is_address(text):
+        return {name: text, "": told}
+    return {name: f"{' '.join(text.split()[:8])} ... {told}"}
+
+
+def _tear(name: str, text: str, seed: int, which: str) -> str:
+    """A text with its words and letters in another order; in the place of an image noise of its size or so."""
+    if name != IMAGE or not is_address(text):
+        return scramble(text, seed, which)
+    return address(picture_of(generator(seed, "noise", which).random((1, 28, 28))))
 
 
 def scramble(text: str, seed: int, name: str) -> str:

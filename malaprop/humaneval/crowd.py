@@ -73,6 +73,8 @@ def write_label_studio(study: Study, path: Path) -> Path:
 
     A task stands for one item: how many people judge it is set in the project there, as its overlap.
     """
+    if study.images:
+        raise RecordError("Label Studio's interface is made for texts here; of images write --csv or --json-file")
     turns: dict[int, Turn] = {}
     for own in study.turns.values():
         for turn in own:

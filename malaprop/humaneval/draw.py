@@ -8,8 +8,9 @@ from itertools import combinations
 
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
+from malaprop.humaneval.attacked import Fields
 from malaprop.humaneval.questions import Question
-from malaprop.humaneval.sources import Fields, Source, Sources
+from malaprop.humaneval.sources import Source, Sources
 
 ORIGINAL = -1  # the system of a control: nobody changed it
 
@@ -25,6 +26,7 @@ class Item:
     texts: tuple[Fields, ...]
     original: Fields | None = None
     expected: str | None = None
+    image: bool = False  # its field `image` is a picture
 
 
 def draw(question: Question, found: Sources, many: int, seed: int) -> list[Item]:

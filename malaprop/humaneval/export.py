@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from malaprop.core.errors import SettingError
@@ -14,7 +14,7 @@ from malaprop.humaneval.allot import Turn, allot, people
 from malaprop.humaneval.checks import checks
 from malaprop.humaneval.draw import ORIGINAL, Item, draw
 from malaprop.humaneval.ledger import moment
-from malaprop.humaneval.questions import ASKED, Question, chosen
+from malaprop.humaneval.questions import ASKED, NATURAL, Question, chosen
 from malaprop.humaneval.sources import Sources, gather
 from malaprop.humaneval.study import Facts, Rater, create
 from malaprop.web.tokens import new_token
@@ -84,7 +84,7 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
 
 def _fitting(found: Sources) -> tuple[Question, ...]:
     """The usual questions, less those that compare where there is nothing to compare."""
-    usual = chosen(ASKED)
+    usual = chosen(NATURAL if found.natural else ASKED)
     return usual if len(found.systems) > 1 else tuple(q for q in usual if q.shape != "pair")
 
 
@@ -93,7 +93,7 @@ def _items(found: Sources, questions: Sequence[Question], design: Design) -> lis
     for question in questions:
         out += draw(question, found, design.items, design.seed)
         out += checks(question, found.sources, found.labels, design.checks, design.seed)
-    return out
+    return [replace(item, image=True) for item in out] if found.images else out
 
 
 def _counts(found: Sources, items: Sequence[Item]) -> dict[str, dict[str, int]]:

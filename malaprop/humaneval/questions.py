@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from malaprop.core.catalogue import unknown
@@ -17,7 +17,10 @@ SIDES = ("a", "b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question; `ends` says what 1 and 5 of a scale mean, `original` whether the original text is shown too."""
+    """One question; `ends` says what 1 and 5 of a scale mean, `original` whether the original text is shown too.
+
+    `of_images` are the prompt and the guidance where images are judged.
+    """
 
     name: str
     shape: Shape
@@ -26,6 +29,11 @@ class Question:
     guidance: str
     original: bool = False
     ends: tuple[str, str] = ("", "")
+    of_images: tuple[str, str] = ("", "")
+
+    def worded(self, images: bool) -> Question:
+        """The question as it is put about texts or images."""
+        return replace(self, prompt=self.of_images[0], guidance=self.of_images[1]) if images else self
 
 
 # In the order in which a rater meets them: those that show an original come last, so that it gives nothing away.
@@ -38,6 +46,7 @@ QUESTIONS: dict[str, Question] = {
             level="nominal",
             prompt="Which label fits this text best?",
             guidance="Go by what the whole text says. If a word looks odd, choose what the writer most likely meant.",
+            of_images=("Which label fits this image best?", "Go by the whole image, however odd a part of it looks."),
         ),
         Question(
             name="naturalness",
@@ -46,6 +55,10 @@ QUESTIONS: dict[str, Question] = {
             prompt="How natural does this text read?",
             guidance="5 means that a fluent writer could have written it as it stands; 1 means that nobody would.",
             ends=("not natural at all", "fully natural"),
+            of_images=(
+                "How natural does this image look?",
+                "5 means that it could be a real one, as a person would write or take it; 1 means that nobody would.",
+            ),
         ),
         Question(
             name="readability",
@@ -53,6 +66,7 @@ QUESTIONS: dict[str, Question] = {
             level="nominal",
             prompt="Which of the two texts is easier to read?",
             guidance="Choose the text that reads more naturally; if both read alike, the one you would rather read.",
+            of_images=("Which of the two images is easier to make out?", "Choose the one whose content is clearer."),
         ),
         Question(
             name="meaning",
@@ -62,6 +76,10 @@ QUESTIONS: dict[str, Question] = {
             guidance="5 means that both say the same, 1 that they say different things. Odd wording does not matter.",
             original=True,
             ends=("nothing of it", "all of it"),
+            of_images=(
+                "How similar is the changed image to the original?",
+                "5 means that both show the same, 1 that they show different things.",
+            ),
         ),
         Question(
             name="similarity",
@@ -70,10 +88,24 @@ QUESTIONS: dict[str, Question] = {
             prompt="Which of the two texts is closer to the original?",
             guidance="Choose the text whose meaning is nearer to that of the original on top.",
             original=True,
+            of_images=("Which of the two images is closer to the original?", "Compare each with the original on top."),
+        ),
+        Question(
+            name="more-natural",
+            shape="pair",
+            level="nominal",
+            prompt="Which of the two texts changes the original in the more natural way?",
+            guidance="Choose the text that a person could have written in the original's place.",
+            original=True,
+            of_images=(
+                "Which of the two images changes the original in the more natural way?",
+                "Choose the image that could be a real one; specks and smears that no hand would make are not natural.",
+            ),
         ),
     )
 }
 ASKED = ("readability", "label", "similarity", "naturalness")
+NATURAL = ("naturalness", "meaning", "similarity", "more-natural")  # of natural adversaries: the paper's tables 7 and 8
 
 
 def chosen(names: Iterable[str]) -> tuple[Question, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from malaprop.humaneval.allot import Turn
+from malaprop.humaneval.attacked import Fields
 from malaprop.humaneval.draw import Item
 from malaprop.humaneval.questions import QUESTIONS, SCALE, SIDES, Question, choices
-from malaprop.humaneval.sources import Fields
 
 Parts = tuple[tuple[str, str], ...]  # name of the field, empty where there is but one, and its text
 
@@ -30,15 +30,17 @@ class Shown:
     texts: tuple[Parts, ...]
     original: Parts | None
     choices: tuple[Choice, ...]
+    image: bool = False  # addresses among the texts are pictures
 
 
 def show(item: Item, flip: bool, labels: Sequence[str]) -> Shown:
     texts = tuple(map(_parts, item.texts))
     return Shown(
-        question=QUESTIONS[item.question],
+        question=QUESTIONS[item.question].worded(item.image),
         texts=texts[::-1] if flip else texts,
         original=None if item.original is None else _parts(item.original),
-        choices=_choices(QUESTIONS[item.question], labels),
+        choices=_choices(QUESTIONS[item.question], labels, "Image" if item.image else "Text"),
+        image=item.image,
     )
 
 
@@ -48,13 +50,13 @@ def _parts(fields: Fields) -> Parts:
     return tuple(fields.items())
 
 
-def _choices(question: Question, labels: Sequence[str]) -> tuple[Choice, ...]:
+def _choices(question: Question, labels: Sequence[str], what: str) -> tuple[Choice, ...]:
     if question.shape == "label":
         return tuple(Choice(str(n), str(n + 1) if n < 9 else "", name) for n, name in enumerate(labels))
     if question.shape == "scale":
         ends = {SCALE[0]: question.ends[0], SCALE[-1]: question.ends[1]}
         return tuple(Choice(step, step, f"{step}: {ends[step]}" if step in ends else step) for step in SCALE)
-    return (Choice("1", "1", "Text 1"), Choice("2", "2", "Text 2"))
+    return tuple(Choice(number, number, f"{what} {number}") for number in ("1", "2"))
 
 
 def to_stored(item: Item, turn: Turn, value: str, labels: Sequence[str]) -> str | None:

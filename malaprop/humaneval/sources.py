@@ -1,4 +1,4 @@
-"""The texts of attack runs, put side by side: one source is an original and what each system made of it."""
+"""The texts or images of runs, put side by side: one source is an original and what each system made of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hashlib import blake2b
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records import Outcome, Run, Summary, find_runs, read_outcomes
+from malaprop.humaneval.attacked import Attacked, Change, Fields, read_attacked
 
 LONGEST = 20_000  # characters; nobody judges more on one page
-Fields = dict[str, str]
+LARGEST = 2_000_000  # characters of an image's address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An original that the victims got right, and the texts by which systems (by number) broke it."""
+    """An original that was attacked, and the texts or images by which systems (by number) broke it."""
 
     key: str
     label: int
@@ -39,15 +39,20 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """All there is to draw from; `long` counts texts left out because nobody would read them to the end."""
+    """All there is to draw from; `long` counts texts left out because nobody would read them to the end.
+
+    `natural`: the runs are searches in latent space, of which other things are asked; `images`: of images.
+    """
 
     systems: tuple[System, ...]
     labels: tuple[str, ...]
     sources: tuple[Source, ...]
     long: int
+    natural: bool = False
+    images: bool = False
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
+def _names(runs: Sequence[Attacked]) -> list[str]:
     recipes, victims, data = ([getattr(run, what) for run in runs] for what in ("recipe", "victim", "data"))
     parts = [recipes] if len(set(recipes)) > 1 or len(set(victims)) == 1 else []
     if len(set(victims)) > 1:
@@ -57,73 +62,68 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return [", ".join(found) for found in zip(*parts, strict=True)]
 
 
-def _groups(folders: Sequence[Path]) -> list[tuple[Run, list[Outcome]]]:
-    """Runs by system: shards and seeds of one recipe on one victim and dataset are one."""
-    found = find_runs(folders)
-    if not found:
-        raise RecordError(f"no run below {', '.join(map(str, folders))}; give a folder that malaprop attack wrote")
-    groups: dict[tuple[str, str, str], tuple[Run, dict[str, Outcome]]] = {}
-    for folder in found:
-        run = Run.read(folder)
-        _, outcomes = groups.setdefault((run.recipe, run.victim, run.data), (run, {}))
-        for outcome in read_outcomes(folder):
-            outcomes.setdefault(outcome.id, outcome)
-    return [(run, list(outcomes.values())) for run, outcomes in groups.values()]
-
-
-def _labels(runs: Sequence[Run], outcomes: Sequence[Sequence[Outcome]]) -> tuple[str, ...]:
+def _labels(runs: Sequence[Attacked]) -> tuple[str, ...]:
     """The names all runs share, numbers where none are known; empty where runs disagree."""
+    changes = [change for run in runs for change in run.changes.values()]
+    if any(not change.label.isdecimal() for change in changes):  # sentences say their labels by name
+        return tuple(sorted({change.label for change in changes if change.label}))
     known = {run.labels for run in runs}
     if len(known) > 1:
         return ()
-    names = known.pop()
-    most = max((max(o.label, len(o.original.scores) - 1) for found in outcomes for o in found), default=-1)
-    return names or tuple(f"label {number}" for number in range(most + 1))
+    most = max((change.last for change in changes), default=-1)
+    word = "" if runs[0].kind == "images" else "label "
+    return known.pop() or tuple(f"{word}{number}" for number in range(most + 1))
 
 
-def _key(data: str, outcome: Outcome) -> str:
+def _number(change: Change, labels: Sequence[str]) -> int:
+    """The label by its number; -1 where it has none."""
+    if change.label in labels:
+        return labels.index(change.label)
+    return int(change.label) if change.label.isdecimal() else -1
+
+
+def _key(data: str, change: Change) -> str:
     """The same for the same original, whatever attacked it."""
-    whole = json.dumps([data, outcome.id, outcome.original.fields])
+    whole = json.dumps([data, change.id, change.original])
     return blake2b(whole.encode(), digest_size=8).hexdigest()
 
 
-def _is_long(fields: Fields) -> bool:
-    return sum(map(len, fields.values())) > LONGEST
+def _is_long(fields: Fields | None, images: bool) -> bool:
+    return fields is not None and sum(map(len, fields.values())) > (LARGEST if images else LONGEST)
 
 
-def _refuse_nothing(folders: Sequence[Path], outcomes: Sequence[Sequence[Outcome]]) -> None:
+def _refuse_nothing(folders: Sequence[Path], runs: Sequence[Attacked]) -> None:
     where = ", ".join(map(str, folders))
-    if not any(outcomes):
+    if not any(run.changes for run in runs):
         raise RecordError(f"the runs below {where} hold no outcome; wait for them to end, or attack again")
-    if not any(o.status == "success" for found in outcomes for o in found):
+    if not any(change.changed is not None for run in runs for change in run.changes.values()):
         raise RecordError(f"no attack below {where} succeeded, so there is nothing to show to people")
 
 
 def gather(folders: Sequence[Path]) -> Sources:
     """The sources of all runs at or below the folders, in the order of their keys."""
-    groups = _groups(folders)
-    runs, outcomes = [run for run, _ in groups], [found for _, found in groups]
-    _refuse_nothing(folders, outcomes)
+    runs = read_attacked(folders)
+    _refuse_nothing(folders, runs)
+    labels, images = _labels(runs), runs[0].kind == "images"
     systems, found, long = [], dict[str, Source](), 0
-    for number, (name, run, own) in enumerate(zip(_names(runs), runs, outcomes, strict=True)):
-        won = Summary.of(own).success
+    for number, (name, run) in enumerate(zip(_names(runs), runs, strict=True)):
+        won = sum(change.changed is not None for change in run.changes.values())
         systems.append(
             System(
-                name=name, recipe=run.recipe, victim=run.victim, data=run.data, attacked=won.total, successes=won.hits
+                name=name, recipe=run.recipe, victim=run.victim, data=run.data, attacked=len(run.changes), successes=won
             )
         )
-        for o in own:
-            if o.status not in ("success", "failed"):
-                continue
-            changed = o.adversarial.fields if o.adversarial is not None and o.status == "success" else None
-            if _is_long(o.original.fields) or (changed is not None and _is_long(changed)):
+        for change in run.changes.values():
+            if _is_long(change.original, images) or _is_long(change.changed, images):
                 long += 1
                 continue
-            key = _key(run.data, o)
-            source = found.setdefault(key, Source(key=key, label=o.label, original=o.original.fields))
-            if changed is not None:
-                source.broken[number] = changed
+            key = _key(run.data, change)
+            source = Source(key=key, label=_number(change, labels), original=change.original)
+            source = found.setdefault(key, source)
+            if change.changed is not None:
+                source.broken[number] = change.changed
     sources = tuple(found[key] for key in sorted(found))
     if not any(source.broken for source in sources):
         raise RecordError(f"every text is longer than {LONGEST:,} characters, which nobody would read to the end")
-    return Sources(systems=tuple(systems), labels=_labels(runs, outcomes), sources=sources, long=long)
+    natural = any(run.kind != "outcomes" for run in runs)
+    return Sources(systems=tuple(systems), labels=labels, sources=sources, long=long, natural=natural, images=images)

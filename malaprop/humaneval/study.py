@@ -185,6 +185,11 @@ class Study:
         with _named(self.path):
             return dict(self._rows("SELECT item, value FROM answers WHERE rater = ?", rater))
 
+    @property
+    def images(self) -> bool:
+        """Whether images are judged, and no texts."""
+        return any(item.image for item in self.items.values())
+
     def question(self, item: int) -> Question:
         return QUESTIONS[self.items[item].question]
 

@@ -136,6 +136,8 @@ class HumansRecord(Record):
     meaning: Ratings | None
     agreement: tuple[RaterAgreement, ...]
     validity: tuple[Validity, ...]
+    more_natural: Contest | None = None
+    images: bool = False  # were judged, and no texts
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, rates with their intervals and numbers to six digits."""

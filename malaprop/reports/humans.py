@@ -25,12 +25,13 @@ def _card(scores: HumansRecord, number: int) -> Markup:
 
 
 def _raters(scores: HumansRecord) -> str:
-    kept = scores.answered - len(scores.left_out)
+    kept, what = scores.answered - len(scores.left_out), "image" if scores.images else "text"
     left = ", ".join(f"{r.rater} ({r.right} of {r.checks} checks right)" for r in scores.left_out)
     out = f" Left out, for failing the attention checks: {left}." if left else " Nobody failed the attention checks."
     return (
         f"{scores.counted:,} of {scores.expected:,} answers, by {kept} of {scores.invited} people, count.{out} "
-        "Intervals of shares of answers count texts, as several people's answers about one text are not independent."
+        f"Intervals of shares of answers count {what}s, as several people's answers about one {what} are not "
+        "independent."
     )
 
 
@@ -49,6 +50,7 @@ def _panels(scores: HumansRecord) -> Iterable[Markup]:
     contests = (
         ("Chosen as easier to read", scores.readability),
         ("Chosen as closer to the original", scores.similarity),
+        ("Chosen as more natural", scores.more_natural),
     )
     for title, contest in contests:
         if contest is not None:
@@ -66,8 +68,16 @@ def _panel(title: str, bars: Sequence[Bar]) -> Markup:
 def tables(scores: HumansRecord) -> Iterator[Figures]:
     """Title, columns and rows of each table."""
     columns: tuple[str, ...]
+    what = "images" if scores.images else "texts"
     if scores.accuracy:
-        columns = ("Texts", "Right, of answers", "Right, of texts", "Drop", "Median person", "Drop of the median")
+        columns = (
+            what.capitalize(),
+            "Right, of answers",
+            f"Right, of {what}",
+            "Drop",
+            "Median person",
+            "Drop of the median",
+        )
         yield "Human accuracy", columns, [_accuracy(a) for a in scores.accuracy]
     if scores.validity:
         valid = [(v.name, str(v.success), str(v.kept), text_of(v.adjusted)) for v in scores.validity]
@@ -75,12 +85,13 @@ def tables(scores: HumansRecord) -> Iterator[Figures]:
     contests: tuple[tuple[str, str, Contest | None], ...] = (
         ("Easier to read", "Relative readability", scores.readability),
         ("Closer to the original", "Relative closeness", scores.similarity),
+        ("More natural", "Relative naturalness", scores.more_natural),
     )
     for title, relative, contest in contests:
         if contest is not None:
             rows = [(c.name, str(c.votes), f"{c.relative:.2f}") for c in contest.systems]
-            yield title, ("Texts", "Chosen", relative), rows
-            yield _duels(title, contest.duels)
+            yield title, (what.capitalize(), "Chosen", relative), rows
+            yield _duels(title, contest.duels, what)
     rated: tuple[tuple[str, Ratings | None], ...] = (
         ("Looks natural", scores.naturalness),
         ("Keeps the meaning", scores.meaning),
@@ -88,8 +99,8 @@ def tables(scores: HumansRecord) -> Iterator[Figures]:
     for title, ratings in rated:
         if ratings is not None:
             rows = [(r.name, str(r.high), f"{r.mean:.2f}") for r in ratings.systems]
-            yield title, ("Texts", "Rated 4 or 5", "Mean of 1 to 5"), rows
-            yield _duels(title, ratings.duels)
+            yield title, (what.capitalize(), "Rated 4 or 5", "Mean of 1 to 5"), rows
+            yield _duels(title, ratings.duels, what)
     columns = ("Question", "Level", "Krippendorff's alpha", "95%", "Items", "Answers")
     yield "How far people agree", columns, [_agreement(a) for a in scores.agreement]
 
@@ -98,10 +109,10 @@ def _accuracy(a: Accuracy) -> tuple[str, ...]:
     return a.name, str(a.answers), str(a.majority), text_of(a.drop), share(a.median), share(a.median_drop)
 
 
-def _duels(title: str, duels: Sequence[SystemDuel]) -> Figures:
-    columns = ("Pair", "Ahead in so many texts", "Ties", "p, sign test")
+def _duels(title: str, duels: Sequence[SystemDuel], what: str) -> Figures:
+    columns = ("Pair", f"Ahead in so many {what}", "Ties", "p, sign test")
     rows = [(f"{d.a} : {d.b}", f"{d.ahead_a} : {d.ahead_b}", str(d.ties), _p(d.p)) for d in duels]
-    return f"{title}, text by text", columns, rows
+    return f"{title}, {what[:-1]} by {what[:-1]}", columns, rows
 
 
 def _p(p: float | None) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_study import SYNONYM, TEXTS, TYPO, changed, two_runs
+from tiny_study import SYNONYM, TEXTS, TYPO, changed, two_runs, write_finds
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium, chromium-browser or google-chrome on PATH")
@@ -267,3 +267,65 @@ def test_accessibility_and_pictures(browser: Any, tmp_path: Path) -> None:
     finally:
         started.stop()
     assert {page: found for page, found in faults.items() if found} == {}
+
+
+GREY = """image => { const c = document.createElement("canvas"); c.width = c.height = 1;
+    const x = c.getContext("2d"); x.drawImage(image, 0, 0, 1, 1); return x.getImageData(0, 0, 1, 1).data[0]; }"""
+
+
+def look(page: Any) -> str:
+    """What one chooses who sees the pictures: of two the one nearer to the original, else how near the one is."""
+    greys = [page.evaluate(GREY, picture) for picture in page.locator("form .picture").element_handles()]
+    asked = re.search("choose “(.+?)”", page.text_content("form"))
+    if asked:
+        return asked[1]
+    if not page.locator(".original .picture").count():
+        return "4"
+    first = page.evaluate(GREY, page.locator(".original .picture").element_handle())
+    apart = [abs(grey - first) for grey in greys]
+    return str(1 + apart.index(min(apart))) if len(apart) == 2 else "5" if apart[0] < 30 else "2"
+
+
+def test_images_side_by_side(browser: Any, tmp_path: Path) -> None:
+    """Natural adversaries of two victims, one of them far from its originals; the rater looks at the pixels."""
+    write_finds(tmp_path / "runs" / "forest", "forest", 10)
+    write_finds(tmp_path / "runs" / "lenet", "lenet", 60)
+    malaprop(
+        "humans", "export", tmp_path / "runs", "--items", 4, "--checks", 1, "--raters", 1, "--out", tmp_path / "s.db"
+    )
+    started = Server(tmp_path / "s.db", tmp_path)
+    faults, outside = dict[str, list[str]](), list[str]()
+    try:
+        link = started.links["r1"]
+        page = browser.new_context(viewport={"width": 1000, "height": 900}).new_page()
+        page.on("request", lambda request: outside.append(request.url))
+        page.on("console", lambda message: outside.append(message.text))
+        page.goto(link)
+        assert "see each image" in page.text_content("main")
+        page.click("#go")
+        page.wait_for_url("**/1")
+        seen: set[str] = set()
+        while page.url != link:
+            assert page.locator("form .picture").count() in (1, 2)
+            assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth > 0)")
+            prompt = page.text_content("#prompt")
+            if prompt not in seen:
+                seen.add(prompt)
+                shot(page, f"images-{len(seen)}")
+                faults[prompt] = serious(page)
+            before = page.url
+            page.keyboard.press(look(page))
+            page.keyboard.press("Enter")
+            page.wait_for_url(lambda url, old=before: url != old)
+    finally:
+        started.stop()
+    assert len(seen) == 4
+    assert {prompt: found for prompt, found in faults.items() if found} == {}
+    host = link[: link.index("/r/")]
+    assert [url for url in outside if not url.startswith((host, "data:image/png"))] == []
+    scores = json.loads(malaprop("humans", "score", tmp_path / "s.db", "--json", "--quiet").splitlines()[-1])
+    assert scores["left_out"] == []
+    for question in ("similarity", "more_natural"):
+        votes = {row["name"]: row["votes"]["value"] for row in scores[question]["systems"]}
+        assert votes == {"forest": 1.0, "lenet": 0.0}, "the forest's adversaries are nearer: the paper's table 7"
+    assert {row["name"]: row["high"]["value"] for row in scores["meaning"]["systems"]} == {"forest": 1.0, "lenet": 0.0}

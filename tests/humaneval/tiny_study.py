@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from malaprop.core.png import address
 from malaprop.humaneval.allot import Turn
 from malaprop.humaneval.draw import Item
 from malaprop.humaneval.ledger import Given, enter
 from malaprop.humaneval.sources import System
 from malaprop.humaneval.study import Facts, Rater, connect, create, transaction
 from malaprop.records import Outcome, Run, Side, Status, Writer
+from malaprop.records.natural import FINDS, Find, NaturalRecord
+from malaprop.records.naturaltext import TURNS, SentenceTurn
 
 LABELS = ("negative", "positive")
 TEXTS = tuple(f"the {name} was {'good' if n % 2 else 'poor'} from start to end" for n, name in enumerate(
@@ -77,3 +82,42 @@ def write_study(path: Path, items: Sequence[Item], answers: Mapping[str, Sequenc
                     enter(base, Given(rater.id, number, value), "")
     base.close()
     return path
+
+
+def shade(level: int) -> str:
+    """A picture of one grey."""
+    return address(np.full((8, 8), level, np.uint8))
+
+
+def write_finds(folder: Path, victim: str, step: int, *, fgsm: int = 0, many: int = 6, broken: str = "") -> Path:
+    """A natural run on images: greys that an adversary makes lighter by `step`; and by `fgsm` beside it."""
+
+    def finds(step: int) -> list[Find]:
+        return [
+            Find(
+                id=str(n), status="success", label=n % 3, prediction=n % 3, changed=5, distance=1.0,
+                original=shade(20 * n), adversary=broken or shade(20 * n + step),
+            )
+            for n in range(many)
+        ]  # fmt: skip
+
+    with Writer(folder, Run(recipe="hybrid", victim=victim, data="digits", n=many), kind=FINDS) as writer:
+        for find in finds(step):
+            writer.add(find)
+    gallery = {f"{victim}, FGSM": tuple(finds(fgsm))} if fgsm else {}
+    NaturalRecord(data="digits", gallery=gallery).write(folder)
+    return folder
+
+
+def write_turns(folder: Path, victim: str, word: str, many: int = 6) -> Path:
+    """A natural run on pairs of sentences: the verb of the hypothesis gives way to `word`."""
+    with Writer(folder, Run(recipe="hybrid", victim=victim, data="pairs", n=many), kind=TURNS) as writer:
+        for n in range(many):
+            fields = {"premise": f"man {n} is outside", "hypothesis": f"man {n} sleeps"}
+            writer.add(
+                SentenceTurn(
+                    id=str(n), status="success", label=("neutral", "entailment")[n % 2], answer="neutral",
+                    fields=fields, field="hypothesis", adversary=f"man {n} {word}", changed="entailment",
+                )
+            )  # fmt: skip
+    return folder
