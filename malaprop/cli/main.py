@@ -34,6 +34,10 @@ class Table(MutableMapping[str, Any]):
         known = self.known()
         return known[name].help if name in known else GROUPS.get(name, "")
 
+    def is_group(self, name: str) -> bool:
+        """Whether commands stand behind the name, which may be a command itself: `natural` and `natural compare`."""
+        return any(one.startswith(f"{name} ") for one in self.known())
+
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys(name.split()[0] for name in self.known()))
 
@@ -71,6 +75,8 @@ class Commands(TyperGroup):
             if f"{self.commands.words}{args[0]}" in ELSEWHERE:
                 raise SettingError(f"malaprop {args[0]} is not installed; it comes with {ELSEWHERE[args[0]]}")
             raise unknown(self.commands.words.strip() or "command", args[0], self.commands)
+        if args[1:] and not args[1].startswith("-") and self.commands.is_group(args[0]):
+            return args[0], _group(args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -91,7 +97,9 @@ def _load(found: Command, name: str) -> Any:
         return group
     single = typer.Typer(**_PLAIN)
     if is_dataclass(target):
-        single.command(name, cls=SettingsCommand)(command(target, perform))  # type: ignore[arg-type]
+        more = [f"malaprop {one}: {each.help}" for one, each in COMMANDS.items() if one.startswith(f"{name} ")]
+        also = "\n\n".join(["More commands:", *more]) if more else None
+        single.command(name, cls=SettingsCommand, epilog=also)(command(target, perform))  # type: ignore[arg-type]
     else:
         single.command(name)(target)
     return typer.main.get_command(single)

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.records.natural import Correlation, Find, SweepDot, VictimPair
+from malaprop.records.natural import Correlation, SweepDot, VictimPair
 from malaprop.records.summary import Rate
 
 
-def distances(finds: Sequence[Find]) -> dict[str, float]:
+class Searched(Protocol):
+    """A finished item, image or sentence."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def distance(self) -> float | None: ...
+
+
+def distances(finds: Sequence[Searched]) -> dict[str, float]:
     """The distance of each success, by id."""
     return {find.id: find.distance for find in finds if find.status == "success" and find.distance is not None}
 
 
-def largest(found: Mapping[str, Sequence[Find]]) -> dict[str, Rate]:
+def largest(found: Mapping[str, Sequence[Searched]]) -> dict[str, Rate]:
     """How often each victim's adversary is the farthest, over items where every victim has one; ties count for none."""
     by_victim = {victim: distances(finds) for victim, finds in found.items()}
     shared = set.intersection(*(set(d) for d in by_victim.values())) if by_victim else set()
@@ -32,7 +44,7 @@ def largest(found: Mapping[str, Sequence[Find]]) -> dict[str, Rate]:
     return {victim: Rate(count, decided) for victim, count in wins.items()}
 
 
-def pairs(found: Mapping[str, Sequence[Find]]) -> tuple[VictimPair, ...]:
+def pairs(found: Mapping[str, Sequence[Searched]]) -> tuple[VictimPair, ...]:
     """Every two victims by the sign test, in the order given."""
     out = []
     for one, two in combinations(found, 2):

@@ -37,7 +37,23 @@ def train_generator(
     say: Callable[[str], None] = lambda line: None,  # noqa: ARG005
 ) -> ImageManifold:
     """A generative model in its folder: the one that is there if it was made so, else a new one, or the rest of one."""
-    learn, test = load(data, "train"), load(data, "test")
+    return train_on(
+        plan, load(data, "train"), load(data, "test"), folder, seed=seed, device=device, quiet=quiet, say=say
+    )
+
+
+def train_on(
+    plan: ImagePlan,
+    learn: ImageSet,
+    test: ImageSet,
+    folder: Path,
+    *,
+    seed: int,
+    device: str,
+    quiet: bool,
+    say: Callable[[str], None],
+) -> ImageManifold:
+    """As `train_generator`, of images that are at hand."""
     shape = Shape.of(learn.shape, **({} if plan.dim is None else {"dim": plan.dim}), width=plan.width)
     recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
     if is_generator(folder):
@@ -87,10 +103,14 @@ def train_generator(
     return made
 
 
+def plan_judge(data: ImageSet) -> Schooling:
+    """How a judge is trained."""
+    return Schooling(kind="lenet", epochs=3 if len(data) > 20_000 else 8)
+
+
 def judge(data: ImageSet, *, seed: int, device: str, quiet: bool = True) -> ImageVictim:
     """A classifier that no search asks: a LeNet of its own seed."""
-    epochs = 3 if len(data) > 20_000 else 8
-    net, _ = fit(Schooling(kind="lenet", epochs=epochs), data, seed=seed, device=device, quiet=quiet)
+    net, _ = fit(plan_judge(data), data, seed=seed, device=device, quiet=quiet)
     return of_network(net, name="judge", device=device, image=data.shape)
 
 

@@ -1,133 +1,112 @@
-"""Natural adversaries of image classifiers: many searches side by side, each outcome written as it comes."""
+"""Natural adversaries of image classifiers: what a victim is shown, and what is written down of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.attacks.latent.clouds import Looks, OtherLabel
-from malaprop.attacks.latent.hunt import CAP, Catch, hunt
-from malaprop.attacks.latent.probe import LatentSearch
 from malaprop.core import png
-from malaprop.core.ask import Steps
-from malaprop.core.score import Floats, winners
-from malaprop.core.seeds import generator
+from malaprop.core.score import Floats, winner, winners
 from malaprop.data.images import Images, ImageSet
-from malaprop.engine.drive import drive
+from malaprop.engine.service import Batched, Service
 from malaprop.models.generative.images import ImageManifold
 from malaprop.models.generative.quality import root_mean_square
 from malaprop.models.victims.image import ImageVictim
-from malaprop.records.ids import Ids
-from malaprop.records.natural import FINDS, Find
-from malaprop.records.run import Run
-from malaprop.records.store import write_entries
+from malaprop.natural.quest import Ground
+from malaprop.records.natural import Find
 
 STRIP = 8  # pictures from the start to the adversary
+UNKNOWN = -1  # the label of a victim that was not heard
+
+
+def lay_ground(data: ImageSet, manifold: ImageManifold, refine: int = 0) -> Ground:
+    """Where the searches of images start; `refine` gradient steps bring each start nearer to its image."""
+    starts = manifold.invert(data.images)
+    starts = manifold.refine(data.images, starts, refine) if refine else starts
+    return Ground(items=data, ids=data.ids, starts=starts, returned=manifold.pictures(starts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ground:
-    """What every victim of a comparison shares: images, where their searches start, and what that gives back."""
-
-    data: ImageSet
-    manifold: ImageManifold
-    refine: int = 0  # gradient steps that bring the start nearer to the image
-
-    @cached_property
-    def starts(self) -> Floats:
-        z = self.manifold.invert(self.data.images)
-        return self.manifold.refine(self.data.images, z, self.refine) if self.refine else z
-
-    @cached_property
-    def returned(self) -> Images:
-        return self.manifold.pictures(self.starts)
-
-    @cached_property
-    def errors(self) -> NDArray[np.float64]:
-        return root_mean_square(self.returned, self.data.images)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Quest:
-    """One victim under one search. `labels` false: also images that the victim has wrong, as no label is looked at."""
+class ImageTarget:
+    """A classifier of images. `labels` false: also images that it has wrong, as no label is looked at."""
 
     ground: Ground
+    manifold: ImageManifold
     victim: ImageVictim
-    search: LatentSearch
     judge: ImageVictim | None = None
-    seed: int = 0
-    width: int = 64
-    cap: int = CAP
     batch: int = 1024
     labels: bool = True
     drawn: bool = True  # keep pictures in the records
 
+    @property
+    def data(self) -> ImageSet:
+        found: ImageSet = self.ground.items
+        return found
+
     @cached_property
-    def predictions(self) -> NDArray[np.int64]:
-        return predictions(self.victim, self.ground.data.images)
+    def errors(self) -> NDArray[np.float64]:
+        return root_mean_square(self.ground.returned, self.data.images)
 
-    def finds(self, done: Ids | frozenset[str] = frozenset()) -> Iterator[Find]:
-        """Finished images, in the order they end; `done` are left out."""
-        ground = self.ground
-        now = predictions(self.victim, ground.returned)
-        places = [i for i, name in enumerate(ground.data.ids) if name not in done]
-        looks = Looks(manifold=ground.manifold, victim=self.victim, batch=self.batch)
-        jobs: list[tuple[int, Steps[Catch]]] = []
-        for place in places:
-            if self.labels and self.predictions[place] != ground.data.labels[place]:
-                yield self._blank(place, int(now[place]), "skipped")
-                continue
-            goal = OtherLabel(int(self.predictions[place]))
-            rng = generator(self.seed, "latent", ground.data.ids[place])
-            jobs.append((place, hunt(self.search, ground.starts[place], goal, rng, cap=self.cap)))
-        for place, catch in drive(jobs, {"latent": looks, "verify": looks}, width=self.width):
-            yield self._told(place, int(now[place]), catch)
+    def services(self) -> dict[str, Service]:
+        looks = Looks(manifold=self.manifold, victim=self.victim, batch=self.batch)
+        items = Batched(lambda some: list(self.victim(np.stack(some))), key=lambda image: image.tobytes(), remember=0)
+        return {"latent": looks, "verify": looks, "items": items}
 
-    def _blank(self, place: int, start: int, status: str) -> Find:
-        data = self.ground.data
+    def describe(self, at: int) -> Find:
         return Find(
-            id=data.ids[place],
-            status=status,
-            label=int(data.labels[place]),
-            prediction=int(self.predictions[place]),
-            start=start,
-            rebuilt=round(float(self.ground.errors[place]), 6),
-            original=png.address(png.picture_of(data.images[place])) if self.drawn else "",
-            returned=png.address(png.picture_of(self.ground.returned[place])) if self.drawn else "",
+            id=self.data.ids[at],
+            status="failed",
+            label=int(self.data.labels[at]),
+            prediction=UNKNOWN,
+            rebuilt=round(float(self.errors[at]), 6),
+            original=self._draw(self.data.images[at]),
+            returned=self._draw(self.ground.returned[at]),
         )
 
-    def _told(self, place: int, start: int, catch: Catch) -> Find:
-        """A catch in words and pictures."""
-        status = "error" if catch.failed else "failed" if catch.point is None else "success"
-        find = replace(self._blank(place, start, status), asked=catch.asked, reason=catch.reason or None)
-        if catch.point is None or catch.distance is None:
-            return find
-        made = self.ground.manifold.pictures(catch.point[None])
-        judged = None if self.judge is None else int(predictions(self.judge, made)[0])
-        find = replace(
-            find,
-            changed=int(predictions(self.victim, made)[0]),
-            judged=judged,
-            distance=round(catch.distance, 6),
-            pixels=round(float(np.linalg.norm(made[0] - self.ground.data.images[place])), 6),
+    def show(self, at: int) -> list[Images]:
+        return [self.data.images[at], self.ground.returned[at]]
+
+    def begin(self, at: int, line: Find, answers: Sequence[Floats]) -> tuple[Find, OtherLabel]:
+        del at
+        before, after = map(winner, answers)
+        wrong = self.labels and before != line.label
+        line = replace(line, prediction=before, start=after, status="skipped" if wrong else line.status)
+        return line, OtherLabel(before)
+
+    def write(self, at: int, point: Floats) -> tuple[Images, Images]:
+        del at
+        made = self.manifold.pictures(point[None])[0]
+        return made, made
+
+    def tell(self, at: int, line: Find, made: tuple[Images, Images], answer: Floats, point: Floats) -> Find:
+        image = made[0]
+        line = replace(
+            line,
+            changed=winner(answer),
+            judged=None if self.judge is None else int(predictions(self.judge, image[None])[0]),
+            pixels=round(float(np.linalg.norm(image - self.data.images[at])), 6),
         )
         if not self.drawn:
-            return find
+            return line
         return replace(
-            find,
-            adversary=png.address(png.picture_of(made[0])),
-            difference=png.address(png.difference(self.ground.returned[place], made[0])),
-            strip=self._strip(self.ground.starts[place], catch.point),
+            line,
+            adversary=self._draw(image),
+            difference=png.address(png.difference(self.ground.returned[at], image)),
+            strip=self._strip(self.ground.starts[at], point),
         )
+
+    def _draw(self, image: Images) -> str:
+        return png.address(png.picture_of(image)) if self.drawn else ""
 
     def _strip(self, start: Floats, end: Floats) -> str:
         shares = np.linspace(0, 1, STRIP, dtype=np.float32)[:, None]
-        return png.address(png.sheet(self.ground.manifold.pictures(start + shares * (end - start)), STRIP, gap=1))
+        return png.address(png.sheet(self.manifold.pictures(start + shares * (end - start)), STRIP, gap=1))
 
 
 def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArray[np.int64]:
@@ -135,12 +114,7 @@ def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArr
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def write_finds(quest: Quest, folder: Path, run: Run, *, resume: bool, seen: Callable[[Find], None]) -> list[Find]:
-    """Runs a quest into a folder; gives all its finds in the order of the data."""
-    found = write_entries(folder, run, FINDS, quest.finds, resume=resume, seen=seen)
-    return in_order(found, quest.ground.data.ids)
-
-
-def in_order(finds: Sequence[Find], ids: Sequence[str]) -> list[Find]:
-    place = {name: number for number, name in enumerate(ids)}
-    return sorted((find for find in finds if find.id in place), key=lambda find: place[find.id])
+def error_find(item: Any, seed: int, why: str) -> Find:
+    """The line of an image that could not be searched."""
+    del seed
+    return Find(id=item.id, status="error", label=item.label, prediction=UNKNOWN, reason=why)

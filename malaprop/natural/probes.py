@@ -13,26 +13,8 @@ from malaprop.natural.alignment import translations
 from malaprop.natural.textlooks import Passes
 
 WORD, VERB = "word-appears", "verb-dropped"
-_AUXILIARIES = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "am",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "will",
-        "would",
-    ]
-)
+_FORMS = "is are was were be been being am do does did has have had will would"
+_AUXILIARIES = frozenset(_FORMS.split())
 _TAGGED = 5_000  # sentences that are looked through for verbs
 
 

@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from malaprop.attacks.latent.hunt import CAP, Catch, hunt
-from malaprop.attacks.latent.probe import LatentSearch
-from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
-from malaprop.core.seeds import generator
 from malaprop.core.victim import Fields, Victim
-from malaprop.engine.drive import drive
+from malaprop.data.base import Dataset
 from malaprop.engine.service import Batched, Service
 from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
-from malaprop.natural.textlooks import Answer, Case, Otherwise, Passes, Probed, Relative, TextLooks
-from malaprop.records.ids import Ids
-from malaprop.records.naturaltext import TURNS, SentenceTurn
-from malaprop.records.run import Run
-from malaprop.records.store import write_entries
+from malaprop.natural.quest import Ground
+from malaprop.natural.textlooks import Case, Otherwise, Passes, Probed, Relative, TextLooks
+from malaprop.records.naturaltext import SentenceTurn
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TextGround:
-    """Examples, the field of each that changes, and where the sentence model puts them."""
-
-    examples: Sequence[Example]
-    model: SentenceModel
-    refine: int = 0
-
-    @cached_property
-    def cases(self) -> list[Case]:
-        return [Case(fields=tuple(e.fields.values()), place=place(e)) for e in self.examples]
-
-    @cached_property
-    def sentences(self) -> list[str]:
-        return [case.fields[case.place] for case in self.cases]
-
-    @cached_property
-    def starts(self) -> Floats:
-        z = self.model.invert(self.sentences)
-        return self.model.refine(self.sentences, z, steps=self.refine)
-
-    @cached_property
-    def returned(self) -> list[str]:
-        made = self.model.generate(self.starts)
-        return [dressed(item, own) for item, own in zip(made, self.sentences, strict=True)]
+def lay_ground(data: Dataset, model: SentenceModel, refine: int = 0, notes: tuple[str, ...] = ()) -> Ground:
+    """Where the searches of sentences start; `refine` gradient steps bring each start nearer to its sentence."""
+    sentences = [sentence_of(example) for example in data]
+    starts = model.refine(sentences, model.invert(sentences), steps=refine)
+    made = [dressed(item, own) for item, own in zip(model.generate(starts), sentences, strict=True)]
+    return Ground(items=data, ids=tuple(e.id for e in data), starts=starts, returned=made, notes=notes)
 
 
 def place(example: Example) -> int:
     """Which field is searched: the last of those that an attack may change."""
     return list(example.fields).index(example.open[-1])
+
+
+def sentence_of(example: Example) -> str:
+    """The sentence that is searched."""
+    return list(example.fields.values())[place(example)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +53,7 @@ class Classified:
     def answer(self, texts: list[Fields]) -> list[Floats]:
         return list(self.victim.predict(texts))
 
-    def told(self, answer: Floats) -> str:
+    def show(self, answer: Floats) -> str:
         label = winner(answer)
         return self.names[label] if label < len(self.names) else str(label)
 
@@ -105,7 +84,7 @@ class Translated:
     def answer(self, texts: list[Fields]) -> list[str]:
         return list(self.translate([text[0] for text in texts]))
 
-    def told(self, answer: str) -> str:
+    def show(self, answer: str) -> str:
         return answer
 
     def label(self, example: Example) -> str:
@@ -130,92 +109,69 @@ class Translated:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TextQuest:
-    """One victim under one search."""
+class SentenceTarget:
+    """A classifier or a translator; `examples` are the ground's, as the victim numbers labels and reads fields."""
 
-    ground: TextGround
+    ground: Ground
+    examples: Sequence[Example]
+    model: SentenceModel
     asked: Classified | Translated
-    search: LatentSearch
-    seed: int = 0
-    width: int = 64
-    cap: int = CAP
     batch: int = 4096
 
     @cached_property
     def looks(self) -> TextLooks:
-        return TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch)
+        return TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch)
 
-    def turns(self, done: Ids | frozenset[str] = frozenset()) -> Iterator[SentenceTurn]:
-        """Finished sentences, in the order they end; `done` are left out."""
-        fresh = TextLooks(manifold=self.ground.model, answer=self.asked.answer, batch=self.batch, fresh=True)
-        services: dict[str, Service] = {
-            "latent": self.looks,
-            "verify": fresh,
-            "texts": Batched(self.asked.answer, remember=0),
-        }
-        jobs = ((i, self._steps(i)) for i, example in enumerate(self.ground.examples) if example.id not in done)
-        for _, turn in drive(jobs, services, width=self.width):
-            yield turn
+    def services(self) -> dict[str, Service]:
+        fresh = TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch, fresh=True)
+        return {"latent": self.looks, "verify": fresh, "items": Batched(self.asked.answer, remember=0)}
 
-    def _steps(self, i: int) -> Steps[SentenceTurn]:
-        """One example, from what the victim says of it to what was found."""
-        case = self.ground.cases[i]
-        turn = self._blank(i)
-        try:
-            before, after = yield Ask("texts", [case.fields, case.whole(self.ground.returned[i])])
-            goal: Any = self.asked.goal(case, before)
-            kept = self.asked.kept(goal, self.ground.returned[i], after)
-            turn = replace(turn, answer=self.asked.told(before), start=self.asked.told(after), kept=kept)
-            if reason := self.asked.nothing(self.ground.examples[i], before):
-                return replace(turn, status="skipped", reason=reason)
-            rng = generator(self.seed, "latent", self.ground.examples[i].id)
-            catch = yield from hunt(self.search, self.ground.starts[i], goal, rng, cap=self.cap)
-            return (yield from self._told(goal, turn, catch))
-        except ServiceFailed as error:
-            return replace(turn, status="error", reason=str(error))
+    def case(self, at: int) -> Case:
+        example = self.examples[at]
+        return Case(fields=tuple(example.fields.values()), place=place(example))
 
-    def _blank(self, i: int) -> SentenceTurn:
-        example, case = self.ground.examples[i], self.ground.cases[i]
+    def describe(self, at: int) -> SentenceTurn:
+        example, sentence = self.examples[at], sentence_of(self.examples[at])
         return SentenceTurn(
             id=example.id,
             status="failed",
             label=self.asked.label(example),
             answer="",
             fields=dict(example.fields),
-            field=list(example.fields)[case.place],
-            returned=self.ground.returned[i],
-            rebuilt=apart(self.ground.sentences[i], self.ground.returned[i]),
-            unknown=self.ground.model.codec.unknown(self.ground.sentences[i]),
+            field=list(example.fields)[place(example)],
+            returned=self.ground.returned[at],
+            rebuilt=apart(sentence, self.ground.returned[at]),
+            unknown=self.model.codec.unknown(sentence),
         )
 
-    def _told(self, goal: Any, turn: SentenceTurn, catch: Catch) -> Steps[SentenceTurn]:
-        """A catch in words; the adversary is written and its answer asked anew, and both must still reach the goal."""
-        turn = replace(turn, asked=catch.asked, reason=catch.reason or None)
-        if catch.point is None or catch.distance is None:
-            return replace(turn, status="error" if catch.failed else "failed")
-        case: Case = goal.case
-        sentence = self.ground.model.generate(catch.point[None])[0]
-        whole = case.whole(sentence)
-        answer = (yield Ask("texts", [whole]))[0]
-        if not goal([sentence], [answer])[0]:
-            return replace(turn, reason="a success was not confirmed by a fresh query")
-        return replace(
-            turn,
-            status="success",
-            adversary=whole[case.place],
-            changed=self.asked.told(answer),
-            distance=round(catch.distance, 6),
-            words=apart(turn.original, whole[case.place]),
-        )
+    def show(self, at: int) -> list[Fields]:
+        case = self.case(at)
+        return [case.fields, case.whole(self.ground.returned[at])]
+
+    def begin(self, at: int, line: SentenceTurn, answers: Sequence[Any]) -> tuple[SentenceTurn, Any]:
+        before, after = answers
+        goal: Any = self.asked.goal(self.case(at), before)
+        kept = self.asked.kept(goal, self.ground.returned[at], after)
+        line = replace(line, answer=self.asked.show(before), start=self.asked.show(after), kept=kept)
+        if reason := self.asked.nothing(self.examples[at], before):
+            line = replace(line, status="skipped", reason=reason)
+        return line, goal
+
+    def write(self, at: int, point: Floats) -> tuple[str, Fields]:
+        sentence = self.model.generate(point[None])[0]
+        return sentence, self.case(at).whole(sentence)
+
+    def tell(self, at: int, line: SentenceTurn, made: tuple[str, Fields], answer: Any, point: Floats) -> SentenceTurn:
+        del point
+        adversary = made[1][place(self.examples[at])]
+        words = apart(line.original, adversary)
+        return replace(line, adversary=adversary, changed=self.asked.show(answer), words=words)
 
 
-def write_turns(
-    quest: TextQuest, folder: Path, run: Run, *, resume: bool, seen: Callable[[SentenceTurn], None]
-) -> list[SentenceTurn]:
-    """Runs a quest into a folder, line by line; gives all its turns in the order of the data."""
-    ids = {example.id: number for number, example in enumerate(quest.ground.examples)}
-    found = write_entries(folder, run, TURNS, quest.turns, resume=resume, seen=seen)
-    return sorted(found, key=lambda turn: ids[turn.id])
-
-
-__all__ = ["Answer", "Classified", "TextGround", "TextQuest", "Translated", "write_turns"]
+def error_turn(item: Example, seed: int, why: str) -> SentenceTurn:
+    """The line of a sentence that could not be searched."""
+    del seed
+    field = list(item.fields)[place(item)]
+    return SentenceTurn(
+        id=item.id, status="error", label="", answer="", fields=dict(item.fields), field=field, reason=why
+    )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from malaprop.attacks.latent.hunt import CAP
 from malaprop.attacks.latent.probe import LatentSearch
 from malaprop.core.errors import SettingError
 from malaprop.data.images import ImageSet
+from malaprop.models.generative.images import ImageManifold
 from malaprop.models.imagetraining import Schooling, accurate, fit
 from malaprop.models.victims.image import of_network
-from malaprop.natural.images import Ground, Quest
+from malaprop.natural.images import ImageTarget
+from malaprop.natural.quest import Ground, Quest
 from malaprop.records.natural import SweepDot, Tried
-from malaprop.records.summary import Rate
+from malaprop.records.summary import Rate, Spread
 
 _DEEP = ((32,), (128,), (512,), (16, 16), (64, 64), (256, 128), (512, 256), (128, 64, 32))
 _LITTLE = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -73,6 +76,15 @@ def _turns(groups: list[list[_Named]], many: int) -> Iterator[_Named]:
                 yield group[turn]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepEntry:
+    """A classifier of a sweep before it is trained; its name is its id."""
+
+    id: str
+    group: str
+    plan: Schooling
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sweep:
     """Trains each classifier, judges it on `test`, and searches around the images of the ground."""
@@ -80,47 +92,36 @@ class Sweep:
     learn: ImageSet
     test: ImageSet
     ground: Ground
+    manifold: ImageManifold
     search: LatentSearch
+    refine: int = 0  # steps that the ground was refined by
     seed: int = 0
     width: int = 64
-    cap: int = 10_000_000
+    cap: int = CAP
     batch: int = 1024
     device: str = "cpu"
     quiet: bool = True
 
     def settings(self, plan: Schooling) -> str:
         """All that a classifier's figures depend on."""
-        ground = self.ground
-        ids = sha256("\n".join(ground.data.ids).encode()).hexdigest()[:12]
+        ids = sha256("\n".join(self.ground.ids).encode()).hexdigest()[:12]
         return (
-            f"{plan}, {self.search}, seed {self.seed}, cap {self.cap}, refine {ground.refine}, "
+            f"{plan}, {self.search}, seed {self.seed}, cap {self.cap}, refine {self.refine}, "
             f"learnt {self.learn.fingerprint}, test {self.test.fingerprint}, images {ids}, "
-            f"generator {ground.manifold.fingerprint}"
+            f"generator {self.manifold.fingerprint}"
         )
-
-    def dots(self, plans: Mapping[str, tuple[str, Schooling]], done: Mapping[str, SweepDot]) -> Iterator[SweepDot]:
-        """Every classifier in turn; those `done` are given as they are."""
-        for name, (group, plan) in plans.items():
-            yield done[name] if name in done else self.dot(name, group, plan)
 
     def dot(self, name: str, group: str, plan: Schooling) -> SweepDot:
         """One classifier; its labels play no part in its searches, as in the paper."""
         net, _ = fit(plan, self.learn, seed=self.seed, device=self.device, quiet=self.quiet)
         victim = of_network(net, name=name, device=self.device, image=self.learn.shape)
         right = accurate(victim, self.test)
-        quest = Quest(
-            ground=self.ground,
-            victim=victim,
-            search=self.search,
-            seed=self.seed,
-            width=self.width,
-            cap=self.cap,
-            batch=self.batch,
-            labels=False,
-            drawn=False,
+        target = ImageTarget(
+            ground=self.ground, manifold=self.manifold, victim=victim, batch=self.batch, labels=False, drawn=False
         )
+        quest = Quest(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
         accuracy = Rate(int(right.sum()), len(right))
-        tried = Tried.of(quest.finds(), victim=name, search="", settings="", accuracy=accuracy)
+        tried = Tried.of(quest.lines(), victim=name, search="", settings="", accuracy=accuracy)
         return SweepDot(
             name=name,
             group=group,
@@ -130,3 +131,12 @@ class Sweep:
             settings=self.settings(plan),
             errors=tried.errors,
         )
+
+
+def error_dot(item: SweepEntry, seed: int, why: str) -> SweepDot:
+    """The line of a classifier that ended every process that took it up."""
+    del seed
+    none = Rate(0, 0)
+    return SweepDot(
+        name=item.id, group=item.group, accuracy=none, distance=Spread.of(()), found=none, settings=why, errors=1
+    )

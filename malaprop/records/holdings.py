@@ -17,6 +17,7 @@ LINES = {  # what runs write line by line
     "outcomes.jsonl": "outcomes",
     "natural.jsonl": "images",
     "naturaltext.jsonl": "sentences",
+    "classifiers.jsonl": "classifiers",
     "certificates.jsonl": "certificates",
 }
 

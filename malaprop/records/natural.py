@@ -16,7 +16,7 @@ from malaprop.records.kinds import Record
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
-FILE, LINES = "natural.json", "natural.jsonl"
+FILE, LINES, SWEPT = "natural.json", "natural.jsonl", "classifiers.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +104,14 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFigures:
+    """What one run came to, and some of its finds to look at."""
+
+    tried: Tried
+    shown: tuple[Find, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VictimPair:
     """Two victims on the same items: how often the second needs the larger change, ties left out."""
 
@@ -130,6 +138,13 @@ class SweepDot:
     found: Rate
     settings: str = ""  # all that its figures depend on
     errors: int = 0  # searches that failed and count nowhere
+
+    @property
+    def id(self) -> str:
+        return self.name
+
+    def to_json(self) -> str:
+        return json.dumps(encode(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,4 +209,5 @@ def read_finds(folder: Path) -> list[Find]:
     return read_lines(folder / LINES, FINDS.read)
 
 
+DOTS = LineKind(file=SWEPT, what="classifiers", read=partial(decode, SweepDot), write=SweepDot.to_json)
 FINDS = LineKind(file=LINES, what="finds", read=partial(decode, Find), write=Find.to_json)

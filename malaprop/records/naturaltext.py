@@ -111,6 +111,14 @@ class TextTried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextFigures:
+    """What one run came to, and some of its turns to look at."""
+
+    tried: TextTried
+    shown: tuple[SentenceTurn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceAround:
     """What lies around a sentence: other sentences, each with the distance at which it was first met."""
 

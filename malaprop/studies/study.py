@@ -113,10 +113,14 @@ class Interim:
         from malaprop.tasks.happenings import Wrote
 
         if isinstance(happening, Wrote) and monotonic() - self.last >= _EVERY:
-            record = self.study.gather_part(self.root)
-            if record is not None:
-                record.write(self.root)
+            self.write()
             self.last = monotonic()
+
+    def write(self) -> None:
+        """The record over what is finished."""
+        record = self.study.gather_part(self.root)
+        if record is not None:
+            record.write(self.root)
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,7 +227,12 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             plan = plan_of(study.plan())
             interim = [Interim(study, root)] if isinstance(study, Growing) else []
             with study.where.open_workers(root, quiet=study.saving.quiet) as workers:
-                failed = Execution(plan, root, workers, (Log(root), *interim, *listen)).run()
+                try:
+                    failed = Execution(plan, root, workers, (Log(root), *interim, *listen)).run()
+                except KeyboardInterrupt:
+                    for one in interim:
+                        one.write()
+                    raise
             if failed:
                 raise next(iter(failed.values()))
         record = study.gather(root)

@@ -34,7 +34,7 @@ class Command:
         return getattr(import_module(module), name)
 
 
-_CLI, _TRANSLATE = "malaprop.cli", "malaprop.studies.translate"
+_CLI, _TRANSLATE, _NATURAL = "malaprop.cli", "malaprop.studies.translate", "malaprop.studies.natural"
 COMMANDS: dict[str, Command] = {
     "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
     "attack": Command("malaprop.studies.attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
@@ -81,11 +81,17 @@ COMMANDS: dict[str, Command] = {
     "translate typos": Command(f"{_TRANSLATE}:TranslateTypos", "BLEU before and after one misspelling a sentence."),
     "translate probe": Command(f"{_TRANSLATE}:TranslateProbe", "Change words until a function of the output is true."),
     "translate run": Command(f"{_CLI}.translate:run", "Translate, and score BLEU where there are references."),
-    "natural": Command(f"{_CLI}.natural:app", "Search for natural adversaries in latent space."),
+    "natural": Command(f"{_NATURAL}:Natural", "Search for natural adversaries in latent space."),
+    "natural compare": Command(f"{_NATURAL}:NaturalCompare", "Victims on the same items: which needs more change."),
+    "natural sweep": Command(
+        f"{_NATURAL}:NaturalSweep", "Classifiers from poor to good: does distance follow accuracy."
+    ),
+    "natural synthetic": Command(f"{_NATURAL}:NaturalSynthetic", "A curve in the plane: why searches are latent."),
 }
 GROUPS = {
     "study": "Do a paper's experiment as a whole, from training to figures.",
     "rules": "Universal word replacement rules: mine them from victims or counts, apply them, show what they tell.",
+    "natural": "Natural adversaries: searches in the latent space of a generative model.",
     "translate": "Attacks on translation models: keywords brought into the output, typos, probes of your own.",
 }
 

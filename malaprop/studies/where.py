@@ -59,6 +59,13 @@ class Where:
         """About how many tasks are done at a time; on a cluster whose size is not known yet, eight."""
         return self.jobs or self.workers or (8 if self.engine == "ray" else 1)
 
+    @property
+    def is_cpu(self) -> bool:
+        """Whether no GPU is used, as far as this machine can tell: what is trained is then small."""
+        from malaprop.runs.victims import device_of
+
+        return device_of(self.device) == "cpu"
+
     def check(self) -> None:
         """Raises for options that do not go together."""
         if self.engine != "ray" and (self.address is not None or self.workers is not None):

@@ -19,10 +19,10 @@ from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.victims.image import of_function
 from malaprop.natural.compare import correlation, largest, pairs, ranks, spearman
 from malaprop.natural.generators import train_generator
-from malaprop.natural.images import Ground, Quest, write_finds
+from malaprop.natural.images import ImageTarget, lay_ground
+from malaprop.natural.quest import Quest
 from malaprop.natural.sweep import Sweep, line_up
-from malaprop.records.natural import Find, NaturalRecord, SweepDot, Tried, read_finds
-from malaprop.records.run import Run
+from malaprop.records.natural import Find, NaturalRecord, SweepDot, Tried
 from malaprop.records.summary import Rate, Spread
 
 PLAN = {"width": 8, "dim": 4, "steps": 200, "batch": 32, "inverter_rate": 3e-3, "weight": 0.05}
@@ -41,23 +41,19 @@ def place(tmp_path_factory):
 def quest(place):
     from malaprop.models.generative.images import load as generator
 
-    data = load(place / "bars.npz").sample(12, 0)
-    ground = Ground(data=data, manifold=generator(place / "vae"))
+    data, manifold = load(place / "bars.npz").sample(12, 0), generator(place / "vae")
+    ground = lay_ground(data, manifold)
 
-    def make(width=4, victim=brightest, **more):
-        return Quest(
-            ground=ground,
-            victim=of_function(victim, name="brightest"),
-            search=Shrinking(samples=60, step=0.1, reach=6.0),
-            width=width,
-            **more,
-        )
+    def make(width=4, victim=brightest, drawn=True, **more):
+        victim = of_function(victim, name="brightest")
+        target = ImageTarget(ground=ground, manifold=manifold, victim=victim, drawn=drawn)
+        return Quest(target=target, search=Shrinking(samples=60, step=0.1, reach=6.0), width=width, **more)
 
     return make
 
 
 def test_adversaries_are_found_told_and_true(quest):
-    finds = list(quest().finds())
+    finds = list(quest().lines())
     assert len(finds) == 12
     hits = [find for find in finds if find.status == "success"]
     assert len(hits) >= 8
@@ -72,7 +68,7 @@ def test_adversaries_are_found_told_and_true(quest):
 
 
 def test_width_and_pictures_change_nothing(quest):
-    alone, together = (sorted(quest(width=w, drawn=False).finds(), key=lambda f: f.id) for w in (1, 12))
+    alone, together = (sorted(quest(width=w, drawn=False).lines(), key=lambda f: f.id) for w in (1, 12))
     assert alone == together
 
 
@@ -80,7 +76,7 @@ def test_a_victim_that_never_changes_ends_at_its_cap(quest):
     def stubborn(arrays):
         return np.eye(4)[np.zeros(len(arrays), int)]
 
-    finds = [f for f in quest(victim=stubborn, cap=500).finds() if f.status != "skipped"]
+    finds = [f for f in quest(victim=stubborn, cap=500).lines() if f.status != "skipped"]
     assert finds
     assert {find.status for find in finds} == {"failed"}
     assert all(find.asked <= 500 and find.reason for find in finds)
@@ -96,25 +92,9 @@ def test_a_victim_that_fails_gives_errors_not_an_end(quest):
             raise RuntimeError("out of order")
         return brightest(arrays)
 
-    finds = list(quest(victim=failing).finds())
+    finds = list(quest(victim=failing).lines())
     assert {find.status for find in finds} <= {"error", "skipped"}
     assert "out of order" in next(find.reason for find in finds if find.status == "error")
-
-
-def test_a_run_that_was_torn_goes_on_to_the_same_finds(quest, tmp_path):
-    run = Run(recipe="hybrid", victim="brightest", data="bars", n=12)
-    whole = write_finds(quest(), tmp_path / "whole", run, resume=False, seen=lambda find: None)
-    lines = (tmp_path / "whole" / "natural.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "torn").mkdir()
-    (tmp_path / "torn" / "natural.jsonl").write_text("".join(lines[:4]) + lines[4][:50])
-    run.write(tmp_path / "torn")
-    asked, seen = [], []
-    again = quest(victim=lambda images: (asked.append(len(images)), brightest(images))[1])
-    rest = write_finds(again, tmp_path / "torn", run, resume=True, seen=seen.append)
-    assert len(seen) == 12
-    assert asked
-    assert rest == whole
-    assert sorted(read_finds(tmp_path / "torn"), key=lambda f: f.id) == sorted(whole, key=lambda f: f.id)
 
 
 def found(id_, distance, status="success"):
@@ -264,7 +244,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
     monkeypatch.setattr(Sweep, "dot", rest)
     code, _, err = type_in(*words, "--epochs", 3, "--out", "torn", "--resume")
     assert (code, len(names)) == (2, 3)
-    assert "parts.epochs is 3 here and 2 there" in err
+    assert "epochs = 2, and here it is 3" in err
     code, _, err = type_in(*words, "--out", "torn")
     assert (code, len(names)) == (2, 3)
     assert "holds results; pass --resume" in err
@@ -280,13 +260,13 @@ def test_results_are_neither_emptied_nor_mixed(type_in, place):
     before = {path.name: path.read_bytes() for path in Path("kept").iterdir()}
     for more, said in [
         (("--victim", "mlp"), "kept/natural.json holds results; pass --resume to continue or choose another --out"),
-        (("--victim", "forest", "--resume"), "victim is 'forest' here and 'mlp' there"),
-        (("--victim", "mlp", "--resume", "--seed", 1), "is 1 here and 0 there"),
-        (("--victim", "mlp", "--resume", "--n", 7), "n is 7 here and 6 there"),
-        (("--victim", "mlp", "--resume", "--set", "step=0.2"), "step is 0.2 here and 0.1 there"),
-        (("--victim", "mlp", "--resume", "--search", "iterative"), "recipe is 'iterative' here and 'hybrid' there"),
-        (("--victim", "mlp", "--resume", "--cap", 50), "budget is 50 here"),
-        (("--victim", "mlp", "--resume", "--refine", 2), "refine is 2 here and 0 there"),
+        (("--victim", "forest", "--resume"), "victim = 'mlp', and here it is 'forest'"),
+        (("--victim", "mlp", "--resume", "--seed", 1), "seed = 0, and here it is 1"),
+        (("--victim", "mlp", "--resume", "--n", 7), "n = 6, and here it is 7"),
+        (("--victim", "mlp", "--resume", "--set", "step=0.2"), "and here it is {'samples': 30, 'step': 0.2}"),
+        (("--victim", "mlp", "--resume", "--search", "iterative"), "search = 'hybrid', and here it is 'iterative'"),
+        (("--victim", "mlp", "--resume", "--cap", 50), "and here it is 50"),
+        (("--victim", "mlp", "--resume", "--refine", 2), "refine = 0, and here it is 2"),
     ]:
         code, _, err = type_in(*words, *more, "--out", "kept")
         assert code == 2, (more, err)

@@ -101,10 +101,10 @@ def test_sentences_are_neither_emptied_nor_mixed(place: Path, tmp_path: Path, mo
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     for more, said in [
         ((), "holds results; pass --resume"),
-        (("--resume", "--victim", "victims_of_one_line:long"), "victim is 'victims_of_one_line:long' here"),
-        (("--resume", "--seed", "3"), "seed is 3 here and 0 there"),
-        (("--resume", "--search", "iterative"), "recipe is 'iterative' here"),
-        (("--resume", "--refine", "1"), "refine is 1 here and 0 there"),
+        (("--resume", "--victim", "victims_of_one_line:long"), "and here it is 'victims_of_one_line:long'"),
+        (("--resume", "--seed", "3"), "seed = 0, and here it is 3"),
+        (("--resume", "--search", "iterative"), "and here it is 'iterative'"),
+        (("--resume", "--refine", "1"), "refine = 0, and here it is 1"),
     ]:
         with pytest.raises(RecordError, match=said):
             _natural(place, *words, *more)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from killed import until_done
 from small_sentences import SENTENCES, Lookup, blank_model
 
 import malaprop as mp
@@ -19,11 +18,12 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.data.base import of
 from malaprop.natural.around import around
 from malaprop.natural.edits import apart
-from malaprop.natural.sentences import Classified, TextGround, TextQuest, Translated, write_turns
-from malaprop.natural.textwork import TextJob, _same_data
-from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried, read_turns
-from malaprop.records.run import Run
+from malaprop.natural.quest import Quest
+from malaprop.natural.sentences import Classified, SentenceTarget, Translated, lay_ground
+from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.records.summary import Rate
+from malaprop.studies.latent import order_lines
+from malaprop.studies.naturaltexts import check_data
 
 _PAIRS = [(("someone is outside.", s), int("eats" in s)) for s in SENTENCES[:12]]
 
@@ -34,20 +34,19 @@ def _predict(texts: Sequence[Any]) -> np.ndarray:
     return np.stack([1 - eats, eats], 1)
 
 
-def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> TextQuest:
-    victim = mp.victim(predict)
-    ground = TextGround(examples=of(_PAIRS).examples, model=Lookup())  # type: ignore[arg-type]
-    asked = Classified(victim=victim, names=("no", "eats"))
-    return TextQuest(
-        ground=ground,
-        asked=asked,
-        search=search or Shrinking(samples=80, step=0.1, reach=3.0),
-        **{"cap": 20_000, **more},
-    )
+def _target(data: Any, asked: Any) -> SentenceTarget:
+    model: Any = Lookup()
+    return SentenceTarget(ground=lay_ground(data, model), examples=data.examples, model=model, asked=asked)
+
+
+def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> Quest:
+    target = _target(of(_PAIRS), Classified(victim=mp.victim(predict), names=("no", "eats")))
+    search = search or Shrinking(samples=80, step=0.1, reach=3.0)
+    return Quest(target=target, search=search, **{"cap": 20_000, **more})
 
 
 def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -> None:
-    turns = list(_quest().turns())
+    turns = list(_quest().lines())
     assert {turn.status for turn in turns} == {"success"}
     for turn in turns:
         assert turn.fields["premise"] == "someone is outside."
@@ -65,13 +64,13 @@ def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -
 )
 def test_width_changes_nothing(search: Any) -> None:
     def by_id(width: int) -> dict[str, SentenceTurn]:
-        return {turn.id: turn for turn in _quest(search=search, width=width).turns()}
+        return {turn.id: turn for turn in _quest(search=search, width=width).lines()}
 
     assert by_id(1) == by_id(16)
 
 
 def test_a_victim_that_never_changes_ends_at_the_cap_and_says_so() -> None:
-    turns = list(_quest(lambda texts: np.tile([0.9, 0.1], (len(texts), 1)), cap=300).turns())
+    turns = list(_quest(lambda texts: np.tile([0.9, 0.1], (len(texts), 1)), cap=300).lines())
     failed = [turn for turn in turns if turn.status == "failed"]
     assert failed
     assert all("cap of 300 queries" in (turn.reason or "") and turn.asked == 300 for turn in failed)
@@ -85,40 +84,11 @@ def test_one_bad_example_ends_as_an_error_alone() -> None:
         return _predict(texts)
 
     turns = {
-        turn.original: turn.status for turn in _quest(picky, search=Iterative(samples=3, step=0.1, reach=0.2)).turns()
+        turn.original: turn.status for turn in _quest(picky, search=Iterative(samples=3, step=0.1, reach=0.2)).lines()
     }
     assert turns.pop("the cat likes the bread.") == "error"
     assert set(turns.values()) <= {"failed", "success", "error"}
     assert "failed" in turns.values()
-
-
-def test_a_run_goes_on_where_it_was_torn(tmp_path: Path) -> None:
-    run = Run(recipe="hybrid", victim="eats", data="small", n=3)
-    whole = write_turns(_quest(), tmp_path / "a", run, resume=False, seen=lambda turn: None)
-    lines = (tmp_path / "a" / "naturaltext.jsonl").read_text(encoding="utf-8").splitlines()
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "naturaltext.jsonl").write_text("\n".join([*lines[:3], lines[3][:20]]), encoding="utf-8")
-    run.write(tmp_path / "b")
-    fresh: list[SentenceTurn] = []
-    again = write_turns(_quest(), tmp_path / "b", run, resume=True, seen=fresh.append)
-    assert again == whole
-    assert len(fresh) == len(whole)
-    assert [turn.id for turn in fresh[:3]] == [turn.id for turn in read_turns(tmp_path / "a")[:3]]
-    assert read_turns(tmp_path / "b") != []
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_within_any_write_it_comes_to_the_same(tmp_path: Path, seed: int) -> None:
-    run = Run(recipe="hybrid", victim="eats", data="small", n=12)
-
-    def work(resume: bool) -> None:
-        write_turns(_quest(), tmp_path / "torn", run, resume=resume, seen=lambda turn: None)
-
-    whole = write_turns(_quest(), tmp_path / "whole", run, resume=False, seen=lambda turn: None)
-    assert until_done(work, seed)
-    found = {turn.id: turn for turn in read_turns(tmp_path / "torn")}
-    assert [found[turn.id] for turn in whole] == whole
-    assert len((tmp_path / "torn" / "naturaltext.jsonl").read_text().splitlines()) == len(whole)
 
 
 def test_a_probe_searches_translations() -> None:
@@ -129,10 +99,10 @@ def test_a_probe_searches_translations() -> None:
 
     from malaprop.natural.probes import WordAppears
 
-    ground = TextGround(examples=of([(s, 0) for s in SENTENCES[:12]]).examples, model=Lookup())  # type: ignore[arg-type]
     asked = Translated(translate=translate, probe=WordAppears("isst"))
-    quest = TextQuest(ground=ground, asked=asked, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
-    turns = list(quest.turns())
+    target = _target(of([(s, 0) for s in SENTENCES[:12]]), asked)
+    quest = Quest(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
+    turns = list(quest.lines())
     assert {turn.status for turn in turns} == {"success", "skipped"}
     for turn in turns:
         assert ("isst" in turn.answer) == (turn.status == "skipped")
@@ -150,7 +120,7 @@ def test_what_lies_around_grows_with_distance() -> None:
 
 
 def test_record_comes_back_and_damage_is_refused(tmp_path: Path) -> None:
-    turns = list(_quest().turns())
+    turns = list(_quest().lines())
     tried = TextTried.of(
         turns,
         victim="v",
@@ -180,19 +150,17 @@ def test_record_comes_back_and_damage_is_refused(tmp_path: Path) -> None:
 
 def test_a_model_of_other_texts_is_refused() -> None:
     model = blank_model()
-    _same_data(model, "small", Path("m"))
+    check_data(model, "small", "m")
     with pytest.raises(SettingError, match="--force"):
-        _same_data(model, "snli", Path("m"))
+        check_data(model, "snli", "m")
 
 
 def test_all_errors_end_the_run(tmp_path: Path) -> None:
-    from malaprop.natural.textwork import _some_answered
-
     turn = SentenceTurn(id="a", status="error", label="", answer="", fields={"text": "x"}, field="text", reason="down")
     with pytest.raises(VictimError, match="down"):
-        _some_answered([turn])
+        order_lines(_quest().target.ground, [turn], "examples")
     with pytest.raises(SettingError, match="word-appears"):
-        TextJob(data="mr", whole=of([("a text", 0)]), folder=tmp_path, probe="nothing")._translator("x:y")
+        mp.study("natural", data="mr", victim="x:y", probe="nothing", out=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from natural.small_images import brightest, write_bars
+from natural.small_sentences import SENTENCES as WORLD
+from natural.small_sentences import blank_model
 from small_attentive import saved
 
+from malaprop.models.generative import networks
+from malaprop.models.generative.images import GeneratorCard, ImageManifold
+from malaprop.models.generative.images import save as save_generator
+from malaprop.models.generative.networks import Shape
+from malaprop.models.generative.sentencemodel import save as save_sentences
 from malaprop.models.victims.load import load
 
 SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
@@ -81,6 +90,50 @@ def rules(root: Path) -> str:
     return str(path)
 
 
+def digits(root: Path) -> dict[str, Any]:
+    """Images, and a generative model of them that has learnt nothing."""
+    import torch
+
+    data, folder = write_bars(root / "bars.npz", many=300), root / "vae"
+    torch.manual_seed(0)
+    shape = Shape.of((1, 8, 8), dim=4, width=4)
+    card = GeneratorCard(
+        kind="vae", shape=shape.plain(), data="bars", data_fingerprint="", seed=0, plan={}, figures={}, curves={},
+        seconds=0.0,
+    )  # fmt: skip
+    nets = networks.generator(shape).eval(), networks.inverter(shape, 2 * shape.dim).eval()
+    save_generator(folder, ImageManifold(card=card, generator=nets[0], inverter=nets[1]))
+    found = {"data": data, "generator": str(folder), "force": True, "set": {"samples": 20, "step": 0.5}, "resume": True}
+    return {**found, "cap": 400}
+
+
+def eats(texts: list[str]) -> Any:
+    hit = np.asarray(["eats" in text for text in texts], float)
+    return np.stack([1 - hit, hit], 1)
+
+
+def darkest(images: Any) -> Any:
+    """A victim of one line, other than the brightest bar."""
+    return 1 - brightest(images)
+
+
+def sentences(root: Path) -> dict[str, Any]:
+    """Short texts, and a sentence model that has learnt nothing."""
+    model, folder = blank_model(), root / "sentences"
+    card = replace(model.card, shape=asdict(model.net.shape))
+    save_sentences(folder, card, model.net, model.codec.vocab, WORLD)
+    path = root / "small.csv"
+    path.write_text("text,label\n" + "".join(f"{text},{int('eats' in text)}\n" for text in WORLD[:12]))
+    return {
+        "data": str(path),
+        "generator": str(folder),
+        "force": True,
+        "set": {"samples": 10},
+        "cap": 60,
+        "resume": True,
+    }
+
+
 _TRANSLATED = {"victim": "small_studies:translate", "split": "all", "resume": True}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
@@ -104,6 +157,12 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "rules measure": lambda root: {
         "files": [rules(root)], "victims": ["toy:predict", model(root)], "n": 20, "split": "all", "resume": True,
     },
+    "natural": lambda root: {**sentences(root), "victim": "small_studies:eats", "n": 6},
+    "natural compare": lambda root: {
+        **digits(root), "victims": ["small_studies:brightest", "small_studies:darkest"], "n": 6, "judge": "none",
+    },
+    "natural sweep": lambda root: {**digits(root), "set": {"samples": 10}, "classifiers": 4, "n": 4, "epochs": 1},
+    "natural synthetic": lambda root: {"n": 2, "steps": 2},
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
     },
@@ -122,7 +181,8 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 def settings(name: str, root: Path) -> dict[str, Any]:
-    return {"data": texts(root), "device": "cpu", "quiet": True, **SMALL[name](root)}
+    found = {"device": "cpu", "quiet": True, **SMALL[name](root)}
+    return found if "data" in found or name == "natural synthetic" else {"data": texts(root), **found}
 
 
 def content(root: Path) -> dict[str, Any]:

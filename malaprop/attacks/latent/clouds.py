@@ -27,8 +27,8 @@ class OtherLabel:
 
     label: int
 
-    def __call__(self, items: object, answers: Floats) -> Flags:  # noqa: ARG002 - goals may look at items
-        return np.asarray(winners(answers) != self.label)
+    def __call__(self, items: object, answers: Sequence[Floats] | Floats) -> Flags:  # noqa: ARG002 - others look at items
+        return np.asarray(winners(np.asarray(answers)) != self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
