@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from malaprop.cli.main import app
+from malaprop.cli.main import Commands, app
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.records.claims import VERDICTS, ClaimRow, ClaimsRecord
 from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
@@ -89,8 +89,8 @@ def test_every_claim_has_a_step_or_a_word_instead():
 def test_every_command_is_one_that_there_is(paper, step, size):
     for words in step.lines(size, Path("root"), jobs=2):
         command, rest = typer.main.get_command(app), list(words)
-        while rest and rest[0] in getattr(command, "commands", {}):
-            command, rest = command.commands[rest[0]], rest[1:]
+        while isinstance(command, Commands):
+            _, command, rest = command.resolve_command(typer.Context(command), rest)
         assert command.name in words
         command.make_context(command.name, rest)  # unknown options, missing ones and wrong kinds are refused
         assert "{" not in shlex.join(words)
