@@ -1,9 +1,8 @@
-"""Trains image classifiers: small networks with one plain loop, forests with scikit-learn."""
+"""Trains image classifiers: small networks by the one loop, forests with scikit-learn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,9 +16,13 @@ from torch.nn import functional as f
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
+from malaprop.models.fitting import fit as loop
+from malaprop.models.fitting.course import Course, Descent, Losses, Now, Phase
 from malaprop.models.fitting.finished import refuse_other
+from malaprop.models.fitting.pace import Learner, Pace
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
-from malaprop.models.pretrain.loop import progress_bar
 from malaprop.models.victims.image import CARD, KINDS, ImageCard, ImageVictim, load, of_network, read_card, save
 
 
@@ -66,51 +69,58 @@ class Schooling:
 
 
 def fit(
-    plan: Schooling, data: Labelled, *, seed: int = 0, device: str = "cpu", quiet: bool = True
+    plan: Schooling,
+    data: Labelled,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    quiet: bool = True,
+    unfinished: Unfinished | None = None,
 ) -> tuple[nn.Module, dict[str, Any]]:
     """A trained network, and the settings that its card keeps."""
     rng = generator(seed, "image classifier", data.name)
     some = np.sort(rng.permutation(len(data.images))[: max(2, round(plan.share * len(data.images)))])
     if plan.kind == "forest":
         return _forest(plan, data, some, seed)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(seed)
-        net = fresh(plan.kind, data.shape, data.classes, asdict(plan)).to(device).train()
-        with progress_bar(f"training {plan.kind}", quiet) as shown:
-            _learn(net, plan, data.images[some], data.labels[some], rng, device, shown)
-    return net.eval(), {"widths": list(plan.widths), "dropout": plan.dropout, **_work(plan)}
+    with seeded(seed):
+        net = fresh(plan.kind, data.shape, data.classes, asdict(plan)).to(device)
+        seeing = Seeing(net, plan, data.images[some], data.labels[some], rng)
+        loop.fit(seeing.course, unfinished=unfinished, quiet=quiet, title=f"training {plan.kind}")
+    return net, {"widths": list(plan.widths), "dropout": plan.dropout, **_work(plan)}
 
 
 def _work(plan: Schooling) -> dict[str, Any]:
     return {k: getattr(plan, k) for k in ("epochs", "batch", "rate", "decay", "share")}
 
 
-def _learn(
-    net: nn.Module,
-    plan: Schooling,
-    images: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    rng: np.random.Generator,
-    device: str,
-    shown: Callable[[float, float], None],
-) -> None:
-    inputs, wanted = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
-    optimiser = torch.optim.AdamW(
-        net.parameters(), lr=plan.rate, weight_decay=plan.decay, fused=torch.device(device).type == "cuda"
-    )
-    told = math.nan
-    for epoch in range(plan.epochs):
-        order = torch.from_numpy(rng.permutation(len(images))).to(device)
-        for at in range(0, len(order), plan.batch):
-            places = order[at : at + plan.batch]
-            loss = f.cross_entropy(net(inputs[places]), wanted[places])
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            shown((epoch + at / len(order)) / plan.epochs, told)
-        told = float(loss.detach())
-        if not math.isfinite(told):
-            raise VictimError("training broke down: the loss is no finite number; try a smaller rate")
+class Seeing:
+    """The course of an image classifier; dropout draws on from the seed that the network was made with."""
+
+    def __init__(
+        self,
+        net: nn.Module,
+        plan: Schooling,
+        images: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> None:
+        device = next(net.parameters()).device
+        self.net, self.batch = net, plan.batch
+        self.inputs, self.labels = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
+        self.orders = [torch.from_numpy(rng.permutation(len(images))).to(device) for _ in range(plan.epochs)]
+        self.a_pass = math.ceil(len(images) / plan.batch)
+        self.course = Course(
+            phases=(Phase(losses=self.losses, steps=plan.epochs * self.a_pass),),
+            modules={"net": net},
+            learners={"net": Learner(Pace(rate=plan.rate, decay=plan.decay), net.named_parameters())},
+        )
+
+    def losses(self, now: Now) -> Losses:
+        epoch, at = divmod(now.step, self.a_pass)
+        places = self.orders[epoch][at * self.batch : (at + 1) * self.batch]
+        loss = f.cross_entropy(self.net(self.inputs[places]), self.labels[places])
+        yield Descent("net", loss)
+        return {"loss": loss}
 
 
 def _forest(plan: Schooling, data: Labelled, some: NDArray[np.int64], seed: int) -> tuple[nn.Module, dict[str, Any]]:
@@ -139,7 +149,9 @@ def train(
     """A victim trained on `data`, with its accuracy on `test`; written to the folder where one is given."""
     if folder is not None and (folder / CARD).is_file():
         return _finished(plan, data, seed, device, folder)
-    net, settings = fit(plan, data, seed=seed, device=device, quiet=quiet)
+    recipe = {"plan": asdict(plan), "seed": seed, "data": data.fingerprint, "device": torch.device(device).type}
+    unfinished = Unfinished.beside(folder, recipe) if folder else None
+    net, settings = fit(plan, data, seed=seed, device=device, quiet=quiet, unfinished=unfinished)
     name = folder.name if folder else plan.kind
     victim = of_network(net, name=name, device=device, image=data.shape)
     right = int((np.asarray(accurate(victim, test))).sum())
@@ -157,6 +169,8 @@ def train(
     if folder is not None:
         weights: dict[str, Tensor] = dict(net.state_dict())
         save(folder, card, weights)
+    if unfinished is not None:
+        unfinished.clear()
     return victim, card
 
 

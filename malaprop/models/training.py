@@ -18,7 +18,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.blocks.rows import settled
 from malaprop.models.fitting import fit as loop
-from malaprop.models.fitting.course import Descent, Look, Losses, Now, Phase, Sum
+from malaprop.models.fitting.course import Course, Descent, Look, Losses, Now, Phase, Sums
 from malaprop.models.fitting.pace import Learner, Pace, rise_and_fall
 from malaprop.models.fitting.seeds import reseed
 from malaprop.models.fitting.state import Unfinished
@@ -129,15 +129,13 @@ def fit(
     what `unfinished` has kept. On a GPU products are in bf16 and nothing waits for the device within an epoch but what
     a network itself asks of it.
     """
-    course = Classifying(model, train, held_out, settings, seed=seed, hooks=hooks or Hooks())
-    fitted = loop.fit(course, unfinished=unfinished, quiet=quiet, title=title)
-    return Fitted(course.history(fitted.looks), fitted.rank[0] if fitted.rank else -1.0, fitted.seconds)
+    work = Classifying(model, train, held_out, settings, seed=seed, hooks=hooks or Hooks())
+    fitted = loop.fit(work.course, unfinished=unfinished, quiet=quiet, title=title)
+    return Fitted(work.history(fitted.looks), fitted.rank[0] if fitted.rank else -1.0, fitted.seconds)
 
 
 class Classifying:
-    """The course of a classifier of token rows; `look` is at the end of each epoch."""
-
-    best = "model"
+    """The training of a classifier of token rows, with a look at the part held out after each epoch."""
 
     def __init__(
         self, model: nn.Module, train: Rows, held_out: Rows, settings: Training, *, seed: int, hooks: Hooks
@@ -148,17 +146,17 @@ class Classifying:
         self.placed = Placed.of(self.ragged, train.labels, train.pad, self.device)
         self.held_out = held_out
         self.a_pass = math.ceil(len(self.ragged) / settings.batch)
-        steps = settings.epochs * self.a_pass
-        self.phases = (Phase(steps=steps, look=self.a_pass, patience=settings.patience),)
-        self.modules = {"model": model}
+        phase = Phase(
+            losses=self.losses,
+            steps=settings.epochs * self.a_pass,
+            look=self.look,
+            every=self.a_pass,
+            patience=settings.patience,
+        )
         pace = Pace(rate=settings.rate, slope=rise_and_fall(settings.warmup), decay=settings.decay, clip=settings.clip)
-        self.learners = {
-            "model": Learner(pace, model.named_parameters(), rates=settings.rates, decays=_decays),
-        }
+        learner = Learner(pace, model.named_parameters(), rates=settings.rates, decays=_decays)
+        self.course = Course(phases=(phase,), modules={"model": model}, learners={"model": learner}, best="model")
         self._pass: tuple[int, list[Ints], list[Int[Tensor, " batch"]]] | None = None
-
-    def begin(self, phase: Phase) -> None:
-        """There is one phase, and nothing to prepare."""
 
     def losses(self, now: Now) -> Losses:
         batch = self._batch(now.step)
@@ -197,7 +195,7 @@ class Classifying:
 
         return network
 
-    def look(self, now: Now, sums: Mapping[str, Sum]) -> Look:
+    def look(self, now: Now, sums: Sums) -> Look:
         with torch.no_grad():
             for parameter in self.model.parameters():
                 parameter.mul_(1)  # says that it has changed, to blocks that remember words; fused steps may not

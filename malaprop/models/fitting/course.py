@@ -1,41 +1,15 @@
-"""What is particular to the training of one kind of model: its phases, its losses, and what it looks at."""
+"""What is particular to the training of one kind of model: its networks, and the losses and looks of its phases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
 from malaprop.core.errors import SettingError
 from malaprop.models.fitting.pace import Learner
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
-    """How long a part of a training takes: it ends when its steps or its minutes are spent, or by a look.
-
-    `look` is the number of steps between two looks, 0 for none; `patience` counts looks that bring nothing better, 0
-    for no such end. Only a phase without `minutes` gives the same weights every time.
-    """
-
-    name: str = ""
-    steps: int | None = None
-    minutes: float | None = None
-    look: int = 0
-    patience: int = 0
-
-    def __post_init__(self) -> None:
-        if self.steps is None and self.minutes is None:
-            raise SettingError("training needs a budget: steps or minutes")
-        if (self.steps is not None and self.steps < 0) or (self.minutes is not None and self.minutes <= 0):
-            raise SettingError(f"steps and minutes must be above 0, got {self.steps} and {self.minutes}")
-
-    def spent(self, step: int, seconds: float) -> float:
-        """The share of the phase that is over, by the first of both."""
-        by_steps = step / self.steps if self.steps else float(self.steps == 0)
-        return max(by_steps, seconds / (60 * self.minutes) if self.minutes else 0.0)
 
 
 class Now(NamedTuple):
@@ -76,29 +50,49 @@ class Look(NamedTuple):
 
 Figures = Mapping[str, Tensor]  # of one step, on the device; the first is the loss that a progress bar shows
 Losses = Generator[Descent, None, Figures]
+Sums = Mapping[str, Sum]
 
 
-class Course(Protocol):
-    """A course never takes a step, it yields losses, and goes on when the step down each has been taken.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A part of a training: it ends when its steps or its minutes are spent, or by a look.
 
-    So a course is written as if for one process that is never killed. `modules` are all networks that change; `best`
-    names the one whose weights are kept by the rank of looks, "" where those of the last step stay.
+    `losses` is one step. It never takes the step, it yields losses, and goes on when the step down each has been
+    taken; what it draws at random depends on its own seed and the moment alone. `look` is asked after every so many
+    steps, and after the last one; `patience` counts looks that bring nothing better, 0 for no such end. `begin` hears
+    that the phase begins or goes on; weights that it sets are then replaced by those that were kept.
     """
 
-    @property
-    def phases(self) -> tuple[Phase, ...]: ...
-    @property
-    def modules(self) -> Mapping[str, nn.Module]: ...
-    @property
-    def learners(self) -> Mapping[str, Learner]: ...
-    @property
-    def best(self) -> str: ...
+    losses: Callable[[Now], Losses]
+    name: str = ""
+    steps: int | None = None
+    minutes: float | None = None  # a phase with this does not give the same weights every time
+    look: Callable[[Now, Sums], Look] | None = None
+    every: int = 0
+    patience: int = 0
+    begin: Callable[[], None] = lambda: None
 
-    def begin(self, phase: Phase) -> None:
-        """Hears that a phase begins, or goes on; weights that it sets are then replaced by those that were kept."""
+    def __post_init__(self) -> None:
+        if self.steps is None and self.minutes is None:
+            raise SettingError("training needs a budget: steps or minutes")
+        if (self.steps is not None and self.steps < 0) or (self.minutes is not None and self.minutes <= 0):
+            raise SettingError(f"steps and minutes must be above 0, got {self.steps} and {self.minutes}")
 
-    def losses(self, now: Now) -> Losses:
-        """One step. What it draws at random depends on its own seed and `now` alone."""
-        ...
+    def spent(self, step: int, seconds: float) -> float:
+        """The share of the phase that is over, by the first of both."""
+        by_steps = step / self.steps if self.steps else float(self.steps == 0)
+        return max(by_steps, seconds / (60 * self.minutes) if self.minutes else 0.0)
 
-    def look(self, now: Now, sums: Mapping[str, Sum]) -> Look: ...
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """A training as `fit` takes it, written as if for one process that is never killed.
+
+    `modules` are all networks that change; `best` names the one whose weights are kept by the rank of looks, "" where
+    those of the last step stay.
+    """
+
+    phases: tuple[Phase, ...]
+    modules: Mapping[str, nn.Module]
+    learners: Mapping[str, Learner]
+    best: str = ""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError
 from malaprop.models.fitting.bar import progress_bar
-from malaprop.models.fitting.course import Course, Figures, Look, Now, Phase, Sum
+from malaprop.models.fitting.course import Course, Figures, Look, Now, Phase, Sum, Sums
 from malaprop.models.fitting.state import State, Unfinished
 
 _GLANCE = 1.0  # seconds between two glances at the loss; each waits for the device
@@ -95,7 +95,7 @@ class _Run:
         known = [f"now|{name}|{key}" for name, module in self.course.modules.items() for key in module.state_dict()]
         found = unfinished.read(known) if unfinished else None
         if found is None:
-            self.course.begin(self.phase)
+            self.phase.begin()
         else:
             self.fill(found)
         self._began = time.perf_counter()
@@ -106,13 +106,13 @@ class _Run:
             if self.place + 1 == len(self.course.phases):
                 return False
             self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
-            self.course.begin(self.phase)
+            self.phase.begin()
         return True
 
     def advance(self) -> None:
         """One step, and the look that is due after it."""
         now, learners = self.now(), self.course.learners
-        losses = self.course.losses(now)
+        losses = self.phase.losses(now)
         while True:
             try:
                 descent = next(losses)
@@ -121,8 +121,8 @@ class _Run:
                 break
             learners[descent.learner].descend(descent.loss, now, alone=len(learners) == 1, graded=descent.graded)
         self.step += 1
-        if self.phase.look and (self.step % self.phase.look == 0 or self.step == self.phase.steps):
-            self._look()
+        if self.phase.look and (self.step % self.phase.every == 0 or self.step == self.phase.steps):
+            self._look(self.phase.look)
 
     def _note(self, figures: Figures) -> None:
         for name, value in figures.items():
@@ -131,11 +131,11 @@ class _Run:
             self.counts[name] = self.counts.get(name, 0) + 1
         self.loss = next(iter(figures.values())).detach()
 
-    def _look(self) -> None:
+    def _look(self, ask: Callable[[Now, Sums], Look]) -> None:
         sums = {name: Sum(self._finite(total), self.counts[name]) for name, total in self.sums.items()}
         self.sums, self.counts = {}, {}
         now = self.now()
-        look = self.course.look(now, sums)
+        look = ask(now, sums)
         self.looks.append({"phase": now.phase.name, "step": now.step, "seconds": now.seconds, **look.figures})
         if look.rank is not None:
             better = not self.rank or list(look.rank) > self.rank
@@ -176,7 +176,7 @@ class _Run:
     def fill(self, state: State) -> None:
         for name, value in state.notes.items():
             setattr(self, name, value)
-        self.course.begin(self.phase)
+        self.phase.begin()
         parts: dict[tuple[str, str], dict[str, Tensor]] = {}
         for label, tensor in state.tensors.items():
             kind, owner, key = label.split("|", 2)
