@@ -13,7 +13,7 @@ from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation import checkpoint, training
 from malaprop.models.translation.pairs import pairs_of, parts, tenth_of
 from malaprop.models.translation.train import settings_of, train, words_of
-from malaprop.models.translation.training import Plan, Rows
+from malaprop.models.translation.training import Rows
 from tests.translation.conftest import COMMON, SETTINGS, toy_parts
 from tests.translation.small_translators import PAIRS, pairs
 
@@ -36,27 +36,26 @@ def test_every_pair_is_in_one_batch_and_none_is_too_large():
 
 def test_a_killed_training_goes_on_to_the_same_weights(tmp_path, monkeypatch):
     how = {**COMMON, **SETTINGS["nmt-transformer"], "epochs": 3, "look_from": 1, "dropout": 0.2}
-    advance, taken = training.Fitting.advance, []
+    losses, taken = training.Translating.losses, []
 
-    def counted(work):
-        taken.append(work.step)
-        advance(work)
+    def counted(work, now):
+        taken.append(now.step)
+        return losses(work, now)
 
-    monkeypatch.setattr(training.Fitting, "advance", counted)
+    def killed(work, now):
+        if now.step == 4:
+            raise KeyboardInterrupt
+        return losses(work, now)
+
+    monkeypatch.setattr(training.Translating, "losses", counted)
     train("nmt-transformer", toy_parts(), tmp_path / "whole", settings=how, quiet=True)
     whole, taken[:] = list(taken), []
-
-    def killed(work):
-        if work.step == 4:
-            raise KeyboardInterrupt
-        advance(work)
-
     monkeypatch.setattr("malaprop.models.fitting.state.EVERY", 0.0)
-    monkeypatch.setattr(training.Fitting, "advance", killed)
+    monkeypatch.setattr(training.Translating, "losses", killed)
     with pytest.raises(KeyboardInterrupt):
         train("nmt-transformer", toy_parts(), tmp_path / "killed", settings=how, quiet=True)
     assert not (tmp_path / "killed").exists()
-    monkeypatch.setattr(training.Fitting, "advance", counted)
+    monkeypatch.setattr(training.Translating, "losses", counted)
     train("nmt-transformer", toy_parts(), tmp_path / "killed", settings=how, quiet=True)
     assert taken == whole[4:]
     (_, one, *_), (_, two, *_) = (checkpoint.load(tmp_path / name) for name in ("whole", "killed"))
@@ -120,8 +119,3 @@ def test_damaged_folders_say_so(trained, tmp_path):
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(SettingError, match="no translation model"):
         checkpoint.check_target(tmp_path / "other")
-
-
-def test_the_rate_rises_then_falls():
-    plan = Plan(warmup=10)
-    assert [round(plan.slope(step), 3) for step in (0, 9, 39)] == [0.1, 1.0, 0.5]

@@ -43,7 +43,7 @@ def fit(
     """
     run = _Run(course, tuple(listen))
     for module in course.modules.values():
-        module.train()
+        module.train(any(parameter.requires_grad for parameter in module.parameters()))
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), progress_bar(title, quiet) as show:
         run.start(unfinished)
         glanced = 0.0

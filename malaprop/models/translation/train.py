@@ -18,7 +18,6 @@ from malaprop.core.text import word_pattern
 from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
-from malaprop.models.pretrain.loop import progress_bar
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation import bleu, checkpoint, lstm, transformer
 from malaprop.models.translation.checkpoint import Card
@@ -75,18 +74,16 @@ def train(
         model = checkpoint.network(kind, len(subwords), shape).to(device)
     held_out = _sorted(data.held_out[:2000])
     recipe = {"kind": kind, "shape": shape, "plan": asdict(plan), "vocab": vocab, "pairs": most, "seed": seed}
-    unfinished = Unfinished(
-        folder=folder.absolute().with_name(f".{folder.name}.unfinished"),
-        recipe={**recipe, "data": data.fingerprint, "device": torch.device(device).type},
-    )
+    recipe |= {"data": data.fingerprint, "device": torch.device(device).type}
+    unfinished = Unfinished.beside(folder, recipe)
 
     def judge(now: nn.Module) -> float:
         return bleu.corpus(
             translate(now, subwords, [p.source for p in held_out], width=1), [p.target for p in held_out]
         )
 
-    with progress_bar(f"training {kind}", quiet) as shown:
-        history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, heard=heard, shown=shown)
+    title = f"training {kind}"
+    history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, title=title, quiet=quiet, heard=heard)
     test = _sorted(data.test)
     found = bleu.counts(translate(model, subwords, [p.source for p in test]), [p.target for p in test])
     low, high = bleu.interval(found, seed)

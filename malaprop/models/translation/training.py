@@ -1,12 +1,11 @@
-"""The loop that trains a translation model: batches by tokens, averaged weights, the best by BLEU, exact resume."""
+"""How a translation model is trained: batches by tokens, averaged weights, the best by BLEU."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +16,11 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting import fit as loop
+from malaprop.models.fitting.average import follow
+from malaprop.models.fitting.course import Course, Descent, Look, Losses, Now, Phase, Sums
+from malaprop.models.fitting.pace import Learner, Pace, inverse_root
+from malaprop.models.fitting.seeds import reseed
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation.subwords import BOS, PAD
@@ -49,10 +52,6 @@ class Plan:
         if min(self.rate, self.clip) <= 0 or not (0 <= self.smoothing < 1 and 0 <= self.average < 1):
             raise SettingError(f"rate and clip must be above 0, smoothing and average from 0 to below 1, got {self}")
 
-    def slope(self, step: int) -> float:
-        rise = max(1, self.warmup)
-        return min((step + 1) / rise, math.sqrt(rise / (step + 1)))
-
 
 class Epoch(NamedTuple):
     number: int
@@ -71,103 +70,57 @@ class Rows(NamedTuple):
 Judge = Callable[[nn.Module], float]
 
 
-class Fitting:
-    """The work and all that the rest of it depends on."""
+class Translating:
+    """The training of a translation model; what is judged and kept is a running mean of its weights."""
 
     def __init__(self, model: nn.Module, rows: Rows, plan: Plan, judge: Judge, *, seed: int) -> None:
         self.model, self.rows, self.plan, self.judge, self.seed = model, rows, plan, judge, seed
         self.device = next(model.parameters()).device
-        gpu = self.device.type == "cuda"
-        self.optimiser = torch.optim.AdamW(
-            model.parameters(), lr=plan.rate, betas=(0.9, 0.98), eps=1e-9, weight_decay=plan.decay, fused=gpu
+        self.mean = deepcopy(model).requires_grad_(False)
+        self._batches: tuple[int, list[Ints]] = (0, _batches(rows, plan.tokens, seed, 0))
+        self.a_pass = len(self._batches[1])  # the same in every epoch: it depends on the lengths alone
+        phase = Phase(
+            losses=self.losses,
+            steps=plan.epochs * self.a_pass,
+            look=self.look,
+            every=self.a_pass,
+            patience=plan.patience,
         )
-        self.mean = _copied(model)
-        self.kept = _copied(model)
-        self.history: list[Epoch] = []
-        self.step = self.epoch = self.at = self.stale = 0
-        self.best = -1.0
-        self.loss = torch.zeros((), device=self.device)
-        self.before = 0.0
-        self._batches: tuple[int, list[Ints]] | None = None
+        pace = Pace(
+            rate=plan.rate,
+            slope=inverse_root(plan.warmup),
+            decay=plan.decay,
+            clip=plan.clip,
+            betas=(0.9, 0.98),
+            eps=1e-9,
+        )
+        self.course = Course(
+            phases=(phase,),
+            modules={"model": model, "mean": self.mean},
+            learners={"model": Learner(pace, model.named_parameters())},
+            best="mean",
+        )
 
-    @property
-    def ended(self) -> bool:
-        late = 0 < 60 * self.plan.minutes <= (self.history[-1].seconds if self.history else 0.0)
-        return self.epoch >= self.plan.epochs or self.stale >= self.plan.patience or late
-
-    def batches(self) -> list[Ints]:
-        if self._batches is None or self._batches[0] != self.epoch:
-            self._batches = (self.epoch, _batches(self.rows, self.plan.tokens, self.seed, self.epoch))
-        return self._batches[1]
-
-    def advance(self) -> None:
-        """One step."""
-        torch.manual_seed(int(generator(self.seed, "step", str(self.step)).integers(1 << 62)))
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.plan.rate * self.plan.slope(self.step)
-        picked = self.batches()[self.at]
+    def losses(self, now: Now) -> Losses:
+        reseed(self.seed, now.step)
+        epoch, at = divmod(now.step, self.a_pass)
+        if self._batches[0] != epoch:
+            self._batches = (epoch, _batches(self.rows, self.plan.tokens, self.seed, epoch))
         half = self.device.type == "cuda" and bool(self.model.half_precision)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            loss = _loss(self.model, self.rows, picked, self.device, self.plan.smoothing)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.plan.clip)
-        self.optimiser.step()
-        self.loss += loss.detach()
-        self.step, self.at = self.step + 1, self.at + 1
-        self._average()
+            loss = _loss(self.model, self.rows, self._batches[1][at], self.device, self.plan.smoothing)
+        yield Descent("model", loss)
+        follow(self.mean, self.model, self.plan.average, now.step + 1)
+        return {"loss": loss}
 
-    @torch.no_grad()
-    def _average(self) -> None:
-        share = min(self.plan.average, (1 + self.step) / (10 + self.step))
-        now = self.model.state_dict()
-        torch._foreach_lerp_([self.mean[name] for name in now], list(now.values()), 1 - share)
-
-    def look(self, seconds: float) -> Epoch:
-        """Ends an epoch: BLEU of the averaged weights on what was held out."""
-        mean = float(self.loss) / max(1, self.at)
-        if not math.isfinite(mean):
-            raise SettingError(f"training broke down: the loss became {mean}; use a smaller rate than {self.plan.rate}")
-        self.epoch, self.at = self.epoch + 1, 0
-        self.loss.zero_()
-        bleu = -1.0
-        if self.epoch >= self.plan.look_from or self.epoch == self.plan.epochs:
-            now = _copied(self.model)
-            self.model.load_state_dict(self.mean)
-            bleu = self.judge(self.model.eval())
-            better = bleu > self.best or not self.history
-            self.stale = 0 if better else self.stale + 1
-            if better:
-                self.best, self.kept = bleu, {name: t.clone() for name, t in self.mean.items()}
-            self.model.load_state_dict(now)
-            self.model.train()
-        self.history.append(Epoch(self.epoch, mean, bleu, seconds))
-        return self.history[-1]
-
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors = {f"now|{name}": tensor for name, tensor in self.model.state_dict().items()}
-        tensors |= {f"kept|{name}": tensor for name, tensor in self.kept.items()}
-        tensors |= {f"mean|{name}": tensor for name, tensor in self.mean.items()} | {"loss|": self.loss}
-        for name, parameter in self.model.named_parameters():
-            held = self.optimiser.state.get(parameter, {})
-            tensors |= {f"{key}|{name}": value for key, value in held.items()}
-        notes = {name: getattr(self, name) for name in ("step", "epoch", "at", "stale", "best")}
-        return tensors, {**notes, "history": [list(epoch) for epoch in self.history]}
-
-    def fill(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
-        found: dict[str, dict[str, Tensor]] = {}
-        for label, tensor in tensors.items():
-            key, _, name = label.partition("|")
-            found.setdefault(key, {})[name] = tensor.to(self.device)
-        self.model.load_state_dict(found.pop("now"))
-        self.kept, self.mean, self.loss = found.pop("kept"), found.pop("mean"), found.pop("loss")[""]
-        parameters = dict(self.model.named_parameters())
-        for key, values in found.items():
-            for name, value in values.items():
-                self.optimiser.state[parameters[name]][key] = value
-        for name in ("step", "epoch", "at", "stale", "best"):
-            setattr(self, name, notes[name])
-        self.history = [Epoch(*epoch) for epoch in notes["history"]]
+    def look(self, now: Now, sums: Sums) -> Look:
+        """BLEU of the averaged weights on what was held out."""
+        epoch, loss = now.step // self.a_pass, sums["loss"].mean
+        late = 0 < 60 * self.plan.minutes <= now.seconds
+        if epoch < self.plan.look_from and epoch != self.plan.epochs:
+            return Look({"loss": loss, "bleu": -1.0}, over=late)
+        bleu = self.judge(self.mean)
+        return Look({"loss": loss, "bleu": bleu}, (bleu,), late)
 
 
 def fit(
@@ -178,35 +131,23 @@ def fit(
     *,
     seed: int,
     unfinished: Unfinished,
+    title: str = "training",
+    quiet: bool = True,
     heard: Callable[[Epoch], None] | None = None,
-    shown: Callable[[float, float], None] | None = None,
 ) -> list[Epoch]:
     """Trains in place and leaves the best weights in it; on a CPU a killed work goes on to the very same weights."""
-    work = Fitting(model, rows, plan, judge, seed=seed)
-    before, began = unfinished.restore(work.state, work.fill), time.perf_counter()
+    work = Translating(model, rows, plan, judge, seed=seed)
 
-    def seconds() -> float:
-        return before + time.perf_counter() - began
+    def epoch(step: int, figures: Mapping[str, float], seconds: float) -> Epoch:
+        return Epoch(step // work.a_pass, figures["loss"], figures["bleu"], seconds)
 
-    model.train()
-    with seeded(seed):
-        while not work.ended:
-            count = len(work.batches())
-            while work.at < count:
-                work.advance()
-                unfinished.maybe(work.state, seconds())
-                if shown and work.at % 20 == 0:
-                    shown((work.epoch + work.at / count) / plan.epochs, float(work.loss) / work.at)
-            epoch = work.look(seconds())
-            if heard:
-                heard(epoch)
-    model.load_state_dict(work.kept)
-    model.eval()
-    return work.history
+    def listen(now: Now, look: Look) -> None:
+        if heard:
+            heard(epoch(now.step, look.figures, now.seconds))
 
-
-def _copied(model: nn.Module) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+    fitted = loop.fit(work.course, unfinished=unfinished, title=title, quiet=quiet, listen=[listen])
+    model.load_state_dict(work.mean.state_dict())
+    return [epoch(look["step"], look, look["seconds"]) for look in fitted.looks]
 
 
 def _batches(rows: Rows, tokens: int, seed: int, epoch: int) -> list[Ints]:
