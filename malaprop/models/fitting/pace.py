@@ -47,6 +47,11 @@ def follow_budget(warmup: float) -> Slope:
     return slope
 
 
+def fall_to(floor: float, warmup: float) -> Slope:
+    """Up over that share of the budget, and at the same time down from the whole rate to a floor of it."""
+    return lambda now: min(1.0, (now.progress + 1e-3) / warmup) * max(floor, 1 - now.progress)
+
+
 def inverse_root(warmup: int) -> Slope:
     """Up over so many steps, then down as one over the root of the step."""
     rise = max(1, warmup)
@@ -101,6 +106,11 @@ class Learner:
             fused=self.parameters[0].device.type == "cuda",
         )
         self._optimiser.zero_grad(set_to_none=True)
+
+    @classmethod
+    def of(cls, pace: Pace, parameters: Iterable[nn.Parameter]) -> Learner:
+        """Parameters that need no names."""
+        return cls(pace, (("", parameter) for parameter in parameters))
 
     def descend(self, loss: Tensor, now: Now, *, alone: bool, graded: Callable[[], None] | None = None) -> None:
         """One step down a loss. Gradients that are there already count as well: a part of a loss may be walked back.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -13,10 +12,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
+from malaprop.models.fitting.course import Descent, Losses
+from malaprop.models.fitting.pace import Learner, Pace, fall_to
 from malaprop.models.generative.sentencenet import SentenceNet, mlp
 from malaprop.models.tokens.vocab import PAD
 
-Losses = dict[str, Tensor]
+
+def coder_pace(rate: float) -> Pace:
+    """That of the autoencoder: it ends at a twentieth of the rate."""
+    return Pace(rate=rate, slope=fall_to(0.05, warmup=0.05), clip=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,27 +82,31 @@ class AraeWork:
                 "discriminator": mlp(shape.latent, shape.latent, shape.latent, 1),
             }
         ).to(device)
+        self.modules: dict[str, nn.Module] = {"net": net, "judges": self.judges}
         coder = [net.words.weight, net.bias, *net.reader.parameters(), *net.writer.parameters()]
         bridge = [*net.generator.parameters(), *net.inverter.parameters()]
-        gan: dict[str, Any] = {"lr": how.gan_rate, "betas": (0.5, 0.9), "fused": device.type == "cuda"}
-        self.optimisers: dict[str, torch.optim.Optimizer] = {
-            "coder": torch.optim.AdamW([*coder, *bridge], lr=how.rate, weight_decay=0.0, fused=device.type == "cuda"),
-            "critic": torch.optim.Adam(self.judges["critic"].parameters(), **gan),
-            "generator": torch.optim.Adam(net.generator.parameters(), **gan),
-            "reader": torch.optim.Adam(net.reader.parameters(), **{**gan, "lr": how.pull * how.gan_rate}),
-            "inverter": torch.optim.Adam(net.inverter.parameters(), lr=how.rate, fused=device.type == "cuda"),
-            "discriminator": torch.optim.Adam(self.judges["discriminator"].parameters(), **gan),
+        slow = Pace(rate=how.rate, clip=1.0)
+        gan = Pace(rate=how.gan_rate, betas=(0.5, 0.9), clip=1.0)
+        self.learners = {
+            "coder": Learner.of(coder_pace(how.rate), [*coder, *bridge]),
+            "critic": Learner.of(gan, self.judges["critic"].parameters()),
+            "generator": Learner.of(gan, net.generator.parameters()),
+            "inverter": Learner.of(slow, net.inverter.parameters()),
+            "discriminator": Learner.of(gan, self.judges["discriminator"].parameters()),
         }
+        if how.pull:
+            self.learners["reader"] = Learner.of(replace(gan, rate=how.pull * how.gan_rate), net.reader.parameters())
 
-    def step(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
+    def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
         if progress >= 1 - self.how.alone:
-            return self._invert(rows)
-        losses = self._autoencode(rows)
+            return (yield from self._invert(rows))
+        figures = yield from self._autoencode(rows)
         with torch.no_grad():
             code = self.net.encode(rows)
         for _ in range(self.how.critic):
-            losses |= self._criticise(code)
-        return losses | self._generate(rows)
+            figures = {**figures, **(yield from self._criticise(code))}
+        yield from self._generate(rows)
+        return figures
 
     def _z(self, like: Tensor) -> Float[Tensor, "batch latent"]:
         return torch.randn(len(like), self.net.shape.latent, device=like.device)
@@ -116,7 +124,7 @@ class AraeWork:
             z = self._z(rows)
             losses["points"] = (net.invert(net.out(z).detach()) - z).square().mean()
         total = losses["words"] + how.cycle * (losses.get("words_through_z", 0) + losses.get("codes", 0))
-        self._descend("coder", total + how.pair * losses.get("points", 0))
+        yield Descent("coder", total + how.pair * losses.get("points", 0))
         return losses
 
     def _criticise(self, real: Float[Tensor, "batch code"]) -> Losses:
@@ -128,16 +136,15 @@ class AraeWork:
         share = torch.rand(len(real), 1, device=real.device)
         between = (share * real + (1 - share) * fake).requires_grad_()
         (slope,) = torch.autograd.grad(critic(between).sum(), between, create_graph=True)
-        self._descend("critic", -gap + self.how.penalty * (slope.norm(dim=1) - 1).square().mean())
+        yield Descent("critic", -gap + self.how.penalty * (slope.norm(dim=1) - 1).square().mean())
         return {"distance": gap}
 
-    def _generate(self, rows: Int[Tensor, "batch slot"]) -> Losses:
+    def _generate(self, rows: Int[Tensor, "batch slot"]) -> Iterator[Descent]:
         """Equation 6: generator and, at a rate of its own, reader draw together what the critic tells apart."""
         critic, z = self.judges["critic"], self._z(rows)
         if self.how.pull:
-            self._descend("reader", critic(self.net.encode(rows)).mean())
-        self._descend("generator", -critic(self.net.out(z)).mean())
-        return {}
+            yield Descent("reader", critic(self.net.encode(rows)).mean())
+        yield Descent("generator", -critic(self.net.out(z)).mean())
 
     def _invert(self, rows: Int[Tensor, "batch slot"]) -> Losses:
         """Equation 7: all but the inverter stays."""
@@ -148,24 +155,13 @@ class AraeWork:
         found = net.invert(made)
         real, fake = judge(z), judge(found.detach())
         split = functional.softplus(-real).mean() + functional.softplus(fake).mean()
-        self._descend("discriminator", split)
+        yield Descent("discriminator", split)
         gap = (net.out(net.invert(code)) - code).norm(dim=1).mean()
         total = gap + self.how.weight * functional.softplus(-judge(found)).mean()
         if self.how.pair:
             total = total + self.how.pair * (found - z).square().mean()
-        self._descend("inverter", total)
+        yield Descent("inverter", total)
         return {"codes": gap, "divergence": math.log(2) - split / 2}
-
-    def _descend(self, name: str, loss: Tensor) -> None:
-        for optimiser in self.optimisers.values():
-            optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        mine = self.optimisers[name]
-        nn.utils.clip_grad_norm_([p for group in mine.param_groups for p in group["params"]], 1.0)
-        mine.step()
-
-    def parts(self) -> Mapping[str, nn.Module]:
-        return {"net": self.net, "judges": self.judges}
 
 
 def _noisy(code: Float[Tensor, "batch code"], amount: float) -> Float[Tensor, "batch code"]:

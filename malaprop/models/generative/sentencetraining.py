@@ -1,11 +1,9 @@
-"""Trains a sentence model: ARAE or VAE, by steps or minutes, with curves, samples and an exact resume."""
+"""Trains a sentence model: ARAE or VAE, by steps or minutes, with curves and samples."""
 
 from __future__ import annotations
 
-import math
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,21 +16,21 @@ from torch import Tensor, nn
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.core.seeds import generator
-from malaprop.core.text import Ints
 from malaprop.models.checkpoint import check_target
 from malaprop.models.encoders.vectors import Start, check_width, read_file
+from malaprop.models.fitting.course import Course, Look, Losses, Now, Phase, Sums
 from malaprop.models.fitting.finished import refuse_other
-from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.fit import fit
+from malaprop.models.fitting.pace import Learner
+from malaprop.models.fitting.seeds import Passes, reseed, seeded
 from malaprop.models.fitting.state import Unfinished
-from malaprop.models.generative.arae import Arae, Losses
+from malaprop.models.generative.arae import Arae
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencemodel import SentenceCard, is_sentence_model, read_card, save
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentencequality import judge
 from malaprop.models.generative.sentences import Codec, distinct
 from malaprop.models.generative.textvae import TextVae
-from malaprop.models.pretrain.loop import Budget, progress_bar
 from malaprop.models.pretrain.texts import Corpus, corpus
 from malaprop.models.splits import Read
 from malaprop.models.tokens.vocab import SPECIAL, Vocab
@@ -41,7 +39,7 @@ KINDS: Mapping[str, type[Arae] | type[TextVae]] = {"arae": Arae, "vae": TextVae}
 _LOOK = 20  # steps between two looks at the losses
 _POINTS = 200  # of a curve
 _HELD_OUT = 2_000  # sentences that judge at most
-_FLOOR = 0.05  # where the rate ends
+_STEPS = 4_000  # where neither steps nor minutes are given
 _ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -58,21 +56,19 @@ class Plan:
     def __post_init__(self) -> None:
         if min(self.batch, self.least) < 1 or self.words <= len(SPECIAL):
             raise SettingError(f"batch and least must be above 0 and words above {len(SPECIAL)}, got {self}")
-
-    @property
-    def budget(self) -> Budget:
-        none = self.steps is None and self.minutes is None
-        return Budget(steps=4_000 if none else self.steps, minutes=self.minutes)
+        if self.steps == 0:
+            raise SettingError("steps must be above 0, got 0")
 
 
 class Work(Protocol):
     """A way of learning, one batch at a time."""
 
-    optimisers: dict[str, torch.optim.Optimizer]
+    @property
+    def modules(self) -> Mapping[str, nn.Module]: ...
+    @property
+    def learners(self) -> Mapping[str, Learner]: ...
 
-    def step(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses: ...
-
-    def parts(self) -> Mapping[str, nn.Module]: ...
+    def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses: ...
 
 
 def sentences_of(texts: Corpus, longest: int) -> tuple[list[str], list[str]]:
@@ -131,13 +127,9 @@ def train_sentences(
         about = _begin(net, start)
         work: Work = how.work(net)
     recipe = {"kind": kind, "shape": asdict(shape), "how": asdict(how), "plan": asdict(plan), "seed": seed}
-    unfinished = Unfinished(
-        folder=folder.absolute().with_name(f".{folder.name}.unfinished"),
-        recipe={**recipe, "data": texts.fingerprint, "about": about},
-    )
-    curves, seconds, steps = _run(
-        work, torch.from_numpy(codec.rows(train)), plan, unfinished, seed=seed, quiet=quiet, kind=kind
-    )
+    unfinished = Unfinished.beside(folder, {**recipe, "data": texts.fingerprint, "about": about})
+    course = _course(work, torch.from_numpy(codec.rows(train)).to(device), plan, seed)
+    fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"training {kind}")
     _halve(net)
     quality = judge(net, codec, held_out, NGrams(train), direct=kind == "arae", seed=seed)
     card = SentenceCard(
@@ -152,10 +144,10 @@ def train_sentences(
             "train_sentences": len(train),
             "vocabulary": len(codec.vocab),
             "parameters": sum(p.numel() for p in net.parameters()),
-            "steps": steps,
-            "seconds": round(seconds, 1),
+            "steps": fitted.steps,
+            "seconds": round(fitted.seconds, 1),
         },
-        curves=tuple(curves),
+        curves=tuple(_curves(fitted.looks)),
         samples=tuple(_samples(net, codec, seed)),
         about=about,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -216,106 +208,31 @@ def _begin(net: SentenceNet, start: Start | None) -> str:
     return f"{start.about} {int(known.sum()):,} of {len(known):,} words have one."
 
 
-def _run(
-    work: Work,
-    rows: Int[Tensor, "sentence slot"],
-    plan: Plan,
-    unfinished: Unfinished,
-    seed: int,
-    quiet: bool,
-    kind: str,
-) -> tuple[list[dict[str, float]], float, int]:
-    """All steps; gives the curves, the seconds and the steps in all. Each step draws from a seed of its own."""
-    net = work.parts()["net"]
-    device = next(net.parameters()).device
-    placed = rows.to(device)
-    order = _Order(len(rows), min(plan.batch, len(rows)), seed)
-    state = _State(work)
-    before = unfinished.restore(state.keep, state.fill)
-    began, budget = time.perf_counter(), plan.budget
-    rates = [group["lr"] for group in work.optimisers["coder"].param_groups]
-    seen: dict[str, list[Tensor]] = {}
-    net.train()
-    with seeded(seed), progress_bar(f"training {kind}", quiet) as show:
-        while True:
-            seconds = before + time.perf_counter() - began
-            progress = budget.spent(state.step, seconds)
-            if progress >= 1 and state.step:
-                break
-            torch.manual_seed(int(generator(seed, "step", str(state.step)).integers(1 << 62)))
-            slope = min(1.0, (progress + 1e-3) / 0.05) * max(_FLOOR, 1 - progress)
-            for group, rate in zip(work.optimisers["coder"].param_groups, rates, strict=True):
-                group["lr"] = rate * slope
-            losses = work.step(placed[torch.from_numpy(order.rows_of(state.step)).to(device)], progress)
-            for name, value in losses.items():
-                seen.setdefault(name, []).append(value.detach())
-            state.step += 1
-            if state.step % _LOOK == 0:
-                state.look({name: float(torch.stack(values).mean()) for name, values in seen.items()}, show, progress)
-                seen.clear()
-                unfinished.maybe(state.keep, before + time.perf_counter() - began)
-    return state.curves, before + time.perf_counter() - began, state.step
+def _course(work: Work, rows: Int[Tensor, "sentence slot"], plan: Plan, seed: int) -> Course:
+    passes = Passes(len(rows), plan.batch, seed)
+
+    def losses(now: Now) -> Losses:
+        reseed(seed, now.step)
+        picked = torch.from_numpy(passes.rows_of(now.step)).to(rows.device)
+        return (yield from work.losses(rows[picked], now.progress))
+
+    def look(_: Now, sums: Sums) -> Look:
+        return Look({name: round(total.mean, 4) for name, total in sums.items()})
+
+    steps = _STEPS if plan.steps is None and plan.minutes is None else plan.steps
+    phase = Phase(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)
+    return Course(phases=(phase,), modules=work.modules, learners=work.learners)
 
 
-class _Order:
-    """Which sentences each step reads: every pass in an order of its own, known from the seed and the step alone."""
-
-    def __init__(self, rows: int, size: int, seed: int) -> None:
-        self.rows, self.size, self.seed = rows, size, seed
-        self._known: tuple[int, Ints] | None = None
-
-    def rows_of(self, step: int) -> Ints:
-        number, at = divmod(step, self.rows // self.size)
-        if self._known is None or self._known[0] != number:
-            self._known = (number, generator(self.seed, "pass", str(number)).permutation(self.rows))
-        return self._known[1][at * self.size : (at + 1) * self.size]
-
-
-class _State:
-    """Where a training stands: weights, optimisers, step and curves."""
-
-    def __init__(self, work: Work) -> None:
-        self.work, self.step, self.every = work, 0, _LOOK
-        self.curves: list[dict[str, float]] = []
-
-    def look(self, losses: dict[str, float], show: Any, progress: float) -> None:
-        worst = max(losses.values(), key=lambda value: abs(value) if math.isfinite(value) else math.inf)
-        if not math.isfinite(worst):
-            raise SettingError(f"training broke down: a loss became {worst}; use a smaller rate")
-        if self.step % self.every == 0:
-            self.curves.append({"step": self.step, **{name: round(value, 4) for name, value in losses.items()}})
-        if len(self.curves) > _POINTS:
-            self.curves, self.every = self.curves[1::2], 2 * self.every
-        show(progress, next(iter(losses.values())))
-
-    def keep(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        tensors: dict[str, Tensor] = {}
-        names: dict[int, str] = {}
-        for part, module in self.work.parts().items():
-            for name, parameter in module.named_parameters():
-                tensors[f"now|{part}.{name}"] = parameter
-                names[id(parameter)] = f"{part}.{name}"
-        for which, optimiser in self.work.optimisers.items():
-            for weight, held in optimiser.state.items():
-                tensors |= {f"{which}/{key}|{names[id(weight)]}": value for key, value in held.items()}
-        return tensors, {"step": self.step, "every": self.every, "curves": self.curves}
-
-    def fill(self, tensors: dict[str, Tensor], notes: dict[str, Any]) -> None:
-        parameters = {
-            f"{part}.{name}": parameter
-            for part, module in self.work.parts().items()
-            for name, parameter in module.named_parameters()
-        }
-        with torch.no_grad():
-            for label, tensor in tensors.items():
-                key, _, name = label.partition("|")
-                if key == "now":
-                    parameters[name].copy_(tensor)
-                else:
-                    which, _, what = key.partition("/")
-                    device = "cpu" if what == "step" and tensor.device.type == "cpu" else parameters[name].device
-                    self.work.optimisers[which].state[parameters[name]][what] = tensor.to(device)
-        self.step, self.every, self.curves = int(notes["step"]), int(notes["every"]), list(notes["curves"])
+def _curves(looks: Iterable[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """The figures of the looks; of many, every second, fourth, ... as often as it takes."""
+    every, out = _LOOK, list[dict[str, float]]()
+    for look in looks:
+        if look["step"] % every == 0:
+            out.append({name: value for name, value in look.items() if name not in ("phase", "seconds")})
+        if len(out) > _POINTS:
+            out, every = out[1::2], 2 * every
+    return out
 
 
 @torch.no_grad()

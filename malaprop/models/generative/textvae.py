@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +9,9 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from malaprop.core.errors import SettingError
-from malaprop.models.generative.arae import Losses, reconstruction
+from malaprop.models.fitting.course import Descent, Losses
+from malaprop.models.fitting.pace import Learner
+from malaprop.models.generative.arae import coder_pace, reconstruction
 from malaprop.models.generative.sentencenet import SentenceNet, mlp
 
 
@@ -42,25 +43,16 @@ class TextVaeWork:
         device = net.bias.device
         shape = net.shape
         self.spread = mlp(shape.code, shape.code, shape.latent).to(device)
+        self.modules: dict[str, nn.Module] = {"net": net, "spread": self.spread}
         every = [*net.parameters(), *self.spread.parameters()]
-        self.optimisers: dict[str, torch.optim.Optimizer] = {
-            "coder": torch.optim.AdamW(every, lr=how.rate, weight_decay=0.0, fused=device.type == "cuda")
-        }
+        self.learners = {"coder": Learner.of(coder_pace(how.rate), every)}
 
-    def step(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
+    def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses:
         net, how = self.net, self.how
         code = net.encode(rows)
         mean, wide = net.invert(code), self.spread(code * net.shape.code**0.5).clamp(-12, 6)
         z = mean + torch.randn_like(mean) * (wide / 2).exp()
         words = reconstruction(net, net.out(z), rows, how.forget)
         apart = 0.5 * (mean.square() + wide.exp() - 1 - wide).sum(1).mean() / (rows != 0).sum(1).float().mean()
-        total = words + how.beta * min(1.0, progress / how.rise) * apart
-        optimiser = self.optimisers["coder"]
-        optimiser.zero_grad(set_to_none=True)
-        total.backward()
-        nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], 1.0)
-        optimiser.step()
+        yield Descent("coder", words + how.beta * min(1.0, progress / how.rise) * apart)
         return {"words_through_z": words, "divergence": apart}
-
-    def parts(self) -> Mapping[str, nn.Module]:
-        return {"net": self.net, "spread": self.spread}
