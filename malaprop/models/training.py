@@ -210,7 +210,7 @@ class Classifying:
         return [Epoch(o["step"] // self.a_pass, o["loss"], o["accuracy"], o["seconds"]) for o in looks]
 
 
-def _decays(name: str, parameter: nn.Parameter) -> bool:
+def _decays(name: str, parameter: Tensor) -> bool:
     """Biases, norms and embeddings do not decay."""
     return parameter.ndim > 1 and "embedding" not in name
 

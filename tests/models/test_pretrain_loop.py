@@ -11,9 +11,11 @@ from safetensors.torch import load_file
 from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
 
 from malaprop.core.errors import SettingError
+from malaprop.models.fitting.course import Now, Phase
+from malaprop.models.fitting.pace import follow_budget, inverse_root
+from malaprop.models.fitting.seeds import Passes
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.pretrain import job
-from malaprop.models.pretrain.loop import Budget, Pace, _Order
-from malaprop.models.pretrain.state import States
 
 KINDS = ("elmo", "roberta", "albert", "mlm-head")
 
@@ -44,21 +46,21 @@ def weights(folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_pretraining_goes_on_to_the_same_weights(kind, tmp_path, monkeypatch):
     go(kind, tmp_path, "whole")
-    save = States.save
+    keep = Unfinished.keep
 
-    def save_then_die(self, step, *rest):
-        save(self, step, *rest)
-        (self.folder / "writing-99").mkdir()  # what a kill in the middle of the next state leaves
+    def keep_then_die(self, state):
+        keep(self, state)
+        (self.folder / "fresh").mkdir()  # what a kill in the middle of the next state leaves
         raise Killed
 
-    monkeypatch.setattr(States, "save", save_then_die)
+    monkeypatch.setattr(Unfinished, "keep", keep_then_die)
     with pytest.raises(Killed):
         go(kind, tmp_path, "killed")
     assert not (tmp_path / "killed").exists()
-    monkeypatch.setattr(States, "save", save)
+    monkeypatch.setattr(Unfinished, "keep", keep)
     with monkeypatch.context() as patch:  # the steps before the kill are not done again
         done = []
-        patch.setattr(_Order, "rows_of", _counted(done))
+        patch.setattr(Passes, "rows_of", _counted(done))
         go(kind, tmp_path, "killed")
     assert done == list(range(5, 12))
     one, two = weights(tmp_path / "whole"), weights(tmp_path / "killed")
@@ -70,7 +72,7 @@ def test_a_killed_pretraining_goes_on_to_the_same_weights(kind, tmp_path, monkey
 
 
 def _counted(done):
-    plain = _Order.rows_of
+    plain = Passes.rows_of
 
     def rows_of(self, step):
         done.append(step)
@@ -88,33 +90,33 @@ def test_the_seed_decides(tmp_path):
 
 
 def test_a_state_of_other_settings_is_refused(tmp_path, monkeypatch):
-    save = States.save
+    keep = Unfinished.keep
 
-    def save_then_die(self, *args):
-        save(self, *args)
+    def keep_then_die(self, state):
+        keep(self, state)
         raise Killed
 
-    monkeypatch.setattr(States, "save", save_then_die)
+    monkeypatch.setattr(Unfinished, "keep", keep_then_die)
     with pytest.raises(Killed):
         go("elmo", tmp_path, "out")
-    with pytest.raises(SettingError, match="unfinished pre-training with other seed, steps") as found:
+    with pytest.raises(SettingError, match="unfinished training with other seed, steps") as found:
         go("elmo", tmp_path, "out", steps=50, seed=3)
     assert "\n" not in str(found.value)
 
 
 def test_a_damaged_state_is_said(tmp_path):
-    (tmp_path / ".out.unfinished" / "step-5").mkdir(parents=True)
-    with pytest.raises(SettingError, match=r"step-5 is damaged .* remove .*unfinished to begin anew"):
+    (tmp_path / ".out.unfinished" / "5").mkdir(parents=True)
+    with pytest.raises(SettingError, match=r"5 is damaged .* remove .*unfinished to begin anew"):
         go("elmo", tmp_path, "out")
 
 
 def test_every_pass_reads_every_row_once():
-    order = _Order(12, 4, seed=1)
+    order = Passes(12, 4, seed=1)
     passes = [[order.rows_of(p * 3 + s).tolist() for s in range(3)] for p in range(2)]
     flat = [sorted(itertools.chain(*one)) for one in passes]
     assert flat == [list(range(12))] * 2
     assert passes[0] != passes[1]
-    assert _Order(12, 4, seed=1).rows_of(4).tolist() == passes[1][1]
+    assert Passes(12, 4, seed=1).rows_of(4).tolist() == passes[1][1]
 
 
 def test_minutes_end_the_work_and_the_rate_follows_them(tmp_path):
@@ -125,21 +127,26 @@ def test_minutes_end_the_work_and_the_rate_follows_them(tmp_path):
     assert card.figures["steps"] > 1
 
 
+def moment(step, steps):
+    phase = Phase(losses=iter, steps=steps)
+    return Now(phase, step, phase.spent(step, 0.0), 0.0)
+
+
 def test_the_rate_rises_then_falls():
-    pace = Pace(batch=1, rate=1.0, warmup=0.1)
-    slopes = [pace.slope(step / 100) for step in range(101)]
+    slopes = [follow_budget(0.1)(moment(step, 100)) for step in range(101)]
     assert slopes[0] < 0.02
     assert max(slopes) > 0.98
     assert slopes.index(max(slopes)) == 10
     assert slopes[-1] == 0
     assert slopes[10:] == sorted(slopes[10:], reverse=True)
+    assert [round(inverse_root(10)(moment(step, 100)), 3) for step in (0, 9, 39)] == [0.1, 1.0, 0.5]
 
 
 def test_a_budget_is_spent_by_the_first_of_both():
-    assert Budget(steps=10, minutes=1).spent(5, 45) == 0.75
-    assert Budget(steps=10).spent(5, 1e9) == 0.5
+    assert Phase(losses=iter, steps=10, minutes=1).spent(5, 45) == 0.75
+    assert Phase(losses=iter, steps=10).spent(5, 1e9) == 0.5
     with pytest.raises(SettingError, match="needs a budget"):
-        Budget()
+        Phase(losses=iter)
 
 
 def test_a_rate_too_great_is_said(tmp_path):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from malaprop.models.fitting.course import Now
 
 Slope = Callable[["Now"], float]  # the share of the rate that holds at a step
-Named = Iterable[tuple[str, nn.Parameter]]
+Named = Iterable[tuple[str, Tensor]]
 
 
 def steady(now: Now) -> float:  # noqa: ARG001
@@ -87,10 +87,10 @@ class Learner:
         named: Named,
         *,
         rates: tuple[tuple[str, float], ...] = (),
-        decays: Callable[[str, nn.Parameter], bool] = lambda name, parameter: True,  # noqa: ARG005
+        decays: Callable[[str, Tensor], bool] = lambda name, parameter: True,  # noqa: ARG005
     ) -> None:
         self.pace = pace
-        groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+        groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, parameter in named:
             share = next((share for prefix, share in rates if name.startswith(prefix)), 1.0)
             parameter.requires_grad_(share > 0 and parameter.requires_grad)
@@ -108,7 +108,7 @@ class Learner:
         self._optimiser.zero_grad(set_to_none=True)
 
     @classmethod
-    def of(cls, pace: Pace, parameters: Iterable[nn.Parameter]) -> Learner:
+    def of(cls, pace: Pace, parameters: Iterable[Tensor]) -> Learner:
         """Parameters that need no names."""
         return cls(pace, (("", parameter) for parameter in parameters))
 

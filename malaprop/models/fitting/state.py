@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,23 +110,6 @@ class Unfinished:
     def _differences(self, recipe: Mapping[str, Any]) -> list[str]:
         now = json.loads(json.dumps(dict(self.recipe)))
         return sorted(name for name in {*recipe, *now} if recipe.get(name) != now.get(name))
-
-    def maybe(self, state: Callable[[], tuple[dict[str, Tensor], dict[str, Any]]], seconds: float) -> None:
-        """Keeps the state if the last one is old enough."""
-        if self.due(0):
-            self.keep(State(*state(), seconds))
-
-    def restore(
-        self,
-        state: Callable[[], tuple[dict[str, Tensor], dict[str, Any]]],
-        fill: Callable[[dict[str, Tensor], dict[str, Any]], None],
-    ) -> float:
-        """Fills in what was kept; gives the seconds that the work had taken by then."""
-        found = self.read([k for k in state()[0] if k.partition("|")[0] in ("now", "kept", "loss")])
-        if found is None:
-            return 0.0
-        fill(found.tensors, found.notes)
-        return found.seconds
 
     def clear(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -13,12 +13,14 @@ import torch
 from malaprop.assets.download import say
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import call
+from malaprop.models.fitting.fit import Fitted, fit
+from malaprop.models.fitting.seeds import Passes
+from malaprop.models.fitting.state import Unfinished
 from malaprop.models.pretrain import card as cards
 from malaprop.models.pretrain.card import Pretrained
 from malaprop.models.pretrain.kinds import KINDS
-from malaprop.models.pretrain.loop import Budget, Course, Pace, Task, run
-from malaprop.models.pretrain.state import States
 from malaprop.models.pretrain.texts import Corpus, corpus
+from malaprop.models.pretrain.training import Task, course_of, pace_of
 from malaprop.models.splits import Read
 
 
@@ -83,31 +85,26 @@ def pretrain(
     text as many times as its settings say.
     """
     how = plan(kind, settings)
-    pace = Pace.of(how)
+    pace = pace_of(how)
     target = (folder or cards.home(kind)).absolute()
     cards.check_target(target)
     place, texts = _device(device), corpus(data, read)
     work: Work = how.begin(texts, seed=seed, device=place, start=start)
-    budget = Budget(steps=steps or (None if minutes else _passes(how.passes, pace, work)), minutes=minutes)
+    passes = Passes(work.rows, how.batch, seed)
+    steps = steps or (None if minutes else max(1, math.ceil(how.passes * passes.steps)))
     recipe = {"kind": kind, "data": texts.fingerprint, "vocabulary": work.fingerprint, "seed": seed, "start": start}
-    states = States(
-        folder=target.with_name(f".{target.name}.unfinished"),
-        recipe={**recipe, "settings": asdict(how), "steps": budget.steps, "minutes": budget.minutes},
-    )
+    recipe |= {"settings": asdict(how), "steps": steps, "minutes": minutes}
+    unfinished = Unfinished.beside(target, recipe, steps=how.every, strict=True)
     if not quiet:
         say(f"pre-training {kind} on {texts.name} ({work.rows * work.row_tokens:,} tokens) on {place.type}")
-    course = run(work, pace, budget, states, seed=seed, quiet=quiet, title=f"pre-training {kind}")
-    card = _card(kind, how, work, texts, course, seed)
+    course = course_of(work, pace, passes, steps=steps, minutes=minutes)
+    fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"pre-training {kind}")
+    card = _card(kind, how, work, texts, fitted, seed)
     with cards.appearing(target) as made:
         work.save(made, half=half)
         cards.write_card(made, card)
-    states.clear()
+    unfinished.clear()
     return target, card
-
-
-def _passes(passes: float, pace: Pace, work: Work) -> int:
-    """The steps of so many passes over the text."""
-    return max(1, math.ceil(passes * (work.rows // min(pace.batch, work.rows))))
 
 
 def _device(name: str) -> torch.device:
@@ -119,15 +116,16 @@ def _device(name: str) -> torch.device:
     return torch.device(wanted)
 
 
-def _card(kind: str, how: Any, work: Work, texts: Corpus, course: Course, seed: int) -> Pretrained:
-    tokens, whole = course.trained * work.row_tokens, work.rows * work.row_tokens
+def _card(kind: str, how: Any, work: Work, texts: Corpus, fitted: Fitted, seed: int) -> Pretrained:
+    tokens = fitted.steps * min(how.batch, work.rows) * work.row_tokens
+    whole = work.rows * work.row_tokens
     trained = f"{tokens:,} tokens ({tokens / whole:.1f} passes over {whole:,}) of {texts.name}"
     figures = {
         **work.figures(),
-        "steps": course.steps,
+        "steps": fitted.steps,
         "tokens": tokens,
-        "seconds": round(course.seconds, 1),
-        "tokens_per_second": round(tokens / max(1e-9, course.seconds)),
+        "seconds": round(fitted.seconds, 1),
+        "tokens_per_second": round(tokens / max(1e-9, fitted.seconds)),
     }
     return Pretrained(
         kind=kind,

@@ -1,0 +1,65 @@
+"""How encoders are pre-trained: packed rows, a rate that follows the budget of steps or minutes."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Ints
+from malaprop.models.fitting.course import Course, Descent, Losses, Now, Phase
+from malaprop.models.fitting.pace import Learner, Pace, follow_budget
+from malaprop.models.fitting.seeds import Passes, reseed
+
+
+class Task(Protocol):
+    """A model and the rows it learns from."""
+
+    @property
+    def model(self) -> nn.Module: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def rates(self) -> tuple[tuple[str, float], ...]:
+        """Parameters whose name begins so have this share of the rate."""
+
+    def at(self, progress: float) -> None:
+        """Hears how much of the budget is spent, from 0 to 1, before each step."""
+
+    def loss(self, rows: Ints) -> Float[Tensor, ""]: ...
+
+
+def pace_of(plan: Any) -> Pace:
+    """The pace among the settings of a kind, all of which have these names."""
+    if min(plan.batch, plan.every) < 1 or min(plan.rate, plan.clip) <= 0 or not 0 <= plan.warmup < 1:
+        raise SettingError(
+            f"batch, every, rate and clip must be above 0 and warmup below 1, got {plan.batch}, {plan.every}, "
+            f"{plan.rate}, {plan.clip} and {plan.warmup}"
+        )
+    slope = follow_budget(plan.warmup)
+    return Pace(rate=plan.rate, slope=slope, decay=plan.decay, clip=plan.clip, betas=(0.9, 0.98), eps=1e-6)
+
+
+def course_of(task: Task, pace: Pace, passes: Passes, *, steps: int | None, minutes: float | None) -> Course:
+    """One phase, after which the weights of the last step stay."""
+    device = next(task.model.parameters()).device
+
+    def losses(now: Now) -> Losses:
+        reseed(passes.seed, now.step)
+        task.at(now.progress)
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            loss = task.loss(passes.rows_of(now.step))
+        yield Descent("model", loss)
+        return {"loss": loss}
+
+    learner = Learner(pace, task.model.named_parameters(), rates=task.rates, decays=lambda _, weight: weight.ndim > 1)
+    return Course(
+        phases=(Phase(losses=losses, steps=steps, minutes=minutes),),
+        modules={"model": task.model},
+        learners={"model": learner},
+    )
