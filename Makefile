@@ -53,10 +53,10 @@ docs: $(VENV)/ready
 	@echo "site/index.html"
 
 # torch first and pinned: a looser wish pulls gigabytes of CUDA on machines without a GPU
-$(VENV)/ready: pyproject.toml bench/pyproject.toml constraints.txt
+$(VENV)/ready: pyproject.toml bench/pyproject.toml masked-lm/pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable bench
+	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable bench --editable masked-lm
 	touch $@
 
 $(PEERS)/ready: bench/malaprop_bench/peer-textattack.txt

@@ -14,6 +14,7 @@ from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.candidates.thesaurus import Thesaurus
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
+from malaprop.core.cloze import MASKED_LM, Cloze, Guesses
 from malaprop.core.example import Example, number
 from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
 from malaprop.core.insight import Apart, Blank, Focus
@@ -195,6 +196,13 @@ class White:
         return getattr(self.inner, name)
 
 
+def fill(clozes: Sequence[Cloze]) -> list[Guesses]:
+    """A masked language model that expects the same five words everywhere, two of them opposite in mood."""
+    words = ("fine", "awful", "film", "terrible", "great")
+    logs = np.log(np.float32([0.4, 0.3, 0.1, 0.1, 0.1]))
+    return [Guesses(words[: cloze.most], logs[: cloze.most]) for cloze in clozes]
+
+
 def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service]:
     scoring = Scoring(target, remember=remember)
     white: dict[str, Service] = {}
@@ -214,6 +222,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "encoder": Batched(encode),
         "encoder/rough": Batched(encode),
         "language-model": Batched(perplexity),
+        MASKED_LM: Batched(fill),
     }
 
 

@@ -10,6 +10,7 @@ from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
 from malaprop.attacks.candidates.thesaurus import Thesaurus
 from malaprop.attacks.encoders import ENCODERS, service_of
 from malaprop.core.capability import Capability
+from malaprop.core.cloze import MASKED_LM
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.engine.insight import Insight
@@ -36,6 +37,30 @@ def _language_model() -> Any:
     from malaprop.models.encoders.language_model import open_language_model
 
     return open_language_model()
+
+
+@cache
+def _masked_lm(name: str, device: str) -> Any:
+    from malaprop.models.encoders.masked_lm import open_masked_lm
+
+    return open_masked_lm(name, device=device)
+
+
+@cache
+def _filling(name: str, device: str) -> Service:
+    """A masked language model on a device, opened when it is first asked."""
+    return Batched(lambda clozes: _masked_lm(name, device).fill(clozes), size=lambda cloze: len(cloze.text))
+
+
+class Services(dict[str, Service]):
+    """Services by name; a masked language model that somebody names is opened when it is first asked for."""
+
+    device = "cpu"
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self and name.startswith(f"{MASKED_LM}:"):
+            self[name] = _filling(name.removeprefix(f"{MASKED_LM}:"), self.device)
+        return super().get(name, default)
 
 
 @cache
@@ -69,6 +94,7 @@ def shared() -> dict[str, Service]:
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
         SYNONYMS: Thesaurus(),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
+        MASKED_LM: _filling("", "cpu"),
     }
 
 
@@ -89,8 +115,10 @@ def _sketching(name: str, device: str) -> Service:
 def services(victim: Victim) -> dict[str, Service]:
     """All services for attacks on one victim; gradients and the like where it shows them."""
     scoring, parts = Scoring(victim), victim.parts
-    made: dict[str, Service] = {**shared(), "victim": scoring, "verify": Fresh(victim)}
+    made = Services({**shared(), "victim": scoring, "verify": Fresh(victim)})
     if victim.device.startswith("cuda"):
+        made.device = victim.device
+        made[MASKED_LM] = _filling("", victim.device)
         for name in ENCODERS:
             made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, victim.device)
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:

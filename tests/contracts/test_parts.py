@@ -44,6 +44,7 @@ LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has 
     "targeted": {"target": 0},
     "listed": {"table": toy.SYNONYMS},
     "likely": {"of": LIST},
+    "union": {"of": (LIST, LIST)},
     "max-words": {"count": 2},
     "first-found": {"rank": LeftToRight()},
 }

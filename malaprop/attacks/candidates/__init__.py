@@ -13,5 +13,7 @@ CANDIDATES = Catalogue(
         "chars": "malaprop.attacks.candidates.chars:CharEdits",
         "homoglyphs": "malaprop.attacks.candidates.chars:Homoglyphs",
         "likely": "malaprop.attacks.candidates.likely:Likely",
+        "masked": "malaprop.attacks.candidates.masked:MaskedWords",
+        "union": "malaprop.attacks.candidates.union:Union",
     },
 )

@@ -17,6 +17,8 @@ RECIPES = Catalogue(
         "asmax-ec": "malaprop.attacks.recipes.oneword:asmax_ec",
         "asmin-ec": "malaprop.attacks.recipes.oneword:asmin_ec",
         "beam": "malaprop.attacks.recipes.words:beam",
+        "bae": "malaprop.attacks.recipes.masked:bae",
+        "bert-attack": "malaprop.attacks.recipes.masked:bert_attack",
         "rules": "malaprop.attacks.recipes.rules:rules",
         "deepwordbug": "malaprop.attacks.recipes.chars:deepwordbug",
         "typos": "malaprop.attacks.recipes.chars:typos",

@@ -7,7 +7,7 @@ packaged whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
-
-from malaprop.core.errors import AssetError
 
 FILE = "adapter.safetensors"
 _SCALE = ".scale"  # a row of bytes times its scale is the row of weights
@@ -77,33 +75,3 @@ def write_small(model: Any, path: Path) -> None:
         scale = rows.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
         kept |= {name: (rows / scale).round().to(torch.int8), name + _SCALE: scale.float()}
     save_file(kept, path)
-
-
-def read_small(path: Path) -> dict[str, Tensor]:
-    """What `write_small` wrote, as 32-bit weights."""
-    from safetensors.torch import load_file
-
-    try:
-        stored = load_file(path)
-    except (OSError, ValueError) as error:
-        raise AssetError(f"{path} cannot be read as an adapter: {error}") from None
-    plain = {name: rows for name, rows in stored.items() if not name.endswith(_SCALE)}
-    return {
-        name: rows.float() * stored[name + _SCALE] if name + _SCALE in stored else rows.float()
-        for name, rows in plain.items()
-    }
-
-
-def apply_small(model: Any, weights: Mapping[str, Tensor]) -> None:
-    """Puts a stored adapter and head into a masked language model of the same body, and merges them."""
-    ranks = [rows.shape[0] for name, rows in weights.items() if name.endswith(".down")]
-    if not ranks:
-        raise AssetError("the adapter holds no weights for the encoder's layers")
-    attach(model, ranks[0])
-    wanted = {name for name in dict(model.named_parameters()) if name in learnt(model)}
-    if wanted != set(weights):
-        raise AssetError(
-            f"the adapter belongs to another encoder: {', '.join(sorted(wanted ^ set(weights))[:3])} do not match"
-        )
-    model.load_state_dict(dict(weights), strict=False)
-    merge(model)

@@ -1,0 +1,166 @@
+"""MaskedLanguageModel: which words a model expects in a place of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from malaprop.core.cloze import Cloze, Guesses
+from malaprop.core.errors import AssetError
+from malaprop.models.quiet import quietly
+from malaprop.models.tokens.batches import Bounds, batches
+
+LIMIT = 128  # tokens around a cloze: what lies farther off says little about a word
+_HEADS = ("cls", "lm_head", "predictions", "head")  # what architectures call it
+_SPACES = ("Ġ", "▁")  # how vocabularies of bytes and of sentence pieces write the space before a word
+
+
+class MaskedLanguageModel:
+    """A transformers model with a masked-LM head. Texts are read around the cloze, so that long ones cost no more."""
+
+    def __init__(self, model: Any, tokenizer: Any, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
+        if tokenizer.mask_token_id is None:
+            raise AssetError(f"{model.config.model_type} has no mask token, so it is no masked language model")
+        size = int(model.get_output_embeddings().weight.shape[0])
+        if len(tokenizer) > size:
+            raise AssetError(
+                f"the tokenizer has {len(tokenizer)} tokens, the model {size}; they do not belong together"
+            )
+        self.device = torch.device(device)
+        self.model, self.tokenizer = model.eval().to(self.device), tokenizer
+        self.bounds = bounds or Bounds(rows=64, tokens=4096)
+        self.limit = min(LIMIT, int(getattr(model.config, "max_position_embeddings", LIMIT)) - 2)
+        self.head, self.tail = _edges(tokenizer)
+        self.words, self._whole = _whole_words(tokenizer, size)
+        self._whole = self._whole.to(self.device)
+        self._head: Any = None
+        self._head = self._find_head()
+
+    @torch.inference_mode()
+    def _find_head(self) -> Any:
+        """The part of the model that turns states to logits, if one of the usual names gives what the model gives."""
+        ids = torch.tensor([[*self.head, self.tokenizer.mask_token_id, *self.tail]], device=self.device)
+        place = torch.tensor([len(self.head)], device=self.device)
+        wanted = self._at(ids, torch.ones_like(ids), place)
+        for name in _HEADS:
+            self._head = getattr(self.model, name, None)
+            if self._head is not None:
+                try:
+                    if torch.allclose(self._at(ids, torch.ones_like(ids), place), wanted, atol=1e-4):
+                        return self._head
+                except (TypeError, RuntimeError, AttributeError):
+                    continue
+        return None
+
+    @torch.inference_mode()
+    def fill(self, clozes: Sequence[Cloze]) -> list[Guesses]:
+        """For each cloze the whole words that the model finds likeliest there."""
+        rows, places = zip(*map(self._row, clozes), strict=True) if clozes else ((), ())
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        out: list[Guesses] = [Guesses((), np.empty(0, np.float32))] * len(rows)
+        for part in batches(lengths, self.bounds):
+            some = part.tolist()
+            logs = self._logs([rows[i] for i in some], [places[i] for i in some])
+            most = min(max(clozes[i].most for i in some), logs.shape[1])
+            best = logs.topk(most, 1)
+            for i, values, ids in zip(some, best.values.cpu().numpy(), best.indices.cpu().tolist(), strict=True):
+                count = min(clozes[i].most, int(np.isfinite(values).sum()))
+                out[i] = Guesses(tuple(self.words[t] for t in ids[:count]), values[:count].astype(np.float32))
+        return out
+
+    def _row(self, cloze: Cloze) -> tuple[list[int], int]:
+        """The tokens around a cloze with special ones at both ends, and where the cloze lies among them."""
+        inside = (
+            [self.tokenizer.mask_token_id] if cloze.hidden else self._cut(cloze.text[cloze.start : cloze.end], True)
+        )
+        left = self._cut(cloze.text[: cloze.start].rstrip(), True)
+        right = self._cut(cloze.text[cloze.end :], False)
+        room = max(2, self.limit - len(self.head) - len(self.tail) - len(inside))
+        before = min(len(left), max(room // 2, room - len(right)))
+        left, right = left[len(left) - before :], right[: room - before]
+        return [*self.head, *left, *inside, *right, *self.tail], len(self.head) + len(left)
+
+    def _cut(self, string: str, begins: bool) -> list[int]:
+        """Tokens of a stretch of text; one in the middle of a text is cut as if a space stood before it."""
+        shown = string if begins or string[:1].isspace() or not string[:1].isalnum() else f" {string}"
+        found: list[int] = self.tokenizer(shown, add_special_tokens=False)["input_ids"] if shown.strip() else []
+        return found
+
+    def _logs(self, rows: list[list[int]], places: list[int]) -> Float[Tensor, "row token"]:
+        pad = self.tokenizer.pad_token_id or 0
+        ids = torch.full((len(rows), max(map(len, rows))), pad)
+        inside = torch.zeros_like(ids)
+        for at, row in enumerate(rows):
+            ids[at, : len(row)] = torch.tensor(row)
+            inside[at, : len(row)] = 1
+        there = self._at(ids.to(self.device), inside.to(self.device), torch.tensor(places, device=self.device))
+        return there.float().log_softmax(1).masked_fill(~self._whole, -torch.inf)
+
+    def _at(
+        self, ids: Int[Tensor, "row place"], inside: Int[Tensor, "row place"], places: Int[Tensor, " row"]
+    ) -> Float[Tensor, "row token"]:
+        """Logits at one place of each row; where the head is known it reads that place alone."""
+        rows = torch.arange(len(ids), device=ids.device)
+        if self._head is None:
+            whole: Tensor = self.model(input_ids=ids, attention_mask=inside).logits[rows, places]
+            return whole
+        states = self.model.base_model(input_ids=ids, attention_mask=inside).last_hidden_state
+        found: Tensor = self._head(states[rows, places])
+        return found
+
+
+def _edges(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special tokens before and behind a text."""
+    mark = tokenizer("a", add_special_tokens=False)["input_ids"]
+    ids = tokenizer("a")["input_ids"]
+    at = next(i for i in range(len(ids)) if ids[i : i + len(mark)] == mark)
+    return ids[:at], ids[at + len(mark) :]
+
+
+def _whole_words(tokenizer: Any, size: int) -> tuple[list[str], Bool[Tensor, " token"]]:
+    """The string of each token, and which tokens are words of letters by themselves."""
+    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    marked = next((mark for mark in _SPACES if sum(t.startswith(mark) for t in tokens) > len(tokens) // 10), None)
+    special = set(tokenizer.all_special_tokens)
+    words, whole = [""] * size, torch.zeros(size, dtype=torch.bool)
+    for i, token in enumerate(tokens):
+        if token in special or token.startswith("##") or (marked and not token.startswith(marked)):
+            continue
+        words[i] = token.removeprefix(marked) if marked else token
+        whole[i] = words[i].isalpha() and words[i].isascii()
+    return words, whole
+
+
+def load_masked_lm(folder: str | Path, *, device: str = "cpu") -> MaskedLanguageModel:
+    """A masked language model from a transformers folder, or from the hub where one is in reach."""
+    from malaprop.assets.folders import offline
+
+    local = Path(folder).expanduser().is_dir()
+    if not local and (offline() or str(folder).startswith((".", "/", "~"))):
+        raise AssetError(f"no masked language model in {folder}; give a transformers folder, or a hub name")
+    try:
+        from transformers import AutoModelForMaskedLM, AutoTokenizer
+    except ImportError:
+        raise AssetError("a masked language model needs the transformers library; install malaprop[hf]") from None
+    options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": False}
+    try:
+        with quietly():
+            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+            model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, use_safetensors=True, **options)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0][:160]
+        raise AssetError(f"{folder} cannot be read as a masked language model: {reason}") from None
+    return MaskedLanguageModel(model, tokenizer, device=device)
+
+
+def open_masked_lm(name: str = "", *, device: str = "cpu") -> MaskedLanguageModel:
+    """The packaged model, MiniLM with a masked-LM head trained here; or another by folder or hub name."""
+    from malaprop.assets import store
+
+    return load_masked_lm(name or store.locate("masked-lm"), device=device)

@@ -1,0 +1,80 @@
+"""A masked language model fills gaps with whole words, whatever its tokenizer, and says what is wrong with a folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
+
+from malaprop.core.cloze import Cloze
+from malaprop.core.errors import AssetError
+from malaprop.models.encoders.masked_lm import MaskedLanguageModel, load_masked_lm
+from malaprop.models.pretrain import job
+
+
+@pytest.fixture(scope="module", params=["roberta", "mlm-head"])
+def model(request, tmp_path_factory) -> MaskedLanguageModel:
+    room = tmp_path_factory.mktemp(request.param)
+    start = str(tiny_bert(room / "bert")) if request.param == "mlm-head" else None
+    job.pretrain(
+        request.param, data=write(room), read=no_dataset, folder=room / "made", steps=60, settings=PLANS[request.param],
+        start=start, device="cpu", quiet=True,
+    )  # fmt: skip
+    return load_masked_lm(room / "made")
+
+
+def texts_of(tmp_path) -> list[str]:
+    with open(write(tmp_path), encoding="utf-8") as lines:
+        return [line.strip() for line in lines][:6]
+
+
+def test_a_gap_is_filled_with_whole_words_by_their_probability(model, tmp_path):
+    for text in texts_of(tmp_path):
+        start = text.index(" ") + 1
+        end = text.index(" ", start)
+        (guess,) = model.fill([Cloze(text, start, end, most=3)])
+        assert 1 <= len(guess.words) <= 3
+        assert all(word.isalpha() for word in guess.words)
+        assert np.all(np.diff(guess.logs) <= 1e-6)
+        assert np.exp(guess.logs).sum() <= 1.0001
+
+
+def test_guesses_are_the_librarys_own_at_the_mask(model, tmp_path):
+    text = texts_of(tmp_path)[0]
+    start = text.index(" ") + 1
+    end = text.index(" ", start)
+    (guess,) = model.fill([Cloze(text, start, end, most=1)])
+    masked = f"{text[: start - 1]} {model.tokenizer.mask_token}{text[end:]}"
+    if model.tokenizer.mask_token == "<mask>":
+        masked = f"{text[: start - 1]}{model.tokenizer.mask_token}{text[end:]}"
+    ids = model.tokenizer(masked, return_tensors="pt")["input_ids"]
+    with torch.inference_mode():
+        logits = model.model(input_ids=ids).logits[0, (ids[0] == model.tokenizer.mask_token_id).nonzero()[0, 0]]
+    best = next(t for t in logits.argsort(descending=True).tolist() if model._whole[t])
+    assert guess.words == (model.words[best],)
+
+
+def test_batches_and_long_texts_change_no_answer(model, tmp_path):
+    texts = texts_of(tmp_path)
+    long = " ".join(texts * 20)
+    at = len(long) // 2
+    at = long.index(" ", at) + 1
+    clozes = [Cloze(t, 0, t.index(" "), most=2) for t in texts] + [Cloze(long, at, long.index(" ", at), most=2)]
+    together, alone = model.fill(clozes), [model.fill([cloze])[0] for cloze in clozes]
+    assert [g.words for g in together] == [g.words for g in alone]
+    assert model.fill([]) == []
+
+
+def test_what_is_no_masked_language_model_is_refused(model, tmp_path):
+    with pytest.raises(AssetError, match="give a transformers folder"):
+        load_masked_lm("./nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(AssetError, match="cannot be read as a masked language model"):
+        load_masked_lm(tmp_path / "empty")
+
+    class Without:
+        mask_token_id = None
+
+    with pytest.raises(AssetError, match="no mask token"):
+        MaskedLanguageModel(model.model, Without())
