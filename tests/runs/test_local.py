@@ -87,7 +87,11 @@ def test_an_outcome_of_an_ending():
     assert made.original.prediction is None
     assert made.adversarial is None
     skipped = outcome(
-        example, Ending("skipped", None, np.asarray([0.75, 0.25], np.float32), None, None, 1, "r"), Tally({1}, 1), 0, 0
+        example,
+        Ending("skipped", None, np.asarray([0.75, 0.25], np.float32), None, None, 1, "r"),
+        Tally([np.array([1])], 1),
+        0,
+        0,
     )
     assert (skipped.original.prediction, skipped.original.scores) == (0, (0.75, 0.25))
     assert (skipped.queries.asked, skipped.queries.unique, skipped.queries.forwarded) == (1, 1, 1)

@@ -25,14 +25,14 @@ class MaskedWords:
 
     `hidden`: the model does not see the word that stands there (BAE, CLARE); without, it reads the text as it is and so
     stays nearer to its meaning (BERT-Attack). `least` is the smallest probability. `model` is a transformers folder or
-    a hub name; empty: the packaged one. The original text is read around each slot, so that every slot is asked once.
+    a hub name; None: the packaged one. The original text is read around each slot, so that every slot is asked once.
     """
 
     count: int = 50
     least: float = 0.0
     place: Place = "replace"
     hidden: bool = True
-    model: str = ""
+    model: str | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 <= self.least < 1:

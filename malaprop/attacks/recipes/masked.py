@@ -24,7 +24,7 @@ def bae(
     mode: Literal["r", "i", "r+i"] = "r",
     count: int = 50,
     similarity: float | str | None = 0.8,
-    model: str = "",
+    model: str | None = None,
 ) -> Attack:
     """Garg and Ramakrishnan 2020, "BAE: BERT-based adversarial examples for text classification".
 
@@ -54,7 +54,11 @@ def bae(
 
 
 def bert_attack(
-    *, count: int = 48, share: float = 0.4, similarity: float | str | None = 0.2, model: str = ""
+    *,
+    count: int = 48,
+    share: float = 0.4,
+    similarity: float | str | None = 0.2,
+    model: str | None = None,
 ) -> Attack:
     """Li et al. 2020, "BERT-ATTACK: adversarial attack against BERT using BERT".
 
