@@ -56,7 +56,7 @@ docs: $(VENV)/ready
 $(VENV)/ready: pyproject.toml bench/pyproject.toml masked-lm/pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable bench --editable masked-lm
+	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable ./bench --editable ./masked-lm
 	touch $@
 
 $(PEERS)/ready: bench/malaprop_bench/peer-textattack.txt
