@@ -58,9 +58,17 @@ def study(
     engine: str = ...,
     address: str | None = ...,
     workers: int | None = ...,
+    max_queries: int | None = ...,
+    max_tokens: int | None = ...,
+    max_cost: float | None = ...,
+    max_minutes: float | None = ...,
+    price_in: float = ...,
+    price_out: float = ...,
+    dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
     json: bool = ...,
     quiet: bool = ...,
+    track: Sequence[str] | str = ...,
 ) -> Result:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
@@ -95,10 +103,18 @@ def study(
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
+        max_queries: Most texts that victims are asked about in the whole run.
+        max_tokens: Most tokens, of requests and answers together.
+        max_cost: Most money, in the currency of the prices.
+        max_minutes: Longest time, in minutes.
+        price_in: Price of a million tokens of requests.
+        price_out: Price of a million tokens of answers.
+        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
         out: Folder for what is written; made if it is missing. The same folder goes on with what was
             killed.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
+        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload
@@ -129,9 +145,17 @@ def study(
     engine: str = ...,
     address: str | None = ...,
     workers: int | None = ...,
+    max_queries: int | None = ...,
+    max_tokens: int | None = ...,
+    max_cost: float | None = ...,
+    max_minutes: float | None = ...,
+    price_in: float = ...,
+    price_out: float = ...,
+    dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
     json: bool = ...,
     quiet: bool = ...,
+    track: Sequence[str] | str = ...,
 ) -> Result:
     """Attack models by changing one word, and set the paper's tables beside the figures.
 
@@ -168,10 +192,18 @@ def study(
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
+        max_queries: Most texts that victims are asked about in the whole run.
+        max_tokens: Most tokens, of requests and answers together.
+        max_cost: Most money, in the currency of the prices.
+        max_minutes: Longest time, in minutes.
+        price_in: Price of a million tokens of requests.
+        price_out: Price of a million tokens of answers.
+        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
         out: Folder for what is written; made if it is missing. The same folder goes on with what was
             killed.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
+        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload
@@ -198,9 +230,17 @@ def study(
     engine: str = ...,
     address: str | None = ...,
     workers: int | None = ...,
+    max_queries: int | None = ...,
+    max_tokens: int | None = ...,
+    max_cost: float | None = ...,
+    max_minutes: float | None = ...,
+    price_in: float = ...,
+    price_out: float = ...,
+    dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
     json: bool = ...,
     quiet: bool = ...,
+    track: Sequence[str] | str = ...,
 ) -> Result:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
@@ -232,10 +272,18 @@ def study(
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
+        max_queries: Most texts that victims are asked about in the whole run.
+        max_tokens: Most tokens, of requests and answers together.
+        max_cost: Most money, in the currency of the prices.
+        max_minutes: Longest time, in minutes.
+        price_in: Price of a million tokens of requests.
+        price_out: Price of a million tokens of answers.
+        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
         out: Folder for what is written; made if it is missing. The same folder goes on with what was
             killed.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
+        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload
@@ -277,6 +325,7 @@ def study(
     out: str | PathLike[str] | None = ...,
     json: bool = ...,
     quiet: bool = ...,
+    track: Sequence[str] | str = ...,
 ) -> Result:
     """Test defences of one victim under one attack, also one that knows them, with certificates where there are some.
 
@@ -285,8 +334,9 @@ def study(
     Settings:
         victim: One victim. A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...),
             module:attribute (a function: list of texts to scores), an http(s) address, a Hugging Face
-            folder or hub name, an sklearn pipeline (.skops), ensemble:A+B, or any of these behind a
-            defence: five(BERT).
+            folder or hub name, an sklearn pipeline (.skops), a language model with a prompt
+            (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
+            behind a defence: five(BERT).
         defences: Defences to test, separated by commas: fuse, five, safer, ranmask, fact, miyato,
             hotflip, twin, none, one around another as five(fact), with settings as five:noise=2.
         attacks: One recipe: see malaprop list recipes.
@@ -305,7 +355,8 @@ def study(
             or moved:0.5 where the victim gives a number.
         measure: Measures of every success, separated by commas: similarity, perplexity, grammar,
             distance.
-        cache: A file that keeps the victim's answers, where they cost money; one file a victim version.
+        cache: A file that keeps the victim's answers, one a victim version; if not given, one of
+            malaprop's own for victims that are paid for (prices, openai:). none: no answers are kept.
         width: How many examples are attacked side by side; changes the speed alone.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.
@@ -330,6 +381,7 @@ def study(
             killed.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
+        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload
@@ -355,9 +407,17 @@ def study(
     engine: str = ...,
     address: str | None = ...,
     workers: int | None = ...,
+    max_queries: int | None = ...,
+    max_tokens: int | None = ...,
+    max_cost: float | None = ...,
+    max_minutes: float | None = ...,
+    price_in: float = ...,
+    price_out: float = ...,
+    dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
     json: bool = ...,
     quiet: bool = ...,
+    track: Sequence[str] | str = ...,
 ) -> Result:
     """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
 
@@ -387,10 +447,18 @@ def study(
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
+        max_queries: Most texts that victims are asked about in the whole run.
+        max_tokens: Most tokens, of requests and answers together.
+        max_cost: Most money, in the currency of the prices.
+        max_minutes: Longest time, in minutes.
+        price_in: Price of a million tokens of requests.
+        price_out: Price of a million tokens of answers.
+        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
         out: Folder for what is written; made if it is missing. The same folder goes on with what was
             killed.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
+        track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
     """
 
 @overload

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sample_attention import study as attention
 from sample_study import STUDY as HOTFLIP
 
+from malaprop.core.spending import Limits
 from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.claims import ClaimRow, ClaimsRecord
 from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecord, Gain
@@ -17,6 +18,7 @@ from malaprop.records.natural import NaturalRecord, Tried
 from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.records.oneword import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.records.rules import Rule
+from malaprop.records.spending import SpendingRecord
 from malaprop.records.summary import Rate, Spread
 from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
 from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
@@ -56,6 +58,10 @@ RECORDS = {
         recipe="homoglyph", data="toy", texts=2, wanted=5, seed=0, models=("one",), unseen=(), upper=None, lower=None,
         chosen=(ChosenEnsemble(size=1, how="exact", members=("one",), fitness=0.5, counts=_COUNTS, drawn=1, hits=(1,),
                        totals=(2,), outside=None, common=None, unseen=None),),
+    ),
+    "spending": SpendingRecord(
+        state="budget", queries=9, tokens_in=90, tokens_out=9, cost=0.1, seconds=3.0, examples=2,
+        limits=Limits(queries=10, price_in=1.0), reached="--max-queries 10",
     ),
     "humans": HumansRecord(
         study="s", created="", seed=0, ask=("label",), systems=("one",), pass_mark=0.7, invited=1, answered=1,

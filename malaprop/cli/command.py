@@ -92,7 +92,7 @@ class SettingsCommand(TyperCommand):
 def perform(study: Study) -> None:
     """Conducts a study as the command line does: progress, the figures, and where they are."""
     from malaprop.cli.watch import watch
-    from malaprop.records.codec import finite
+    from malaprop.records.codec import encode, finite
 
     saving = study.saving
     if isinstance(study, Outlined) and (shown := study.outline()) is not None:
@@ -112,12 +112,24 @@ def perform(study: Study) -> None:
     if not saving.quiet:
         result.show()
     say(view.last or f"figures in {result.folder}; report: {report}", saving.quiet)
-    place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})}
+    costs = {}
+    if (spent := result.spent) is not None:
+        say(f"spent: {spent.describe()}", saving.quiet)
+        if spent.state == "budget":
+            say(f"malaprop: {spent.reached} is reached and not all is done; go on with a higher one, {_go_on(study)}")
+        costs = {"state": spent.state, "spent": encode(spent)}
+    place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})} if view.kept else {}
     said: Mapping[str, Any] = view.summary or {"rows": result.rows}
-    finish({"command": study.command.split()[0], **place, **finite(dict(said))}, saving.json)
+    finish({"command": study.command.split()[0], **place, **finite(dict(said)), **costs}, saving.json)
     if view.failed:
         say(f"malaprop: {view.failed}")
         raise typer.Exit(1)
+
+
+def _go_on(study: Study) -> str:
+    """The options by which the same command goes on."""
+    known = {option.name for option in options(type(study))}
+    return f"--out {study.saving.out}{' --resume' if 'resume' in known else ''}"
 
 
 def new_folder(study: Study) -> Path:

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from malaprop import __version__
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.core.errors import LimitReached, MalapropError, SettingError, plain
 from malaprop.studies.table import COMMANDS, ELSEWHERE, GROUPS, Command, plugins
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
@@ -139,6 +139,8 @@ def main() -> None:
     """Runs a command: exit 0 done, 1 the run failed, 2 the input was wrong."""
     try:
         code = app(standalone_mode=False)
+    except LimitReached as reached:
+        _end(plain(reached), 1)
     except MalapropError as error:
         _end(plain(error), 2)
     except (KeyboardInterrupt, typer.Abort):

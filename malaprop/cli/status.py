@@ -31,7 +31,12 @@ def status(
         for folder, command in held.studies:
             print(f"study: {command or 'without a name'}, in {folder}")
         runs = [
-            (_place(run.folder, folders), run.fault or run.name, f"{run.done:,} {run.what}", f"{run.left:,}")
+            (
+                _place(run.folder, folders),
+                run.fault or run.name,
+                f"{run.done:,} {run.what}",
+                _left(run),
+            )
             for run in held.runs
         ]
         records = [(_place(one.folder, folders), one.kind, one.fault or one.about) for one in held.records]
@@ -46,6 +51,10 @@ def status(
     o.finish({"command": "status", **_summary(held)}, json)
 
 
+def _left(run: Any) -> str:
+    return f"{run.left:,} ({run.state})" if run.state else f"{run.left:,}"
+
+
 def _place(folder: Path, asked: list[Path]) -> str:
     """The folder as short as it can be said: below the one that was asked for, where that was one."""
     return str(folder.relative_to(asked[0])) if len(asked) == 1 else str(folder)
@@ -56,7 +65,7 @@ def _summary(held: Any) -> dict[str, Any]:
         "studies": [{"folder": str(folder), "study": command} for folder, command in held.studies],
         "runs": [
             {"folder": str(r.folder), "run": r.name, "lines": r.what, "done": r.done, "wanted": r.wanted,
-             "left": r.left, "fault": r.fault or None}
+             "left": r.left, "state": r.state or None, "fault": r.fault or None}
             for r in held.runs
         ],
         "records": [

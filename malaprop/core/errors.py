@@ -35,6 +35,10 @@ class RecordError(MalapropError):
     """A run folder cannot be read, written or continued."""
 
 
+class LimitReached(MalapropError):  # noqa: N818 - it ends a run in the ordinary way
+    """What a run may spend is spent; all that is finished is kept."""
+
+
 def plain(error: BaseException) -> str:
     """An exception in one line, for records and the terminal."""
     words = " ".join(str(error).split()) or type(error).__name__

@@ -1,9 +1,21 @@
-"""What a victim was asked for so far, by its own count: where answers cost money, tokens are what is paid for."""
+"""What victims are asked for, and how much of it a run may ask: queries, tokens, money and minutes.
+
+A `Meter` counts for one victim. A `Ledger` counts for a whole run, and there is one, with the driver: before every
+round each worker sends a `Bill` (what it is about to ask, and what was answered since the last one) and is told its
+`Standing`. A `Purse` is the worker's end of that. Queries are counted before they are asked, so no number of workers
+can ask more than the limit. Tokens are known afterwards: those on their way are reckoned at the mean of the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import NamedTuple
+
+from malaprop.core.errors import LimitReached
+
+MILLION = 1_000_000
 
 
 @dataclass(slots=True)
@@ -30,3 +42,164 @@ def add_meters(meters: Iterable[Meter | None]) -> Meter | None:
         tokens_in=sum(meter.tokens_in for meter in known),
         tokens_out=sum(meter.tokens_out for meter in known),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most that a whole run may ask of its victims, and the prices of a million tokens; None: no limit."""
+
+    queries: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+    @property
+    def priced(self) -> bool:
+        return self.price_in > 0 or self.price_out > 0
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether anything here depends on tokens."""
+        return self.tokens is not None or self.priced
+
+    def cost_of(self, tokens_in: float, tokens_out: float) -> float:
+        return (self.price_in * tokens_in + self.price_out * tokens_out) / MILLION
+
+
+class Bill(NamedTuple):
+    """`queries` are about to be asked; the others came about since the last bill of this worker."""
+
+    queries: int = 0
+    answered: int = 0  # queries
+    tokens_in: int = 0
+    tokens_out: int = 0
+    ended: int = 0  # examples
+
+
+class Standing(NamedTuple):
+    """What a worker is told: which limit its bill would exceed, if any, and how many examples it may have in hand."""
+
+    reached: str = ""
+    room: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """All that a run has spent, over all workers and all attempts. `reached` names the limit that refused last."""
+
+    limits: Limits = field(default_factory=Limits)
+    spent: Meter = field(default_factory=Meter)
+    seconds: float = 0.0  # of earlier attempts
+    ended: int = 0  # examples
+    reached: str = ""
+    workers: int = 1
+    began: float = field(default_factory=monotonic)
+    _answered: int = 0  # queries whose tokens are counted
+
+    def __post_init__(self) -> None:
+        self._answered = self.spent.queries
+
+    @property
+    def minutes(self) -> float:
+        return (self.seconds + monotonic() - self.began) / 60
+
+    @property
+    def cost(self) -> float:
+        return self.limits.cost_of(self.spent.tokens_in, self.spent.tokens_out)
+
+    def draw(self, bill: Bill) -> Standing:
+        """Takes in a bill; its queries count from now on, unless a limit forbids them."""
+        self.spent.tokens_in += bill.tokens_in
+        self.spent.tokens_out += bill.tokens_out
+        self._answered += bill.answered
+        self.ended += bill.ended
+        if refused := self._exceeded(bill.queries):
+            self.reached = refused
+        else:
+            self.spent.queries += bill.queries
+        return Standing(refused, self._room())
+
+    def _uses(self, more: int) -> dict[str, tuple[float, float]]:
+        """For each limit what is used of it once so many queries more are answered, and the limit."""
+        limits, spent = self.limits, self.spent
+        pending = spent.queries + more - self._answered
+        grown = 1 + max(0, pending) / self._answered if self._answered > 0 else 1.0
+        uses = {
+            "--max-queries": (spent.queries + more, limits.queries),
+            "--max-tokens": ((spent.tokens_in + spent.tokens_out) * grown, limits.tokens),
+            "--max-cost": (self.cost * grown, limits.cost),
+            "--max-minutes": (self.minutes, limits.minutes),
+        }
+        return {name: (used, limit) for name, (used, limit) in uses.items() if limit is not None}
+
+    def _exceeded(self, more: int) -> str:
+        found = (f"{name} {limit:g}" for name, (used, limit) in self._uses(more).items() if used > limit)
+        return next(found, "")
+
+    def _room(self) -> int | None:
+        """How many examples a worker may have in hand, so that what is left can end them.
+
+        Attacks that are side by side when a limit is met have been asked for in vain. So towards the end there are
+        fewer of them: as many as what is left will pay for, by the mean of those that ended.
+        """
+        uses = self._uses(0)
+        if not uses:
+            return None
+        share = max(used / limit for used, limit in uses.values())
+        if not self.ended or not share:
+            return 1  # what one costs is not known yet
+        return max(1, int((1 - share) * self.ended / share) // self.workers)
+
+
+class Purse:
+    """A worker's end of the ledger: asks before each round, and keeps the examples in hand to what can be paid."""
+
+    def __init__(self, send: Callable[[Bill], Standing], limits: Limits) -> None:
+        self.limits = limits
+        self._send = send
+        self._open = Bill()  # what the next bill will say
+        self._room: int | None = None if limits == Limits() else 1
+        self._in_hand = 0
+
+    def draw(self, queries: int) -> None:
+        """Before so many queries are asked; raises where a limit forbids them."""
+        standing = self._send(self._open._replace(queries=queries))
+        self._open, self._room = Bill(), standing.room
+        if standing.reached:
+            raise LimitReached(f"{standing.reached} is reached")
+
+    def settle(self, answered: int, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """After queries were answered."""
+        known = self._open
+        self._open = known._replace(
+            answered=known.answered + answered,
+            tokens_in=known.tokens_in + tokens_in,
+            tokens_out=known.tokens_out + tokens_out,
+        )
+
+    @property
+    def free(self) -> bool:
+        """Whether another example may be begun now; one always may."""
+        return not self._in_hand or self._room is None or self._in_hand < self._room
+
+    def begin(self) -> None:
+        """An example was begun."""
+        self._in_hand += 1
+
+    def end(self) -> None:
+        """An example has ended."""
+        self._in_hand -= 1
+        self._open = self._open._replace(ended=self._open.ended + 1)
+
+    def clear(self) -> None:
+        """Nothing is in hand any more: a share of the examples is done, or was given up."""
+        self._in_hand = 0
+
+    def close(self) -> None:
+        """Sends what was not sent yet."""
+        self.clear()
+        if self._open != Bill():
+            self._room = self._send(self._open).room
+            self._open = Bill()

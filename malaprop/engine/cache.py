@@ -5,21 +5,17 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from malaprop.core.capability import Capability
 from malaprop.core.errors import RecordError
-from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter
-from malaprop.core.text import Ints, Words
-from malaprop.core.victim import ANSWERS, Fields, Victim
+from malaprop.core.victim import Fields
 
 Predict = Callable[[Sequence[Fields]], Floats]
 
@@ -152,84 +148,3 @@ class Disk:
 
     def close(self) -> None:
         self.base.close()
-
-
-_UNMARKED = "its answers are kept under its name: remove the cache when it changes"
-
-
-class OnDisk:
-    """A victim whose answers are kept on disk; it is asked by finished texts. `predict`, which verifies, is fresh."""
-
-    lanes: ClassVar[int] = 1
-    withheld: ClassVar[str] = "its answers are kept on disk, and the rest would go past them"
-
-    def __init__(self, victim: Victim, path: Path) -> None:
-        self.inside = victim
-        whose = "\x1f".join((victim.fingerprint or victim.name, *victim.label_names))
-        self._cached = Disk(path, whose).wrap(victim.predict)
-
-    @property
-    def name(self) -> str:
-        return self.inside.name
-
-    @property
-    def offers(self) -> frozenset[Capability]:
-        return self.inside.offers & ANSWERS
-
-    @property
-    def parts(self) -> Mapping[Capability, Any]:
-        """None: gradients and the like would go past what is kept."""
-        return {}
-
-    @property
-    def meter(self) -> Meter | None:
-        return self.inside.meter
-
-    @property
-    def labels(self) -> int | None:
-        return self.inside.labels
-
-    @property
-    def fingerprint(self) -> str:
-        return self.inside.fingerprint
-
-    @property
-    def unknown(self) -> str:
-        return self.inside.unknown
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.inside.label_names
-
-    @property
-    def device(self) -> str:
-        return self.inside.device
-
-    @property
-    def rounding(self) -> float:
-        return self.inside.rounding
-
-    @property
-    def renews(self) -> bool:
-        return self.inside.renews
-
-    @property
-    def precision(self) -> str:
-        return self.inside.precision
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        unmarked = () if self.fingerprint else (f"{self.name} has no fingerprint, so {_UNMARKED}",)
-        return (*self.inside.notes, *unmarked)
-
-    def classes(self, table: Words) -> Ints | None:
-        return self.inside.classes(table)
-
-    def begin(self, pool: Pool, wanted: Ints) -> Floats:
-        return self._cached([text.values() for text in pool.texts(wanted)])
-
-    def finish(self, begun: Floats) -> Floats:
-        return begun
-
-    def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        return self.inside.predict(texts)

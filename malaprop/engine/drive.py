@@ -7,13 +7,14 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from malaprop.core.ask import Ask, ServiceFailed, Steps
-from malaprop.core.errors import AssetError, RecordError, SettingError, plain
+from malaprop.core.errors import AssetError, LimitReached, RecordError, SettingError, plain
 from malaprop.engine.service import Service
 
 T = TypeVar("T")
 N = TypeVar("N")
 
-_EVERYBODYS = (AssetError, RecordError, SettingError)  # no example's fault, and no other example would fare better
+# no example's fault, and no other example would fare better
+_EVERYBODYS = (AssetError, LimitReached, RecordError, SettingError)
 
 
 # Whole forward passes for the few attacks that end in one round would be small batches: they wait for one another.
@@ -57,13 +58,24 @@ class _Lane(Generic[N, T]):
         begun, self.begun = self.begun, {}
         for service, (names, items, pending) in begun.items():
             for name, reply in zip(names, _answers(service, services, items, pending), strict=True):
+                if isinstance(reply, _Later):
+                    continue
                 yield from self.advance(name, self.waiting[name][0], reply)
+
+
+class _Later:
+    """In the place of an answer: this ask waits, for what may be spent does not reach for all."""
+
+
+Reply = list[Any] | ServiceFailed | _Later
 
 
 def _begun(service: Service | None, items: list[Sequence[Any]]) -> Any:
     """A round under way, or the error that met it."""
     try:
         return None if service is None else service.begin(items)
+    except LimitReached as reached:
+        return reached
     except _EVERYBODYS:
         raise
     except Exception as error:  # noqa: BLE001 - found out later, whose fault it is
@@ -77,20 +89,36 @@ def _ended(service: Service, items: list[Sequence[Any]], pending: Any) -> list[l
     return [*answers]
 
 
-def _answers(
-    name: str, services: Mapping[str, Service], items: list[Sequence[Any]], pending: Any
-) -> list[list[Any] | ServiceFailed]:
+def _answers(name: str, services: Mapping[str, Service], items: list[Sequence[Any]], pending: Any) -> list[Reply]:
     service = services.get(name)
     if service is None:
         return [ServiceFailed(f"nothing here answers to {name!r}") for _ in items]
+    if isinstance(pending, LimitReached):
+        return _afford(service, items, pending)
     if not isinstance(pending, Exception):
         try:
-            return _ended(service, items, pending)
+            return [*_ended(service, items, pending)]
+        except LimitReached as reached:
+            return _afford(service, items, reached)
         except _EVERYBODYS:
             raise
         except Exception:  # noqa: BLE001, S110 - found out below, whose fault it is
             pass
-    return _isolate(service, items)
+    return [*_isolate(service, items)]
+
+
+def _afford(service: Service, items: list[Sequence[Any]], reached: LimitReached) -> list[Reply]:
+    """Answers as many asks as can still be paid for, those of the oldest attacks first, so that these can end.
+
+    Raises where not even one can.
+    """
+    many = len(items) // 2
+    while many:
+        try:
+            return [*_isolate(service, items[:many]), *(_Later() for _ in items[many:])]
+        except LimitReached:
+            many //= 2
+    raise reached
 
 
 def _isolate(service: Service, items: list[Sequence[Any]]) -> list[list[Any] | ServiceFailed]:

@@ -34,12 +34,13 @@ class Insight:
     def _count(self, look: Look) -> None:
         text = look.origin if isinstance(look, Apart) else look.text
         tally = self.scoring.tallies.setdefault(text.owner, Tally())
-        many = _texts(look)
+        many = count_texts(look)
         tally.forwarded += many
         self.scoring.clock.forwarded += many
 
 
-def _texts(look: Look) -> int:
+def count_texts(look: Look) -> int:
+    """How many texts are read for a look."""
     if isinstance(look, Apart):
         return 1 + look.variants.count
     return len(look.slots) if isinstance(look, Blank) else 1

@@ -32,6 +32,7 @@ class HeldRun:
     wanted: int = 0
     name: str = ""
     fault: str = ""
+    state: str = ""  # budget: a spending limit ended it
 
     @property
     def left(self) -> int:
@@ -96,7 +97,7 @@ def _run(path: Path) -> HeldRun:
         run = Run.read(path.parent)
     except MalapropError as error:
         return replace(held, fault=str(error))
-    return replace(held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}")
+    return replace(held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}", state=run.state)
 
 
 def _record(kind: Kind, path: Path) -> HeldRecord:

@@ -17,7 +17,7 @@ from malaprop.records.documents import write_whole
 FILE = "run.toml"
 # A resume may change these: they alter how fast the outcomes come, not what they are.
 # So may `split` and `notes`, which runs of older versions lack: the fingerprint of the data decides.
-_FREE = frozenset({"width", "started", "versions", "split", "notes"})
+_FREE = frozenset({"width", "started", "versions", "split", "notes", "state"})
 
 
 def versions() -> dict[str, str]:
@@ -47,6 +47,7 @@ class Run:
     width: int = 1
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # what makes the figures doubtful, as far as it was known before
+    state: str = ""  # budget: a spending limit ended it before all examples were done
     started: str = field(default_factory=now)
     parts: dict[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class Run:
 
 
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("recipe", "victim", "data", "split", "started"), str),
+    **dict.fromkeys(("recipe", "victim", "data", "split", "state", "started"), str),
     **dict.fromkeys(("n", "seed", "budget", "width"), int),
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
     **dict.fromkeys(("labels", "notes"), list),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -94,6 +94,18 @@ def find_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
         below = sorted(path.parent for path in folder.rglob(RUN_FILE) if (path.parent / FILE).is_file())
         found.update(dict.fromkeys(below))
     return list(found)
+
+
+def mark_runs(folder: Path, *, stopped: bool) -> None:
+    """Says in the run.toml of every run below which of them a spending limit has ended before all was done."""
+    for place in find_runs([folder]):
+        run = Run.read(place)
+        if not stopped and not run.state:
+            continue
+        with (place / FILE).open("rb") as file:
+            state = "budget" if stopped and sum(1 for _ in file) < run.n else ""
+        if state != run.state:
+            replace(run, state=state).write(place)
 
 
 def check_writable(folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
+from typing import Generic, TypeVar
 
 from malaprop.attacks.attack import Attack, Ending
 from malaprop.core.ask import Steps
@@ -13,6 +14,7 @@ from malaprop.core.capability import check
 from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
+from malaprop.core.spending import Purse
 from malaprop.core.text import Words
 from malaprop.core.victim import NO_LABEL, Victim
 from malaprop.engine.drive import drive
@@ -20,6 +22,7 @@ from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import NAMES_NO_LABEL, Outcome, Queries, Side, edits_between
 from malaprop.runs.services import services as make_services
 
+T = TypeVar("T")
 SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
 
 
@@ -32,10 +35,12 @@ def run(
     width: int = 256,
     lanes: int | None = None,
     services: Mapping[str, Service] | None = None,
+    purse: Purse | None = None,
 ) -> Iterator[Outcome]:
     """Outcomes in the order in which the attacks end; the same ones at any width.
 
     `lanes` None: what suits the victim, two where a GPU is kept busy while the other half of the attacks is advanced.
+    With a `purse` no more attacks are in flight than what is left to spend can end.
     """
     if width < 1:
         raise SettingError(f"width must be at least 1, got {width}")
@@ -46,7 +51,7 @@ def run(
     width = min(width, attack.abreast or width)
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
-        yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, known)
+        yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, known, purse)
 
 
 def _shard(
@@ -57,6 +62,7 @@ def _shard(
     width: int,
     lanes: int,
     services: Mapping[str, Service],
+    purse: Purse | None,
 ) -> Iterator[Outcome]:
     table = Words()
     began: dict[int, float] = {}
@@ -68,7 +74,10 @@ def _shard(
             steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
             yield owner, guarded(steps)
 
-    for owner, ending in drive(jobs(), services, width=width, lanes=lanes):
+    queue = jobs() if purse is None else _Admitted(jobs(), purse)
+    for owner, ending in drive(queue, services, width=width, lanes=lanes):
+        if purse is not None:
+            purse.end()
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
         ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
         yield _note_no_label(ended, victim.label_names)
@@ -81,6 +90,23 @@ def _note_no_label(ended: Outcome, names: Sequence[str]) -> Outcome:
     side = ended.original if ended.status == "skipped" else ended.adversarial if ended.status == "success" else None
     none = side is not None and side.prediction == len(names) - 1
     return replace(ended, reason=NAMES_NO_LABEL) if none else ended
+
+
+class _Admitted(Generic[T]):
+    """Attacks as they may begin: it ends for now where no more can be paid for, and goes on later."""
+
+    def __init__(self, inner: Iterator[T], purse: Purse) -> None:
+        self.inner, self.purse = inner, purse
+
+    def __iter__(self) -> Iterator[T]:
+        return self
+
+    def __next__(self) -> T:
+        if not self.purse.free:
+            raise StopIteration
+        following = next(self.inner)
+        self.purse.begin()
+        return following
 
 
 def guarded(steps: Steps[Ending]) -> Steps[Ending]:

@@ -13,7 +13,8 @@ from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
-from malaprop.engine.insight import Insight
+from malaprop.engine.insight import Insight, count_texts
+from malaprop.engine.paid import Counted, Paid
 from malaprop.engine.passes import Passes
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
 
@@ -129,4 +130,8 @@ def services(victim: Victim) -> dict[str, Service]:
         made["embeddings"] = Insight(lambda looks: embeddings.apart(looks), scoring)
     if (padding := parts.get(Capability.PADDING)) is not None:
         made["padding"] = Insight(lambda looks: padding.blanked(looks), scoring)
+    if isinstance(victim, Paid) and (purse := victim.purse) is not None:
+        inner = {name: made[name] for name in ("attention", "embeddings", "padding") if name in made}
+        made |= {name: Counted(service, purse, count_texts) for name, service in inner.items()}
+        made |= {"gradient": Counted(made["gradient"], purse)} if "gradient" in made else {}
     return made

@@ -23,6 +23,7 @@ from malaprop.studies.attacking import (
 from malaprop.studies.prompting import Prompting
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, resume_option
 
@@ -65,6 +66,7 @@ class AttackRun:
     conditions: Conditions = opt(Conditions(), free=True)
     prompting: Prompting = opt(Prompting(), free=True)
     texts: Selection = opt(Selection(), free=True)  # all are free: run.toml says what a folder holds
+    spending: Spending = Spending()
     where: Where = Where()
     saving: Saving = Saving()
     resume: bool = resume_option()

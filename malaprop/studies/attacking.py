@@ -45,16 +45,17 @@ class Conditions:
         None, "Measures of every success, separated by commas: similarity, perplexity, grammar, distance."
     )
     cache: Path | None = opt(
-        None, "A file that keeps the victim's answers, where they cost money; one file a victim version.", free=True
+        None,
+        "A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's own for victims "
+        "that are paid for (prices, openai:). none: no answers are kept.",
+        free=True,
     )
     width: int = width_option()
 
     def check(self, where: Where) -> None:
         """Raises for options that do not go together."""
-        if self.cache is not None and where.engine == "ray":
-            raise SettingError("--cache keeps answers in a file of one process; leave it out with --engine ray")
-        if self.cache is not None and (where.jobs or 1) > 1:
-            raise SettingError("--cache keeps answers in a file of one process; leave out --jobs")
+        if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
+            raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
 
     def apply(self, attack: Attack) -> Attack:
         """The attack under these conditions."""
@@ -65,14 +66,7 @@ class Conditions:
 
     def open(self, desk: Desk, thing: Any) -> Victim:
         """The victim, with its answers kept where that is asked for."""
-        made = desk.victim(thing)
-        if self.cache is None:
-            return made
-        from malaprop.engine.cache import OnDisk
-
-        if made.renews:
-            raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
-        return OnDisk(made, self.cache)
+        return desk.victim(thing, self.cache)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +198,7 @@ class RunFigures:
     wall: float  # seconds of the last attempt
     summary: Summary
     doubts: tuple[str, ...] = ()
+    state: str = "done"  # budget: a spending limit ended it, and the rates are over a part
 
     @classmethod
     def of(cls, folder: Path, wall: float = 0.0) -> RunFigures:
@@ -220,14 +215,16 @@ class RunFigures:
             raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
         return cls(
             folder=folder, victim=run.victim, recipe=run.recipe, data=run.data, split=run.split, n=run.n,
-            labels=run.labels, wall=wall, summary=totals.summary(), doubts=run.notes,
+            labels=run.labels, wall=wall, summary=totals.summary(), doubts=run.notes, state=run.state or "done",
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` and summary.json have it."""
         found = self.summary.to_dict()
         about = {name: getattr(self, name) for name in ("victim", "recipe", "data", "split", "labels")}
-        return {**about, "wall": round(self.wall, 2), **found, "warnings": [*self.doubts, *found["warnings"]]}
+        state = {"state": self.state, "done": sum(self.summary.counts.values()), "wanted": self.n}
+        warnings = [*self.doubts, *found["warnings"], *self._part()]
+        return {**about, "wall": round(self.wall, 2), **state, **found, "warnings": warnings}
 
     def to_row(self) -> dict[str, Any]:
         """Plain values for data frames."""
@@ -248,8 +245,15 @@ class RunFigures:
         wrong = list(self.summary.reasons.items())[:3]
         return [
             *(f"{count} of {many} examples ended in an error: {reason}" for reason, count in wrong),
-            *(f"{self.recipe} on {self.victim}: {line}" for line in self.summary.warnings),
+            *(f"{self.recipe} on {self.victim}: {line}" for line in (*self.summary.warnings, *self._part())),
         ]
+
+    def _part(self) -> list[str]:
+        """A line where the figures are over a part of the examples."""
+        done = sum(self.summary.counts.values())
+        if self.state != "budget":
+            return []
+        return [f"the figures are over {done:,} of {self.n:,} examples: a spending limit ended the run"]
 
 
 def read_times(root: Path) -> Mapping[str, float]:

@@ -12,6 +12,7 @@ from malaprop.core.errors import DataError, SettingError
 from malaprop.studies.common import attack_share, slug
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, width_option
 
@@ -72,6 +73,7 @@ class Attention:
     texts: Selection = Selection(n=100)
     width: int = width_option()
     where: Where = Where()
+    spending: Spending = Spending()
     saving: Saving = Saving()
 
     @property

@@ -18,6 +18,7 @@ from malaprop.studies.common import slug
 from malaprop.studies.prompting import Prompting
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, resume_option
 
@@ -83,6 +84,7 @@ class Audit:
     conditions: Conditions = opt(Conditions(), free=True)
     prompting: Prompting = opt(Prompting(), free=True)
     texts: Selection = opt(Selection(), free=True)  # all are free: the run.toml of each run says what it holds
+    spending: Spending = Spending()
     where: Where = Where()
     saving: Saving = Saving()
     resume: bool = resume_option()
@@ -147,6 +149,7 @@ class Audit:
                 )  # fmt: skip
 
     def gather(self, root: Path) -> AuditFigures:
+        from malaprop.records.run import FILE as RUN_FILE
         from malaprop.tasks.outputs import skipped
 
         found: list[RunFigures] = []
@@ -155,6 +158,9 @@ class Audit:
         for place, victim in self.places.items():
             for name, attack in self.suite.items():
                 folder = root / place / name
+                if not (folder / RUN_FILE).is_file():  # a spending limit was reached before
+                    failed.append(f"{_name(victim)} under {attack.name}: not begun")
+                    continue
                 try:
                     if (why := skipped(folder)) is not None:
                         raise VictimError(why.reason)

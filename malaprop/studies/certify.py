@@ -11,6 +11,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies.common import Examined, examine
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, resume_option
 
@@ -53,6 +54,7 @@ class Certify:
     alpha: float = opt(0.05, "The chance at most that a certificate is wrong.")
     texts: Selection = Selection()
     where: Where = Where()
+    spending: Spending = Spending()
     saving: Saving = Saving()
     resume: bool = resume_option()
 

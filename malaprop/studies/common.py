@@ -120,4 +120,5 @@ def attack_share(
 
     attack = attack.for_labels(share.whole.labels)
     yield describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
-    yield from run(attack, victim, share.items, seed=seed, width=width, services=desk.services(victim))
+    services = desk.services(victim)
+    yield from run(attack, victim, share.items, seed=seed, width=width, services=services, purse=desk.purse)

@@ -12,6 +12,7 @@ from malaprop.core.errors import SettingError
 from malaprop.studies.common import attack_share, epoch_line
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, width_option
 
@@ -63,6 +64,7 @@ class HotFlip:
     texts: Selection = Selection(n=760)
     width: int = width_option()
     where: Where = Where()
+    spending: Spending = Spending()
     saving: Saving = Saving()
 
     @property

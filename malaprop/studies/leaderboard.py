@@ -19,6 +19,7 @@ from malaprop.reports.tables import DASH, card, lines_of, table
 from malaprop.studies.common import Examined, attack_share, examine, name_models
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, width_option
 from malaprop.tasks.outputs import JsonFile, RunFolder, Skipped
@@ -58,6 +59,7 @@ class Leaderboard:
     texts: Selection = Selection(n=100)
     width: int = width_option()
     where: Where = Where()
+    spending: Spending = Spending()
     saving: Saving = Saving()
 
     @property

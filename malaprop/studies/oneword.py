@@ -19,6 +19,7 @@ from malaprop.studies.common import (
 )
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.where import Saving, Where, width_option
 
@@ -73,6 +74,7 @@ class OneWord:
     texts: Selection = Selection(n=100)
     width: int = width_option()
     where: Where = Where()
+    spending: Spending = Spending()
     saving: Saving = Saving()
 
     @property

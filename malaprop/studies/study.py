@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from weakref import finalize
 
-from malaprop.core.errors import MalapropError, RecordError, SettingError
+from malaprop.core.errors import LimitReached, MalapropError, RecordError, SettingError, plain
 from malaprop.core.settings import read_toml, to_toml
 from malaprop.studies.settings import flat, lasting, show
 from malaprop.studies.where import Saving, Where
@@ -22,9 +22,13 @@ from malaprop.tasks.happenings import LOG
 from malaprop.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
+    from malaprop.core.spending import Ledger
     from malaprop.records.outcome import Outcome
+    from malaprop.records.spending import SpendingRecord
+    from malaprop.studies.spending import Spending
+    from malaprop.tasks.executor import Execution
     from malaprop.tasks.happenings import Happening, Listen
-    from malaprop.tasks.task import Task
+    from malaprop.tasks.task import Plan, Task
 
 FILE = "study.toml"
 _EVERY = 2.0  # seconds between two records of a study that is under way
@@ -49,6 +53,7 @@ class View:
     last: str = ""
     failed: str = ""
     report: bool = True  # an HTML report is written with the record
+    kept: bool = True  # there is a folder to name
 
 
 class Study(Protocol):
@@ -83,6 +88,14 @@ class TemporaryFolder:
     def __init__(self) -> None:
         self.path = Path(mkdtemp(prefix="malaprop-"))
         finalize(self, rmtree, self.path, ignore_errors=True)
+
+
+@runtime_checkable
+class Spends(Study, Protocol):
+    """A study that asks victims, and can be told how much of that it may do."""
+
+    @property
+    def spending(self) -> Spending: ...
 
 
 @runtime_checkable
@@ -131,6 +144,12 @@ class Result:
     folder: Path
     record: Any
     temporary: TemporaryFolder | None = None
+    spent: SpendingRecord | None = None  # where anything was counted
+
+    @property
+    def state(self) -> str:
+        """done, or budget where a spending limit ended it before all was done."""
+        return "done" if self.spent is None else self.spent.state
 
     def __repr__(self) -> str:
         return f"<{self.study.command} in {self.folder}: show(), rows, record, outcomes, to_frame(), report()>"
@@ -207,12 +226,20 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     """
     from malaprop.core.leftovers import clear_leftovers
     from malaprop.records.store import check_writable
-    from malaprop.tasks.executor import Execution
-    from malaprop.tasks.happenings import Log
     from malaprop.tasks.lock import lock
     from malaprop.tasks.task import plan_of
 
     study.where.check()
+    if study.saving.track:
+        from malaprop.studies.tracking import check_trackers
+
+        check_trackers(study.saving.track)
+    if isinstance(study, Spends):
+        study.spending.check()
+        if study.spending.dry_run:
+            from malaprop.studies.forecast import forecast
+
+            return forecast(study, listen)
     if (root := study.saving.out) is not None:
         if root.exists() and not root.is_dir():
             raise SettingError(f"--out {root} is a file; give a folder")
@@ -225,26 +252,102 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
         with _agree(study, root):
             clear_leftovers(root, FILE, "report.html")
             plan = plan_of(study.plan())
-            interim = [Interim(study, root)] if isinstance(study, Growing) else []
-            with study.where.open_workers(root, quiet=study.saving.quiet) as workers:
-                try:
-                    failed = Execution(plan, root, workers, (Log(root), *interim, *listen)).run()
-                except KeyboardInterrupt:
-                    for one in interim:
-                        one.write()
-                    raise
-            if failed:
-                raise next(iter(failed.values()))
-        record = study.gather(root)
+            ledger = study.spending.open_ledger(root) if isinstance(study, Spends) else None
+            execution = _execute(study, root, plan, ledger, listen)
+            if execution.failed:
+                raise next(iter(execution.failed.values()))
+        spent = _settle(ledger, root, execution.stopped)
+        record = _gather(study, root, execution.stopped)
         record.write(root)
-        result = Result(study, root, record, temporary)
+        result = Result(study, root, record, temporary, spent)
         for name, text in result.view.files.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         if result.view.report:
             result.report()
+    _track(result, listen)
     return result
+
+
+def _track(result: Result, listen: Iterable[Listen]) -> None:
+    """Tells the trackers; one that cannot be told costs no result, and whoever watches hears of it."""
+    from malaprop.tasks.happenings import Noted
+
+    for name in result.study.saving.track:
+        from malaprop.studies.tracking import send
+
+        try:
+            send(result, [name])
+        except Exception as error:  # noqa: BLE001 - a tracker may raise anything
+            for hear in listen:
+                hear(Noted("", f"{name} could not be told of this run: {plain(error)[:300]}"))
+
+
+def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen: Iterable[Listen]) -> Execution:
+    """Does what is left of the plan; one that is interrupted leaves a record of what there is by then."""
+    from malaprop.tasks.executor import Execution
+    from malaprop.tasks.happenings import Log
+
+    interim = [Interim(study, root)] if isinstance(study, Growing) else []
+    workers = study.where.open_workers(root, quiet=study.saving.quiet, ledger=ledger)
+    with _keep_books(ledger, root) as books, workers as crew:
+        execution = Execution(plan, root, crew, (Log(root), *interim, *books, *listen))
+        try:
+            execution.run()
+        except KeyboardInterrupt:
+            for one in interim:
+                one.write()
+            raise
+    return execution
+
+
+@contextmanager
+def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[list[Listen]]:
+    """Who writes what is spent while a study runs, and once more however it ends."""
+    if ledger is None:
+        yield []
+        return
+    from malaprop.studies.spending import Bookkeeper
+
+    books = Bookkeeper(ledger, root)
+    try:
+        yield [books]
+    finally:
+        books.write("running")
+
+
+def _settle(ledger: Ledger | None, root: Path, stopped: str) -> SpendingRecord | None:
+    """The last word on what was spent; the runs below say themselves which of them were cut short."""
+    if ledger is None:
+        return None
+    from malaprop.records.store import find_runs, iter_outcomes, mark_runs
+    from malaprop.studies.spending import Bookkeeper
+
+    record = Bookkeeper(ledger, root).write("budget" if stopped else "done")
+    mark_runs(root, stopped=bool(stopped))
+    if stopped and not any(next(iter_outcomes(folder), None) for folder in find_runs([root])):
+        raise SettingError(
+            f"{record.reached} is smaller than one example takes: none was done ({record.describe()}); give a higher "
+            "limit, or see what is wanted with --dry-run"
+        )
+    return record
+
+
+def _gather(study: Study, root: Path, stopped: str) -> Any:
+    """The record; of a study that a spending limit ended, over what there is."""
+    if not stopped:
+        return study.gather(root)
+    try:
+        record = study.gather_part(root) if isinstance(study, Growing) else study.gather(root)
+    except MalapropError:
+        record = None
+    if record is None:
+        raise LimitReached(
+            f"{stopped} before there was anything to add up; what is finished is kept in {root}, and the same command "
+            "with a higher limit goes on"
+        )
+    return record
 
 
 @contextmanager

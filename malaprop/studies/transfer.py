@@ -21,6 +21,7 @@ from malaprop.studies.campaign import (
 )
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import build, opt
+from malaprop.studies.spending import Spending
 from malaprop.studies.study import Result, View, conduct
 from malaprop.studies.where import Saving, Where, resume_option, width_option
 
@@ -75,6 +76,7 @@ class Transfer:
     width: int = width_option()
     resume: bool = resume_option()
     where: Where = Where()
+    spending: Spending = Spending()
     saving: Saving = Saving()
 
     def check(self) -> None:

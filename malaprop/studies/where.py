@@ -15,9 +15,11 @@ from malaprop.core.errors import SettingError
 from malaprop.studies.settings import opt
 
 if TYPE_CHECKING:
+    from malaprop.core.spending import Ledger
     from malaprop.tasks.workers.job import Workers
 
 ENGINES = ("local", "ray")
+TRACKERS = ("mlflow", "wandb", "tensorboard")
 
 
 def width_option(default: int = 256) -> int:
@@ -72,19 +74,23 @@ class Where:
             raise SettingError("--address and --workers are for --engine ray; use --jobs for processes of this machine")
 
     @contextmanager
-    def open_workers(self, root: Path, *, quiet: bool = True) -> Iterator[Workers]:
-        """Those who do the tasks: this process, several, or a cluster's."""
+    def open_workers(self, root: Path, *, quiet: bool = True, ledger: Ledger | None = None) -> Iterator[Workers]:
+        """Those who do the tasks: this process, several, or a cluster's. They count what they ask in the ledger."""
         from malaprop.tasks.desk import Place
 
         self.check()
         many = self.jobs or self.workers
-        place = Place(root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet)
+        limits = None if ledger is None else ledger.limits
+        place = Place(root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet, limits=limits)
         if self.engine == "ray":
             from malaprop.tasks.workers.onray import OnRay
             from malaprop.tasks.workers.session import join
 
             with join(self.address, workers=many) as session:
-                yield OnRay(session, place, workers=many)
+                made = OnRay(session, place, workers=many, ledger=ledger)
+                if ledger is not None:
+                    ledger.workers = made.many
+                yield made
             return
         from malaprop.runs.victims import device_of
 
@@ -92,11 +98,13 @@ class Where:
         if many is None or many == 1:
             from malaprop.tasks.workers.here import Here
 
-            yield Here(place)
+            yield Here(place, ledger)
         else:
             from malaprop.tasks.workers.processes import Processes
 
-            yield Processes(many, place)
+            if ledger is not None:
+                ledger.workers = many
+            yield Processes(many, place, ledger=ledger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,3 +118,6 @@ class Saving:
     )
     json: bool = opt(False, "Make the last line of standard output one JSON object.", free=True)
     quiet: bool = opt(False, "Print no progress and no table.", free=True)
+    track: tuple[str, ...] = opt(
+        (), "Send figures, settings and the report to mlflow, wandb or tensorboard, too.", choices=TRACKERS, free=True
+    )

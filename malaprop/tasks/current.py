@@ -35,6 +35,7 @@ class Current:
     pieces: int = 0
     deaths: int = 0  # workers lost in a row, without a piece; of a task without items all of them
     skipped: Skipped | None = None
+    stopped: str = ""  # the spending limit that ended it
     error: Exception | None = None
     began: float = 0.0  # when its first job was handed out
 
@@ -111,6 +112,10 @@ class Current:
         self.handed_out = False
         return None
 
+    def stop(self, reason: str) -> None:
+        """Hands out nothing more, for a spending limit is reached; what runs is still heard."""
+        self.stopped, self.handed_out = self.stopped or reason, True
+
     def fail(self, error: Exception) -> None:
         """Hands out nothing more; what runs is still heard."""
         self.error, self.handed_out = self.error or error, True
@@ -124,13 +129,15 @@ class Current:
 
     @property
     def how(self) -> str:
-        return "failed" if self.error is not None else "skipped" if self.skipped is not None else "done"
+        if self.error is not None:
+            return "failed"
+        return "skipped" if self.skipped is not None else "budget" if self.stopped else "done"
 
     @property
     def why(self) -> str:
         if self.error is not None:
             return plain(self.error)
-        return "" if self.skipped is None else self.skipped.reason
+        return self.stopped if self.skipped is None else self.skipped.reason
 
     @property
     def seconds(self) -> float:

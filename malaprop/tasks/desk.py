@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from malaprop.core.errors import MalapropError, VictimError, plain
+from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
+from malaprop.core.spending import Bill, Limits, Purse, Standing
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from malaprop.tasks.task import Task
 
 Made = TypeVar("Made")
+NO_CACHE = Path("none")  # answers are kept in no file, also where they are paid for
 _HELD = 48  # victims; the one not used for longest goes first
 _CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
 
@@ -33,6 +35,7 @@ class Place:
     threads: int | None = None  # of one process; None leaves torch alone
     sharing: int = 1  # processes on one GPU
     quiet: bool = True
+    limits: Limits | None = None  # what a run may ask of its victims; None: nothing is counted
     home: str = field(default_factory=os.getcwd)  # the driver's working folder
     surroundings: Mapping[str, str] = field(
         default_factory=lambda: {name: os.environ[name] for name in _CARRIED if name in os.environ}
@@ -71,6 +74,12 @@ class Desk:
         self._kept: dict[str, Any] = {}
         self._notes: list[str] = []
         self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
+        self.purse: Purse | None = None
+
+    def pay_by(self, send: Callable[[Bill], Standing]) -> None:
+        """From now on every query is counted with whoever keeps the ledger, where the run counts any."""
+        if self.place.limits is not None:
+            self.purse = Purse(send, self.place.limits)
 
     @property
     def device(self) -> str:
@@ -96,11 +105,15 @@ class Desk:
         if self._services is not None and self._services[0] != str(self.folder):
             self._services = None
 
-    def victim(self, thing: Any) -> Victim:
-        """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow."""
-        key = str(thing) if _is_named(thing) else f"object {id(thing)}"
+    def victim(self, thing: Any, cache: Path | None = None) -> Victim:
+        """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow.
+
+        Its queries are counted where the run counts them. Its answers are kept in the file `cache`; if none is given
+        and they are paid for, in one of our own. `NO_CACHE`: they are kept nowhere.
+        """
+        key = f"{cache}: {thing}" if _is_named(thing) else f"{cache}: object {id(thing)}"
         if key not in self._held:
-            self._held[key] = self._load(thing)
+            self._held[key] = self._guard(self._load(thing), thing, cache)
             while len(self._held) > _HELD or (len(self._held) > 1 and self._crowded()):
                 self._held.popitem(last=False)
         self._held.move_to_end(key)
@@ -137,6 +150,33 @@ class Desk:
             raise VictimError(f"{thing} cannot be loaded: {plain(error)[:300]}") from error
         place.keep_threads()
         return made
+
+    def _guard(self, made: Victim, thing: Any, cache: Path | None) -> Victim:
+        """The victim with its answers kept and counted, as far as that is wanted."""
+        if cache is not None and cache != NO_CACHE and made.renews:
+            raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
+        if cache is None and self._is_paid(thing) and not made.renews:
+            cache = self._answers_of(made)
+            self.note(f"answers of {made.name} are kept in {cache} and not paid for twice; --cache none keeps none")
+        disk = None if cache == NO_CACHE else cache
+        if disk is None and self.purse is None:
+            return made
+        from malaprop.engine.paid import Paid
+
+        return Paid(made, disk, self.purse)
+
+    def _answers_of(self, victim: Victim) -> Path:
+        """The file for answers that are paid for: of a victim that nobody can tell from another, one for this study."""
+        from malaprop.assets.folders import cache_root
+
+        if not victim.fingerprint:
+            return self.place.root / "answers.sqlite"
+        return cache_root() / "answers" / f"{victim.fingerprint}.sqlite"
+
+    def _is_paid(self, thing: Any) -> bool:
+        """Whether each answer costs money: it has a price, or comes from a service that has."""
+        priced = self.place.limits is not None and self.place.limits.priced
+        return priced or (_is_named(thing) and "openai:" in str(thing))
 
     def _crowded(self) -> bool:
         """Whether the GPU's memory should be given back before more is loaded."""

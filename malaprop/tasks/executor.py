@@ -12,7 +12,7 @@ from typing import Any
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.tasks.current import Current
 from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
-from malaprop.tasks.outputs import Handover, Note, Skipped, Took
+from malaprop.tasks.outputs import Handover, Note, Skipped, Stopped, Took
 from malaprop.tasks.task import Inputs, Plan, Task
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.job import Event, Job, Workers
@@ -44,6 +44,7 @@ class Execution:
     workers: Workers
     listen: Sequence[Listen] = ()
     failed: dict[str, Exception] = field(default_factory=dict)
+    stopped: str = ""  # the spending limit that ended it before all was done
     _waiting: dict[str, Task] = field(default_factory=dict)
     _open: dict[str, Current] = field(default_factory=dict)
     _running: dict[int, Job] = field(default_factory=dict)
@@ -62,11 +63,21 @@ class Execution:
         with ExitStack() as closing, self.workers:
             closing.callback(self._leave)
             while self._waiting or self._open:
+                if self.stopped:
+                    self._stop()
                 self._begin()
                 self._start()
                 if self._running or self._ready():
                     self._listen()
         return self.failed
+
+    def _stop(self) -> None:
+        """Begins nothing more; what is under way meets the limit itself, and ends."""
+        self._waiting.clear()
+        for one in list(self._open.values()):
+            if not one.handed_out:
+                one.stop(self.stopped)
+            self._end(one)
 
     def _leave(self) -> None:
         """Closes what was left early."""
@@ -211,6 +222,10 @@ class Execution:
             if (one.task.name, piece.text) not in self._said:
                 self._said.add((one.task.name, piece.text))
                 self._tell(Noted(one.task.name, piece.text))
+            return
+        if isinstance(piece, Stopped):
+            self.stopped = self.stopped or piece.reason
+            one.stop(piece.reason)
             return
         if isinstance(piece, Took):
             self._tell(Measured(one.task.name, piece.figures))

@@ -56,6 +56,13 @@ class Took:
     figures: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A piece that ends the whole run: what it may spend is spent. What is written is kept; nothing more is begun."""
+
+    reason: str
+
+
 class Output(Protocol):
     """What a task leaves. The driver alone opens it; `folder` is the study's with the task's name."""
 

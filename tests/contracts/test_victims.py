@@ -24,7 +24,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import ANSWERS, MEMBERS, About, Victim
 from malaprop.defences.adaptive import Adaptive
 from malaprop.defences.wrap import defended
-from malaprop.engine.cache import OnDisk
+from malaprop.engine.paid import Paid
 from malaprop.models.victims.complete import Completed
 from malaprop.models.victims.ensemble import Ensemble
 from malaprop.models.victims.http import HttpVictim
@@ -80,7 +80,7 @@ MADE: dict[str, Callable[[Path], Victim]] = {
     "transformers": lambda _: small_victims.bert(),
     "module": lambda _: victim(Letters(), lambda texts: [[len(word) for word in text.split()] for text in texts]),
     "ensemble": lambda _: Ensemble(members=(toy.victim(), small_victims.words())),
-    "on disk": lambda folder: OnDisk(small_victims.words(), folder / "answers.db"),
+    "on disk": lambda folder: Paid(small_victims.words(), folder / "answers.db"),
     "adaptive": lambda _: Adaptive(defended=around("ranmask")),
     "least": lambda _: victim(Least()),
     **{name: lambda _, name=name: around(name) for name in WRAPPERS},

@@ -10,6 +10,7 @@ from test_tasks import content
 from toy_tasks import MANY, Number, execute
 
 from malaprop.core.errors import DataError, SettingError
+from malaprop.core.spending import Ledger, Limits
 from malaprop.records.store import read_outcomes
 from malaprop.tasks.desk import Place
 from malaprop.tasks.executor import Execution
@@ -81,3 +82,13 @@ def test_errors_come_back_in_words(session, tmp_path):
     assert "a column is missing (on " in str(failed["bad"])
     assert isinstance(failed["lost"], SettingError)
     assert "lost cannot be sent to the workers" in str(failed["lost"])
+
+
+def test_workers_of_a_cluster_share_one_limit(session, tmp_path):
+    ledger = Ledger(limits=Limits(queries=95), workers=2)
+    made = OnRay(session, Place(root=tmp_path, limits=ledger.limits), workers=2, ledger=ledger)
+    tasks = [Task(name=name, work=toy_tasks.spend, output=JsonFile(Number)) for name in ("one", "two")]
+    execution = Execution(plan_of(tasks), tmp_path, made)
+    assert execution.run() == {}
+    assert execution.stopped == "--max-queries 95 is reached"
+    assert ledger.spent.queries == 90

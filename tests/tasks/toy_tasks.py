@@ -82,6 +82,14 @@ def impossible(desk: Desk, inputs) -> Iterator[object]:
     yield Skipped("shows no gradient")
 
 
+def spend(desk: Desk, inputs) -> Iterator[object]:
+    """Asks for ten queries at a time, for as long as it may."""
+    assert desk.purse is not None
+    while True:
+        desk.purse.draw(10)
+        yield Note("ten more")
+
+
 def dies(desk: Desk, inputs) -> Iterator[object]:
     yield Note("soon")
     os.kill(os.getpid(), signal.SIGKILL)

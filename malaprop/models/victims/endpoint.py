@@ -19,6 +19,7 @@ from weakref import finalize
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.secrets import scrub, scrub_within
+from malaprop.models.victims.throttle import Throttle
 
 KEY_ENV = "MALAPROP_KEY"
 OPENAI_KEY_ENV = "OPENAI_API_KEY"  # by custom; a server of one's own wants none
@@ -98,8 +99,8 @@ class Endpoint:
     Tried again, after a pause that doubles and is drawn a little shorter or longer: refused and lost connections,
     time-outs, answers that end too early, and status 408, 425, 429 and 5xx. A pause changes times alone, never an
     answer. Once a call could not reach the server at all, the next ones try once until one succeeds; after 16 failures
-    in a row it is left alone for 30 seconds at a time. Redirects are followed on the same host alone, so the key goes
-    nowhere else.
+    in a row it is left alone for 30 seconds at a time. How many requests it gets at a time is learnt (`Throttle`).
+    Redirects are followed on the same host alone, so the key goes nowhere else.
     """
 
     url: str
@@ -115,6 +116,7 @@ class Endpoint:
     _lost: int = field(default=0, init=False, repr=False)  # calls in a row that failed for good
     _last: tuple[float, str] = field(default=(0.0, ""), init=False, repr=False)
     _out_of_reach: bool = field(default=False, init=False, repr=False)
+    _throttle: Throttle = field(default_factory=Throttle, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.timeout <= 0 or self.retries < 0 or self.pause < 0:
@@ -151,8 +153,12 @@ class Endpoint:
             raise VictimError(f"{reason}; left alone for a while after {self._lost} failures in a row")
         for attempt in range(self.retries + 1):
             try:
-                answer = self._read_answer(*self._send(body, key), key)
+                with self._throttle.turn():
+                    sent = self._send(body, key)
+                answer = self._read_answer(*sent, key)
             except _Again as again:
+                if again.status == 429 or (again.status == 503 and again.wait):
+                    self._throttle.fall(min(_LONGEST, max(again.wait, self.pause)))
                 if attempt == self.retries or (self._out_of_reach and again.status is None):
                     raise self._given_up(again, attempt + 1) from None
                 doubled = self.pause * 2**attempt * uniform(0.75, 1.25)
@@ -162,6 +168,7 @@ class Endpoint:
                 raise
             else:
                 self._lost, self._out_of_reach = 0, False
+                self._throttle.rise()
                 return answer
         raise AssertionError("the last attempt returns or raises")
 

@@ -28,7 +28,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class HttpVictim:
-    """Scores texts at an address, `batch` in a request and `concurrency` requests at a time.
+    """Scores texts at an address, `batch` in a request and up to `concurrency` requests at a time.
 
     Answers come back in the order asked, whichever request ends first. When one request of a round fails, the others'
     answers are kept, so that finding the text at fault asks nothing twice that was answered. `order` names the labels
@@ -38,7 +38,7 @@ class HttpVictim:
 
     url: str
     batch: int = 32
-    concurrency: int = 4
+    concurrency: int = 16  # at most; how many it takes is learnt
     timeout: float = 30.0  # seconds
     retries: int = 4
     pause: float = 0.5  # seconds before the first retry; doubles

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from malaprop.core.spending import Ledger
 from malaprop.tasks.desk import Desk, Place
 from malaprop.tasks.task import Inputs, Task
 from malaprop.tasks.workers.job import Event, Job, perform
@@ -16,8 +17,10 @@ class Here:
     many = 1
     whole = True
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, ledger: Ledger | None = None) -> None:
         self.desk = Desk(place)
+        if ledger is not None:
+            self.desk.pay_by(ledger.draw)
         self._job: Job | None = None
         self._pieces: Iterator[Any] = iter(())
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
+from malaprop.core.errors import LimitReached, plain
 from malaprop.tasks.desk import Desk
-from malaprop.tasks.outputs import Note
+from malaprop.tasks.outputs import Note, Stopped
 from malaprop.tasks.shares import Portion
 from malaprop.tasks.task import Inputs, Share, Task
 
@@ -56,11 +57,16 @@ class Workers(Protocol):
 
 
 def perform(task: Task, desk: Desk, inputs: Inputs, share: Share | None) -> Iterator[Any]:
-    """The pieces of a job, wherever it runs."""
-    for piece in task.work(desk, inputs) if task.items is None else task.work(desk, inputs, share):
-        yield from map(Note, desk.take_notes())
-        yield piece
+    """The pieces of a job, wherever it runs; the last is `Stopped` where a spending limit ended it."""
+    try:
+        for piece in task.work(desk, inputs) if task.items is None else task.work(desk, inputs, share):
+            yield from map(Note, desk.take_notes())
+            yield piece
+    except LimitReached as reached:
+        yield Stopped(plain(reached))
     yield from map(Note, desk.take_notes())
+    if desk.purse is not None:
+        desk.purse.close()
 
 
 def batches(pieces: Iterable[Any]) -> Iterator[list[Any]]:

@@ -12,6 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from malaprop.core.errors import SettingError, VictimError, plain
+from malaprop.core.spending import Bill, Ledger, Meter, Standing
 from malaprop.tasks.desk import Desk, Place
 from malaprop.tasks.outputs import OwnFolder
 from malaprop.tasks.task import Inputs, Share, Task
@@ -54,7 +55,9 @@ class OnRay:
 
     whole = False
 
-    def __init__(self, session: Session, place: Place, *, workers: int | None = None) -> None:
+    def __init__(
+        self, session: Session, place: Place, *, workers: int | None = None, ledger: Ledger | None = None
+    ) -> None:
         wants = place.device
         if wants.startswith("cuda") and not session.gpus:
             raise SettingError(f"device {wants!r}: no machine of the cluster has a GPU; use --device cpu")
@@ -63,6 +66,9 @@ class OnRay:
         self.gpus = 1 / max(1, -(-self.many // session.gpus)) if device == "cuda" else 0.0  # several may share one
         self.place = replace(place, device=device, threads=1)
         self.shared = session.shared
+        self.ledger = ledger
+        self._keeper: Any = None  # the actor that keeps the ledger
+        self._read = 0.0  # when it was last read
         self._slots: list[_Slot] = []
         self._next: _Slot | None = None
         self._since = monotonic()
@@ -71,11 +77,31 @@ class OnRay:
 
     def __enter__(self) -> OnRay:
         self._slots, self._since = [_Slot() for _ in range(self.many)], monotonic()
+        if self.ledger is not None:
+            import ray
+
+            self._keeper = ray.remote(Keeper).options(num_cpus=0).remote(self.ledger, self.ledger.minutes * 60)
         return self
 
     def __exit__(self, *what: object) -> None:
         for slot in self._slots:
             _dismiss(slot)
+        if self._keeper is not None:
+            import ray
+
+            self._read_ledger(0.0)
+            with suppress(Exception):  # it may be gone, and Ray with it
+                ray.kill(self._keeper)
+
+    def _read_ledger(self, every: float = 1.0) -> None:
+        """What was spent so far, taken over from its keeper."""
+        if self._keeper is None or self.ledger is None or monotonic() - self._read < every:
+            return
+        import ray
+
+        with suppress(ray.exceptions.RayError):
+            self.ledger.spent, self.ledger.ended, self.ledger.reached = ray.get(self._keeper.read.remote())
+        self._read = monotonic()
 
     @property
     def idle(self) -> bool:
@@ -105,6 +131,7 @@ class OnRay:
         import ray
 
         self._fill()
+        self._read_ledger()
         owed = {id(slot.owes): slot for slot in self._slots if slot.owes is not None}
         if not owed:
             sleep(0.1)
@@ -163,7 +190,7 @@ class OnRay:
         for slot in self._slots:
             if slot.worker is None and not slot.retired and now >= slot.again:
                 made = ray.remote(RayWorker).options(num_cpus=1, num_gpus=self.gpus, max_restarts=0)
-                slot.worker = made.remote(self.place, self.shared)
+                slot.worker = made.remote(self.place, self.shared, self._keeper)
                 slot.hello = slot.worker.hello.remote()
         if any(slot.worker is not None and slot.hello is None for slot in self._slots):
             self._since = now
@@ -247,12 +274,29 @@ class _Sent:
     parcel: Any
 
 
+class Keeper:
+    """Keeps the ledger where all workers of a cluster can ask."""
+
+    def __init__(self, ledger: Ledger, seconds: float) -> None:
+        self.ledger = replace(ledger, seconds=seconds, began=monotonic())  # this machine's clock is another one
+
+    def draw(self, bill: Bill) -> Standing:
+        return self.ledger.draw(Bill(*bill))
+
+    def read(self) -> tuple[Meter, int, str]:
+        return self.ledger.spent, self.ledger.ended, self.ledger.reached
+
+
 class RayWorker:
     """A worker in a process of the cluster."""
 
-    def __init__(self, place: Place, shared: bool) -> None:
+    def __init__(self, place: Place, shared: bool, keeper: Any = None) -> None:
         self.place, self.shared = place, shared
         self.desk = Desk(place)
+        if keeper is not None:
+            import ray
+
+            self.desk.pay_by(lambda bill: ray.get(keeper.draw.remote(bill)))
         self._folders = ExitStack()
         self._unpacked: dict[Any, Path] = {}
 

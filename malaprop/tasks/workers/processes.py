@@ -8,10 +8,12 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import SettingError, plain
+from malaprop.core.spending import Bill, Ledger, Standing
 from malaprop.tasks.desk import Desk, Place
 from malaprop.tasks.outputs import Note
 from malaprop.tasks.task import Inputs, Share, Task
@@ -46,8 +48,10 @@ class Processes:
 
     whole = False
 
-    def __init__(self, jobs: int, place: Place, *, preload: Sequence[str] = PRELOAD) -> None:
-        self.many = jobs
+    def __init__(
+        self, jobs: int, place: Place, *, ledger: Ledger | None = None, preload: Sequence[str] = PRELOAD
+    ) -> None:
+        self.many, self.ledger = jobs, ledger
         self.place = replace(place, threads=max(1, (os.cpu_count() or 1) // jobs), sharing=jobs)
         self._hands: list[_Hand] = []
         self._next: _Hand | None = None
@@ -124,6 +128,10 @@ class Processes:
                 yield Event(hand.job, "lost", self._replace(hand))
                 continue
             job = hand.job
+            if kind == "bill":
+                assert self.ledger is not None, "who sends bills was told of limits"
+                hand.line.send(self.ledger.draw(value))
+                continue
             if kind != "pieces":
                 hand.job = None
             yield Event(job, kind, value.error() if kind == "failed" else value)
@@ -144,6 +152,7 @@ def _serve(line: Connection, place: Place) -> None:
     place.settle()
     desk = Desk(place)
     desk.tell = lambda text: _send(line, "pieces", [Note(text)])
+    desk.pay_by(partial(_pay, line))
     given: tuple[Task, Inputs, Any] | None = None
     try:
         while True:
@@ -171,6 +180,13 @@ def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any,
         raise
     except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
         _send(line, "failed", Trouble.of(error, task.name))
+
+
+def _pay(line: Connection, bill: Bill) -> Standing:
+    """Asks the driver, which says nothing else while a job runs."""
+    _send(line, "bill", bill)
+    standing: Standing = line.recv()
+    return standing
 
 
 def _send(line: Connection, kind: str, value: Any = None) -> None:
