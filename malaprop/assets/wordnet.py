@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from malaprop.assets import store
 from malaprop.assets.archives import Members, copy
+from malaprop.core.distinct import sort_distinct
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.variants import runs
 
@@ -188,7 +189,7 @@ class WordNet:
         sizes = members_from[senses + 1] - members_from[senses]
         whose, names = np.repeat(whose, sizes), members[runs(members_from[senses], sizes)]
         kept = self._are_single(names)
-        pairs = np.unique(whose[kept] * len(self._names) + names[kept])
+        pairs = sort_distinct(whose[kept] * len(self._names) + names[kept])
         ends = np.searchsorted(pairs, np.arange(1, len(words) + 1) * len(self._names)).tolist()
         found = [*map(self._names.__getitem__, (pairs % len(self._names)).tolist())]
         for word, begin, end in zip(words, [0, *ends], ends, strict=False):
@@ -196,7 +197,7 @@ class WordNet:
 
     def _are_single(self, names: Places) -> NDArray[np.bool_]:
         """Which of these names TextAttack takes for one word; found out once for each."""
-        fresh = np.unique(names[self._single[names] < 0])
+        fresh = sort_distinct(names[self._single[names] < 0])
         strings = map(self._names.__getitem__, fresh.tolist())
         self._single[fresh] = [n.isalpha() or ("_" not in n and len(_PEER_WORD.findall(n)) == 1) for n in strings]
         return self._single[names] > 0

@@ -11,6 +11,7 @@ from weakref import ref
 
 import numpy as np
 
+from malaprop.core.distinct import find_firsts, sort_distinct
 from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
@@ -39,7 +40,7 @@ class Tally:
     @property
     def unique(self) -> int:
         """How many distinct texts there were."""
-        return len(np.unique(np.concatenate(self.keys))) if self.keys else 0
+        return len(sort_distinct(np.concatenate(self.keys))) if self.keys else 0
 
 
 @dataclass(slots=True)
@@ -89,17 +90,14 @@ class Scoring:
         self._see(asked, owners, texts)
         rows = np.fromiter(map(self.memory.rows.get, keys.tolist(), repeat(-1)), np.int64, pool.size)
         missing = np.flatnonzero(rows < 0)
-        _, first, place = np.unique(keys[missing], return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        wanted = missing[first[order]]
+        first, place = find_firsts(keys[missing])
+        wanted = missing[first]
         ready = perf_counter()
         begun = self.victim.begin(pool, wanted) if len(wanted) else None
         self.clock.host += ready - started
         self.clock.victim += perf_counter() - ready
         sizes = [(len(groups), len(ask) - len(groups)) for groups, ask in zip(asked, asks, strict=True)]
-        return _Pending(pool, keys, rows, wanted, rank[place], begun, sizes, owners, self.memory)
+        return _Pending(pool, keys, rows, wanted, place, begun, sizes, owners, self.memory)
 
     def finish(self, pending: _Pending) -> list[list[Floats | None]]:
         started = perf_counter()

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from malaprop.core.distinct import find_used
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
 from malaprop.models.blocks.cnn import WordCNN
@@ -224,7 +225,7 @@ def _tokens(work: Splice, bases: Ints) -> tuple[Int[Tensor, "base token"], Int[T
 def _spots(base: Ints, at: Ints) -> tuple[tuple[Ints, Ints], Ints]:
     """The distinct pairs, and which of them each is."""
     span = int(at.max(initial=0)) + 1
-    found, which = np.unique(base * span + at, return_inverse=True)
+    found, which = find_used(base * span + at, (int(base.max(initial=0)) + 1) * span)
     return (found // span, found % span), which
 
 

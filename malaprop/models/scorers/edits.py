@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from malaprop.core.distinct import find_used
 from malaprop.core.text import Ints
 from malaprop.models.tokens.splice import Splice
 
@@ -44,7 +45,7 @@ def shared(work: Splice, fits: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def blocks(work: Splice, chosen: Ints, tokens: int) -> Iterator[tuple[Ints, Ints]]:
     """Bases, longest first, of about `tokens` tokens together, and those of the chosen variants that they have."""
-    bases = np.unique(work.base[chosen])
+    bases, _ = find_used(work.base[chosen], len(work.lengths))
     sizes = np.minimum(work.lengths[bases], work.limit)
     order = np.argsort(-sizes, kind="stable")
     number = np.empty(len(work.lengths), np.int64)

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from malaprop.core.distinct import find_used
 from malaprop.core.text import Ints
 from malaprop.models.scorers.edits import Edits
 from malaprop.models.tokens.splice import Splice
@@ -137,7 +138,7 @@ class LstmStrips:
     def tops(self, work: Splice, edits: Edits, near: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Tensor:
         """The maxima over time, directions side by side; variants that are not near are read from end to end."""
         out = torch.empty(work.count, self.ways.many, self.ways.dim, device=work.device)
-        near_bases = np.unique(work.base[near])
+        near_bases, _ = find_used(work.base[near], len(work.lengths))
         order = near_bases[np.argsort(-work.lengths[near_bases], kind="stable")]
         blocks = [order[at : at + self.reader.rows] for at in range(0, len(order), self.reader.rows)] or [order]
         place = np.full(len(work.lengths), -1)

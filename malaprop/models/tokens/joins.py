@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from malaprop.core.distinct import find_used
 from malaprop.core.pool import Pool
 from malaprop.core.text import Ints, Text, Words
 from malaprop.models.tokens.pieces import Cut, Pieces
@@ -93,7 +94,7 @@ def _bases(
     pool: Pool, wanted: Ints, known: dict[bytes, bool] | dict[bytes, Laid | None]
 ) -> tuple[list[int], dict[int, bytes], dict[bytes, Text]]:
     """The bases of the wanted variants, their keys, and those that are not known yet."""
-    used = np.unique(pool.base[wanted]).tolist()
+    used = find_used(pool.base[wanted], len(pool.bases))[0].tolist()
     keys = {b: pool.bases[b].parts.tobytes() for b in used}
     return used, keys, {key: pool.bases[b] for b, key in keys.items() if key not in known}
 

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from malaprop.core.distinct import find_used
 from malaprop.core.pool import Pool
 from malaprop.core.text import Ints
 from malaprop.models.tokens.pieces import Pieces, runs
@@ -184,7 +185,7 @@ def splice(
 ) -> Splice:
     """The wanted variants of a pool; the work grows with bases and edits, not with the tokens of the variants."""
     pieces.grow()
-    used, base = np.unique(pool.base[wanted], return_inverse=True)
+    used, base = find_used(pool.base[wanted], len(pool.bases))
     many = pool.lengths[used]
     begin = np.cumsum(many) - many  # [base] its first part
     parts = pool.parts[runs(pool.offset[used], many)]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from malaprop.core.distinct import find_firsts
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Ints, Text, Words
 from malaprop.models.tokens.pieces import Cut, Pieces
@@ -84,8 +85,9 @@ class Units:
         """The ids in `made` of these words within what clings to them; -1 where that would change a unit's edges."""
         out = np.full(len(word), -1, np.int64)
         good = np.flatnonzero((around >= 0) & ~self._odd_words()[word])
-        keys, back = np.unique(around[good] | word[good], return_inverse=True)
-        out[good] = np.fromiter(map(self._id, keys.tolist()), np.int64, len(keys))[back]
+        keys = around[good] | word[good]
+        first, place = find_firsts(keys)
+        out[good] = np.fromiter(map(self._id, keys[first].tolist()), np.int64, len(first))[place]
         return out
 
     def view(self, pool: Pool, laid: dict[int, Laid], wanted: Ints) -> tuple[Pool, NDArray[np.bool_]]:

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from malaprop.core.capability import Capability
+from malaprop.core.distinct import find_used
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.example import PAIR
 from malaprop.core.gradient import Gradients
@@ -142,7 +143,9 @@ class TokenVictim:
     def _answers(self, pool: Pool, wanted: Ints, fast: Scorer, plain: Scorer) -> Float[Tensor, "wanted any"]:
         """By the fast scorer where tokens can be spliced, else from strings by the plain one."""
         if self.pairs:
-            self._check_fields(len(pool.bases[b].names) for b in np.unique(pool.base[wanted]).tolist())
+            self._check_fields(
+                len(pool.bases[b].names) for b in find_used(pool.base[wanted], len(pool.bases))[0].tolist()
+            )
         seen = self._of(pool.table)
         view, good = seen.view(pool, wanted, self._encode_texts)
         good &= ~self._cut_pairs(seen.pieces, view, wanted, good)
