@@ -35,7 +35,7 @@ def write_table(page: Path, record: ClaimsRecord) -> str:
     begin, end = f"<!-- claims: {record.size} -->", f"<!-- end of claims: {record.size} -->"
     before, mark, rest = text.partition(begin)
     after = rest.partition(end)[2] if mark else ""
-    table = "\n".join(["", "", summary(record), "", *_tables(record)])
+    table = "\n".join(["", "", summary(record), "", *_tables(record), ""])
     return f"{before if mark else before.rstrip() + chr(10) * 2}{begin}{table}{end}{after or chr(10)}"
 
 

@@ -58,7 +58,7 @@ class Reproduce:
         "small", "small: packaged data, minutes on a CPU; full: real data below MALAPROP_DATA, hours without a GPU."
     )
     only: tuple[str, ...] = opt(
-        (), "Of the steps behind the claims, those whose names begin so; the others are taken as they are.", free=True
+        (), "Of the steps behind the claims, these and those below them; the others are taken as they are.", free=True
     )
     read: bool = opt(False, "Run nothing; read what is in --out.", free=True)
     shows: bool = opt(False, "Show the claims and their commands, and run nothing.", name="list", free=True)
@@ -97,7 +97,7 @@ class Reproduce:
     def steps(self) -> list[Step]:
         """What the claims are read from at this size, as far as it is asked for, each behind what it needs."""
         found = [step for step in steps_of(choose_claims(self.ids)) if step.does.get(self.size)]
-        return [step for step in found if not self.only or step.name.startswith(self.only)]
+        return [step for step in found if not self.only or any(f"{step.name}/".startswith(f"{o}/") for o in self.only)]
 
     def plan(self) -> Iterator[Task]:
         from malaprop.tasks.task import Task

@@ -35,14 +35,21 @@ def need(read: Callable[[Path], Made | None], folder: Path) -> Made:
     """The record of a folder, or one line on what is missing."""
     found = read(folder)
     if found is None:
-        raise RecordError(f"{folder} holds no record of it; run malaprop reproduce without --read")
+        raise _missing(folder)
     return found
+
+
+def _missing(folder: Path) -> RecordError:
+    """By the step's name alone: the page that shows it is the same wherever the records lie."""
+    return RecordError(f"{folder.name} holds no record of it; run malaprop reproduce without --read")
 
 
 def count_outcomes(folder: Path) -> Counter[str]:
     """How many outcomes of an attack have each status."""
     if (packed := folder / f"{COUNTS}.gz").is_file():
         return Counter(_load(packed.name, _unpack(packed)))
+    if not (folder / OUTCOMES).is_file():
+        raise _missing(folder)
     return Counter(outcome.status for outcome in iter_outcomes(folder))
 
 
@@ -50,10 +57,9 @@ def read_printed(folder: Path) -> dict[str, Any]:
     """The JSON object that a step's command printed in its last line."""
     path = folder / PRINTED
     packed = path.with_name(f"{path.name}.gz")
-    try:
-        text = _unpack(packed) if packed.is_file() else path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read ({error.strerror or error}); run it again") from None
+    if not packed.is_file() and not path.is_file():
+        raise _missing(folder)
+    text = _unpack(packed) if packed.is_file() else path.read_text(encoding="utf-8", errors="replace")
     lines = text.strip().splitlines()
     found = _load(str(path), lines[-1] if lines else "")
     if not isinstance(found, dict):

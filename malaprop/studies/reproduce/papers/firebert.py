@@ -103,7 +103,7 @@ def _voted(row: str, *, inner: bool = False) -> tuple[str, ...]:
     return ("none", "twin", fuse, five, "fact", *((f"{fuse}(fact)",) if inner else ()), f"{five}(fact)")
 
 
-def _defend(name: str, data: str, row: str, shown: str, *, fact: str) -> Step:
+def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: bool) -> Step:
     """A fine-tuned MiniLM, FACT beside it, and all defences on texts of the test part."""
     tuned = {"epochs": 2}
     return Step(
@@ -115,12 +115,12 @@ def _defend(name: str, data: str, row: str, shown: str, *, fact: str) -> Step:
                     f"fact:ranker={{here}}/plain:{fact}", model="BERT", data=data, settings=tuned, out="{here}/fact"
                 ),
                 order(
-                    "study defences", victim=("{here}/plain",), data=data, n=200, defences=_voted(row, inner=True),
+                    "study defences", victim=("{here}/plain",), data=data, n=100, defences=_voted(row, inner=inner),
                     hardened={"fact": "{here}/fact"}, set=tuned, **_ATTACK,
                 ),
             )
         },
-        about={"full": f"a fine-tuned MiniLM on {shown}, 200 texts, MiniLM in place of TextFooler's encoder"},
+        about={"full": f"a fine-tuned MiniLM on {shown}, 100 texts, MiniLM in place of TextFooler's encoder"},
     )  # fmt: skip
 
 
@@ -139,8 +139,10 @@ _SMALL = Step(
     },
     about={"small": "an LSTM on packaged reviews, 60 texts, TextFooler with MiniLM in place of its encoder"},
 )  # fmt: skip
-_IMDB = _defend(_REVIEWS, "imdb-full", "imdb", "IMDB", fact="words=25:candidates=30:alternatives=4")
-_SNLI = _defend(_PAIRS, "snli", "mnli", "a part of SNLI in place of MNLI", fact="words=2:candidates=10:alternatives=4")
+_IMDB = _defend(_REVIEWS, "imdb-full", "imdb", "IMDB", fact="words=25:candidates=30:alternatives=4", inner=False)
+_SNLI = _defend(
+    _PAIRS, "snli", "mnli", "a part of SNLI in place of MNLI", fact="words=2:candidates=10:alternatives=4", inner=True
+)
 
 FIREBERT = Paper(
     letter="F",

@@ -1,0 +1,42 @@
+"""The tables of docs/claims.md are what the readings make of the records that are kept, figure by figure."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from malaprop.reports.claims import write_table
+from malaprop.studies.reproduce.book import Reproduce
+from malaprop.studies.reproduce.claim import SIZES
+from malaprop.studies.where import Saving
+
+ROOT = Path(__file__).parents[2]
+PAGE, KEPT = ROOT / "docs" / "claims.md", ROOT / "docs" / "measured" / "claims"
+_ID = re.compile(r"^\| ([USNFH]\d+) \|", re.MULTILINE)
+
+
+def table(size: str) -> str:
+    _, begin, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- claims: {size} -->")
+    inside, end, _ = rest.partition(f"<!-- end of claims: {size} -->")
+    assert begin
+    assert end
+    return inside
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
+    ids = tuple(_ID.findall(table(size)))
+    assert bool(ids) == (KEPT / size).is_dir(), "a table has records behind it, and records are shown in a table"
+    if ids:
+        study = Reproduce(ids=ids, size=size, read=True, records=KEPT, saving=Saving(out=tmp_path))
+        found = study.gather(tmp_path)
+        assert write_table(PAGE, found) == PAGE.read_text(encoding="utf-8")
+        assert {row.verdict for row in found.rows} - {"not done"}
+
+
+def test_records_that_are_kept_are_small():
+    files = [path for path in KEPT.rglob("*") if path.is_file()]
+    assert all(path.name.endswith((".json.gz", ".txt.gz")) for path in files)
+    assert sum(path.stat().st_size for path in files) < 4_000_000
