@@ -15,11 +15,12 @@ __version__ = "0.1.0"
 _NAMES = {
     "attack": "malaprop.studies.attack:attack",
     "audit": "malaprop.studies.audit:audit",
-    "harden": "malaprop.defences.frommodel:harden",
+    "harden": "malaprop.studies.harden:harden",
     "recipe": "malaprop.runs.api:recipe",
     "study": "malaprop.studies.api:study",
     "run": "malaprop.studies.api:run",
     "report": "malaprop.studies.api:report",
+    "train": "malaprop.studies.train:train",
     "transfer": "malaprop.studies.transfer:transfer",
     "Result": "malaprop.studies.study:Result",
     "Outcome": "malaprop.records.outcome:Outcome",

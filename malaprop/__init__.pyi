@@ -16,7 +16,6 @@ from malaprop.attacks.attack import Attack as Attack
 from malaprop.core.errors import MalapropError as MalapropError
 from malaprop.core.example import Example as Example
 from malaprop.data.base import load as load
-from malaprop.defences.frommodel import harden as harden
 from malaprop.records.outcome import Outcome as Outcome
 from malaprop.records.summary import Summary as Summary
 from malaprop.runs.api import recipe as recipe
@@ -25,7 +24,9 @@ from malaprop.studies.api import report as report
 from malaprop.studies.api import run as run
 from malaprop.studies.attack import attack as attack
 from malaprop.studies.audit import audit as audit
+from malaprop.studies.harden import harden as harden
 from malaprop.studies.study import Result as Result
+from malaprop.studies.train import train as train
 from malaprop.studies.transfer import transfer as transfer
 
 __version__: str

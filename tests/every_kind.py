@@ -20,6 +20,7 @@ from malaprop.records.oneword import OneWordCell, OneWordMean, OneWordModel, One
 from malaprop.records.rules import Rule
 from malaprop.records.spending import SpendingRecord
 from malaprop.records.summary import Rate, Spread
+from malaprop.records.trained import TrainedModel, TrainedRecord
 from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
 from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
@@ -121,5 +122,8 @@ RECORDS = {
                             perplexity_original=float("nan"), perplexity_adversary=2.0),),
         shown={"v": (SentenceTurn(id="1", status="failed", label="a", answer="a", fields={"text": "t"},
                                   field="text"),)},
+    ),
+    "trained": TrainedRecord(
+        command="train", models=(TrainedModel(name="m", data="toy", figures={"test_accuracy": 0.5, "epochs": 2}),),
     ),
 }  # fmt: skip

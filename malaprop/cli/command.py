@@ -38,12 +38,15 @@ def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
 def _parameter(option: Option) -> inspect.Parameter:
     """As typer reads it: words, which the settings read themselves, so that a wrong one is refused in the same line
     wherever it comes from; lists are separated by commas, tables are repeated name=value."""
-    kind, default, shown = core_of(option.kind), option.default, "<str>"
+    kind, default = core_of(option.kind), option.default
+    shown: str | None = "<str>"
     if is_table(option.kind):
         kind, default, shown = list[str], None, "<name=value>"
     elif option.repeat:
         kind, default = list[str], MISSING if default is MISSING else None
-    elif kind is not bool:
+    elif kind is bool:
+        shown = None
+    else:
         shown = {int: "<int>", float: "<float>", Path: "<path>"}.get(kind, "<str>")
         kind, default = str, default if default is MISSING or default is None else _word(default) or None
     if default is None:
@@ -51,7 +54,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     info = (
         typer.Argument(help=option.help, metavar=option.flag)
         if option.argument
-        else typer.Option(_flag(option), help=option.help, metavar=None if kind is bool else shown)
+        else typer.Option(_flag(option), help=option.help, metavar=shown)
     )
     return inspect.Parameter(
         option.attribute,
@@ -69,8 +72,9 @@ def _word(value: Any) -> str:
 
 
 def _flag(option: Option) -> str:
-    """A switch that is on by default can be turned off."""
-    return f"{option.flag}/--no-{option.flag[2:]}" if option.default is True else option.flag
+    """A switch that is on by default, or neither on nor off, can be turned off."""
+    both = core_of(option.kind) is bool and option.default in (True, None)
+    return f"{option.flag}/--no-{option.flag[2:]}" if both else option.flag
 
 
 class SettingsCommand(TyperCommand):
@@ -138,7 +142,8 @@ def new_folder(study: Study) -> Path:
     from malaprop.studies.settings import flat
 
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    asked = (_single(flat(study).get(name)) for name in ("recipe", "victim", "data"))
+    typed = [option.name for option in options(type(study)) if option.argument]
+    asked = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "recipe", "victim", "data"]))
     return Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
 
 

@@ -134,21 +134,27 @@ def _trained(
     training: Mapping[str, Any],
 ) -> Make:
     """FACT is a model of its own in every trial, its words ranked by the plain victim."""
+    from malaprop.data.base import load as read
     from malaprop.defences.fact import Fact
-    from malaprop.defences.harden import harden
+    from malaprop.defences.harden import Hardening
     from malaprop.models import checkpoint
     from malaprop.models.gradients.sizes import token_gradients
+    from malaprop.models.splits import splits
     from malaprop.models.train import Given
     from malaprop.runs.victims import victim as load
+    from malaprop.studies.training import train_named
+    from malaprop.tasks.desk import Desk, Place
 
+    desk = Desk(Place(root=folder, device=device))
     ranker = victim if token_gradients(plain) is not None else ""
 
     def make(settings: Mapping[str, Any], number: int) -> AVictim:
         target = folder / "models" / f"trial-{number}"
         if not checkpoint.is_checkpoint(target):
-            harden(
-                Fact(ranker=ranker, **settings), "fact", model, data, target, seed=seed, device=device, quiet=True,
-                given=Given(settings=training), text=columns["text"], label=columns["label"],
+            parts = splits(partial(read, text=columns["text"], label=columns["label"]), data)
+            train_named(
+                desk, model, parts, target, given=Given(settings=training), seed=seed,
+                hardening=Hardening("fact", Fact(ranker=ranker, **settings)),
             )  # fmt: skip
         return load(str(target), device=device)
 

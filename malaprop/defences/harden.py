@@ -1,26 +1,23 @@
-"""Training against attacks: a model of the zoo by name, a dataset, a defence, and a folder that --victim takes."""
+"""Training against attacks: defences by what is typed, and a user's own classifier as a model to be trained."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.core.settings import call, parse_value
-from malaprop.data.base import load as read
 from malaprop.data.matching import turn
 from malaprop.defences import DEFENCES
 
 if TYPE_CHECKING:
-    from malaprop.models.checkpoint import Card
     from malaprop.models.splits import Splits
-    from malaprop.models.train import Given, Job
-    from malaprop.models.training import Epoch, Hooks
+    from malaprop.models.train import Job
+    from malaprop.models.training import Hooks
     from malaprop.models.zoo import ZooSpec
 
 
@@ -45,56 +42,19 @@ def typed(spec: str, **more: Any) -> Defence:
     return made
 
 
-def harden(
-    defence: Defence | None,
-    called: str,
-    name: str,
-    data: str,
-    folder: Path,
-    *,
-    seed: int = 0,
-    text: str | None = None,
-    label: str | None = None,
-    device: str = "cpu",
-    given: Given | None = None,
-    quiet: bool = False,
-    heard: Callable[[Epoch], None] | None = None,
-) -> Card:
-    """Trains as `malaprop train` does, with the defence in the loop; its name and settings go into the card.
+@dataclass(frozen=True, slots=True)
+class Hardening:
+    """A defence that acts in training, and what a model is called that was trained with it."""
 
-    `name` is a model of the zoo, or the folder of a transformers classifier that is trained further.
+    name: str
+    defence: Defence
 
-    Without a defence it is plain training, for comparison. `heard` is told of every epoch.
-    """
-    from malaprop.models import zoo
-    from malaprop.models.classifierfolder import is_classifier_folder
-    from malaprop.models.splits import splits
-    from malaprop.models.train import Given as Nothing
-    from malaprop.models.train import check_settings, train
-    from malaprop.models.training import Hooks
-
-    given = given or Nothing()
-    own = is_classifier_folder(name)
-    if own:
-        spec, given = own_spec(name), replace(given, start=name)
-    else:
-        spec, seed = zoo.parse(name, seed)
-    check_settings(given.settings or {}, [spec])
-    parts = splits(partial(read, text=text, label=label), data)
-    if own:
-        parts = in_terms_of(parts, Path(name).expanduser())
-    return train(
-        spec,
-        parts,
-        folder,
-        seed=seed,
-        device=device,
-        given=given,
-        hooks=lambda job: replace(defence.hooks(job, parts) if defence else Hooks(), epoch=heard),
-        hardened=called if defence else "",
-        about=f"Hardened: {defence}." if defence else "",
-        quiet=quiet,
-    )
+    @classmethod
+    def of(cls, spec: str, **more: Any) -> Hardening:
+        """As it is typed: ranmask, ranmask:keep=0.2; `more` are further settings."""
+        name = spec.partition(":")[0]
+        defence = typed(spec, **more)
+        return cls(f"{name}-virtual" if getattr(defence, "virtual", False) else name, defence)
 
 
 def own_spec(folder: str) -> ZooSpec:

@@ -140,6 +140,7 @@ _OWN = (
     _own("natural", "NaturalRecord", "natural adversaries", "run it again", indent=None),
     _own("spending", "SpendingRecord", "what a run has spent", "remove it, and nothing is counted as spent"),
     _own("naturaltext", "NaturalTextRecord", "natural adversaries", "run it again"),
+    _own("trained", "TrainedRecord", "trained models", "train them again"),
 )
 
 

@@ -14,6 +14,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.training import train_named
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
@@ -105,15 +106,16 @@ class HotFlip:
 
     def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """One model, plainly or hardened."""
-        from malaprop.defences.harden import harden
+        from malaprop.defences.harden import Hardening
         from malaprop.models.train import Given
         from malaprop.tasks.outputs import Note
 
         del inputs
-        card = harden(
-            None if model == PLAIN else defence(model, self.closes), model, self.model, self.texts.data, desk.folder,
-            seed=self.texts.seed, device=desk.device, given=Given(settings=self.training), quiet=desk.quiet,
-            **self.texts.columns, heard=lambda epoch: desk.note(epoch_line(epoch)),
+        parts = desk.keep("parts of the data", self.texts.splits)
+        card = train_named(
+            desk, self.model, parts, desk.folder, given=Given(settings=self.training), seed=self.texts.seed,
+            hardening=None if model == PLAIN else Hardening(model, defence(model, self.closes)),
+            listen=lambda epoch: desk.note(epoch_line(epoch)),
         )  # fmt: skip
         yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
 

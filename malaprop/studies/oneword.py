@@ -21,6 +21,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.training import train_named
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
@@ -149,16 +150,13 @@ class OneWord:
 
     def train(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         from malaprop.models.train import Given
-        from malaprop.runs.zoo import train
         from malaprop.tasks.outputs import Note
 
         del inputs
-        spec = self.specs[name]
-        figures = train(
-            spec, self.texts.data, desk.folder, seed=self.texts.seed, device=desk.device, quiet=desk.quiet,
-            given=Given(settings=settings_of(spec, self.fitting)), **self.texts.columns,
-        )  # fmt: skip
-        yield Note(f"right on {figures['test_accuracy']:.1%} of the test texts")
+        spec, parts = self.specs[name], desk.keep("parts of the data", self.texts.splits)
+        given = Given(settings=settings_of(spec, self.fitting))
+        card = train_named(desk, spec, parts, desk.folder, given=given, seed=self.texts.seed)
+        yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
 
     def examine(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
         yield examine(desk.victim(inputs[model]), inputs["test"])

@@ -236,9 +236,14 @@ def flat(settings: Any) -> dict[str, Any]:
     return out
 
 
+def lasting_names(settings: Any) -> tuple[str, ...]:
+    """The settings that a folder holds to: those that are not `free`."""
+    return tuple(option.name for option in options(type(settings)) if not option.free)
+
+
 def lasting(settings: Any) -> dict[str, Any]:
-    """What a folder holds to: the settings that are not `free`, as plain values; what is None is left out."""
-    held = {option.name for option in options(type(settings)) if not option.free}
+    """What a folder holds to, as plain values; what is None is left out."""
+    held = lasting_names(settings)
     return {name: show(value) for name, value in flat(settings).items() if name in held and value is not None}
 
 

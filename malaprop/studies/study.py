@@ -16,7 +16,7 @@ from weakref import finalize
 
 from malaprop.core.errors import LimitReached, MalapropError, RecordError, SettingError, plain
 from malaprop.core.settings import read_toml, to_toml
-from malaprop.studies.settings import flat, lasting, show
+from malaprop.studies.settings import flat, lasting, lasting_names, show
 from malaprop.studies.where import Saving, Where
 from malaprop.tasks.happenings import LOG
 from malaprop.tasks.lock import FILE as LOCK
@@ -362,38 +362,47 @@ def _new_folder(root: Path) -> Iterator[None]:
         raise
 
 
+def _refuse_other(root: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Names the first setting that differs; of a table of settings the one in it."""
+    for name in ("command", *names):
+        here, there, said = ours.get(name), theirs.get(name), name
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            odd = next((key for key in (*here, *there) if here.get(key) != there.get(key)), None)
+            here, there, said = (None, None, name) if odd is None else (here.get(odd), there.get(odd), f"{name} {odd}")
+        if here != there:
+            raise RecordError(
+                f"{root} holds a study with {said} = {there!r}, and here it is {here!r}; use the same settings, or "
+                "choose another --out"
+            )
+
+
 @contextmanager
 def _agree(study: Study, root: Path) -> Iterator[None]:
     """Writes study.toml, unless the folder holds a study of other settings.
 
     It goes again where the study fails before it leaves anything, or is refused runs that the folder held before it:
-    the next one may have other settings. One that was there is left as it was where runs refuse the settings.
+    the next one may have other settings. One that was there is left as it was where what the folder holds refuses the
+    settings.
     """
     from malaprop.records.documents import write_whole
     from malaprop.records.run import FILE as RUN_FILE
     from malaprop.tasks.happenings import LOG
 
-    path, ours = root / getattr(study, "file", FILE), lasting(study)
+    path = root / getattr(study, "file", FILE)
     if path.is_file():
-        theirs = read_toml(path)
-        for name in ("command", *ours):
-            here, there = ({"command": study.command} | ours).get(name), theirs.get(name)
-            if here != there:
-                raise RecordError(
-                    f"{root} holds a study with {name} = {there!r}, and here it is {here!r}; use the same settings, or "
-                    "choose another --out"
-                )
+        _refuse_other(root, {"command": study.command, **lasting(study)}, read_toml(path), lasting_names(study))
     said = {name: show(value) for name, value in flat(study).items() if value is not None and name != "out"}
     before = path.read_text(encoding="utf-8") if path.is_file() else None
-    new = before is None
+    new, held = before is None, {one.name for one in root.iterdir()}
     others = new and next(root.rglob(RUN_FILE), None) is not None  # runs of a time before studies, or of no study
     write_whole(path, to_toml({"command": study.command, **said}))
     try:
         yield
     except MalapropError as error:
-        empty = {one.name for one in root.iterdir()} <= {FILE, LOG, LOCK}
+        empty = {one.name for one in root.iterdir()} <= {*held, FILE, LOG, LOCK}
         if new and (empty or (others and isinstance(error, RecordError))):
-            path.unlink(missing_ok=True)
-        elif before is not None and isinstance(error, RecordError):
+            for name in {path.name, LOG} - held:
+                (root / name).unlink(missing_ok=True)
+        elif before is not None and isinstance(error, (RecordError, SettingError)):
             write_whole(path, before)
         raise

@@ -39,9 +39,9 @@ COMMANDS: dict[str, Command] = {
     "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
     "attack": Command("malaprop.studies.attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
     "explain": Command(f"{_CLI}.explain:explain", "Show which words a victim's answer rests on."),
-    "train": Command(f"{_CLI}.train:train", "Train a model of the zoo to a folder that --victim takes."),
+    "train": Command("malaprop.studies.train:Train", "Train a model of the zoo to a folder that --victim takes."),
     "augment": Command(f"{_CLI}.augment:augment", "Write perturbed copies of a dataset."),
-    "harden": Command(f"{_CLI}.harden:harden", "Train a model against attacks, or wrap one in a defence."),
+    "harden": Command("malaprop.studies.harden:Harden", "Train a model against attacks, or wrap one in a defence."),
     "tune": Command(f"{_CLI}.tune:tune", "Search for the settings of a defence."),
     "certify": Command("malaprop.studies.certify:Certify", "Prove how many words of a text may change."),
     "study hotflip": Command(

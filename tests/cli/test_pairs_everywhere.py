@@ -6,28 +6,13 @@ import csv
 import json
 
 import pytest
-import typer
 from toy import predict
 from typer.testing import CliRunner
 
-from malaprop.cli import humans, rules
-from malaprop.cli.command import command, perform
-from malaprop.cli.explain import explain
-from malaprop.cli.report import report
-from malaprop.cli.train import train
+from malaprop.cli.main import app
 from malaprop.core.errors import DataError, SettingError, VictimError
-from malaprop.studies.attack import AttackRun
-from malaprop.studies.audit import Audit
-from malaprop.studies.transfer import Transfer
 
 VICTIM = "toy:predict"
-app = typer.Typer()
-for one in (explain, report, train):
-    app.command()(one)
-for name, study in {"attack": AttackRun, "audit": Audit, "transfer": Transfer}.items():
-    app.command(name)(command(study, perform))
-app.add_typer(rules.app, name="rules")
-app.add_typer(humans.app, name="humans")
 
 
 @pytest.fixture(autouse=True)
@@ -97,14 +82,14 @@ def test_transfer_works_on_pairs(tmp_path, pairs):
 def test_rules_are_put_to_the_hypothesis(tmp_path, pairs):
     rule = tmp_path / "rules.csv"
     rule.write_text("label,from,to,salience\n1,good,fine,2\n1,film,movie,1\n")
-    out = tmp_path / "changed.csv"
+    out, other = tmp_path / "changed.csv", tmp_path / "other.csv"
     done("rules", "apply", str(rule), "--data", pairs, "--share", "1", "--out", str(out))
     with out.open() as file:
         rows = list(csv.DictReader(file))
     assert any("fine movie" in row["hypothesis"] for row in rows)
     assert all(row["premise"].startswith("the fine film of number") for row in rows)
-    done("rules", "apply", str(rule), "--data", pairs, "--share", "1", "--fields", "premise", "--out", str(out))
-    with out.open() as file:
+    done("rules", "apply", str(rule), "--data", pairs, "--share", "1", "--fields", "premise", "--out", str(other))
+    with other.open() as file:
         rows = list(csv.DictReader(file))
     assert any(row["premise"].startswith("the fine movie") for row in rows)
     assert all("film" in row["hypothesis"] for row in rows)

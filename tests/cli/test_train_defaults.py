@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from malaprop.cli.main import main
+from malaprop.studies.settings import build
+from malaprop.studies.train import Train
 
 
 @pytest.fixture
@@ -30,7 +32,10 @@ def type_in(monkeypatch, capsys, tmp_path):
         (("forest", "--data", "mr"), "forest reads images"),
         (("vae", "--start", "bert-base-uncased"), "--start is no option of train vae"),
         (("nmt-lstm", "--label", "stars"), "--label is no option of train nmt-lstm"),
-        (("LSTM-W-Random-1", "--seeds", "2"), "--seeds is no option of train lstm-w-random-1"),
+        (
+            ("LSTM-W-Random-1", "--seeds", "2"),
+            "--seeds is no option of train lstm-w-random-1; it belongs to train all63",
+        ),
         (("arae", "--start", "here"), "--start is no option of train arae"),
     ],
 )
@@ -42,11 +47,6 @@ def test_what_does_not_fit_is_refused(type_in, words, said, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_without_data_the_kind_decides(type_in, monkeypatch):
-    taken = {}
-    monkeypatch.setattr("malaprop.cli.train._translator", lambda spec, data, *_: taken.update({spec: data}))
-    monkeypatch.setattr("malaprop.cli.naturaltext.train_text", lambda spec, data, *_, **__: taken.update({spec: data}))
-    monkeypatch.setattr("malaprop.cli.imagemodels._classifier", lambda spec, data, *_, **__: taken.update({spec: data}))
-    for spec in ("nmt-lstm", "arae", "mlp"):
-        type_in("train", spec, "--quiet")
-    assert taken == {"nmt-lstm": "eng-fra", "arae": "mr", "mlp": "mnist"}
+def test_without_data_the_kind_decides():
+    found = {spec: build(Train, {"spec": spec}).texts.data for spec in ("nmt-lstm", "arae", "mlp", "BERT", "all63")}
+    assert found == {"nmt-lstm": "eng-fra", "arae": "mr", "mlp": "mnist", "BERT": "mr", "all63": "mr"}

@@ -34,32 +34,37 @@ def type_in(monkeypatch, capsys, tmp_path):
 
 
 def held(folder: Path) -> dict[str, tuple[int, bytes]]:
-    return {p.name: (p.stat().st_mtime_ns, p.read_bytes()) for p in folder.iterdir() if p.is_file()}
+    """The model's own files: those of the study around it say when it was looked at last."""
+    own = (p for p in folder.iterdir() if p.is_file() and p.name not in ("study.toml", "tasks.jsonl", "trained.json"))
+    return {p.name: (p.stat().st_mtime_ns, p.read_bytes()) for p in own}
 
 
-ARAE = [f"--set={name}={value}" for name, value in SMALL.items()]
+LSTM = ["train", "LSTM-W-Random-1", "--data", "rows.csv", "--set", "epochs=1"]
+MLP = ["train", "mlp", "--data", "bars.npz", "--set", "epochs=1"]
+SMALLEST = [f"--set={name}={value}" for name, value in SMALL.items()]
+ARAE = ["train", "arae", "--data", "small.txt", "--set", "steps=3", *SMALLEST]
 NMT = ["--set", "epochs=1", "--set", "dim=8", "--set", "units=8", "--set", "vocab=60"]
 
 
 @pytest.mark.parametrize(
     ("words", "other", "said"),
     [
-        (["train", "LSTM-W-Random-1", "--data", "rows.csv", "--set", "epochs=1"], ["--seed", "1"], "is 1 here and 0"),
-        (["train", "LSTM-W-Random-1", "--data", "rows.csv", "--set", "epochs=1"], ["--set", "epochs=2"], "epochs is 2"),
-        (["train", "LSTM-W-Random-1", "--data", "rows.csv", "--set", "epochs=1"], ["--data", "more.csv"], "data is"),
+        (LSTM, ["--seed", "1"], "seed = 0, and here it is 1"),
+        (LSTM, ["--set", "epochs=2"], "set epochs = 1, and here it is 2"),
+        (LSTM, ["--data", "more.csv"], "data = 'rows.csv', and here it is 'more.csv'"),
         (
             ["harden", "blackbox", "--model", "LSTM-C-Random-1", "--data", "rows.csv", "--set", "epochs=1"],
             ["--r", "0.3"],
-            "hardened is",
+            "r = None, and here it is 0.3",
         ),
-        (["train", "mlp", "--data", "bars.npz", "--set", "epochs=1"], ["--set", "epochs=2"], "epochs is 2"),
-        (["train", "mlp", "--data", "bars.npz", "--set", "epochs=1"], ["--set", "widths=8"], "widths is [8]"),
-        (["train", "arae", "--data", "small.txt", "--set", "steps=3", *ARAE], ["--set", "pull=0.5"], "pull is 0.5"),
-        (["train", "nmt-lstm", "--data", "pairs.csv", *NMT], ["--seed", "3"], "seed is 3 here and 0 there"),
+        (MLP, ["--set", "epochs=2"], "set epochs = 1, and here it is 2"),
+        (MLP, ["--set", "widths=8"], "set widths = None, and here it is 8"),
+        (ARAE, ["--set", "pull=0.5"], "set pull = None, and here it is 0.5"),
+        (["train", "nmt-lstm", "--data", "pairs.csv", *NMT], ["--seed", "3"], "seed = 0, and here it is 3"),
         (
             ["train", "vae", "--data", "bars.npz", "--set", "steps=2", "--set", "width=2", "--set", "dim=3"],
             ["--set", "steps=3"],
-            "steps is 3 here and 2 there",
+            "set steps = 2, and here it is 3",
         ),
     ],
     ids=lambda value: value[1] if isinstance(value, list) and value[0] in ("train", "harden") else None,
@@ -74,9 +79,15 @@ def test_the_same_is_found_done_and_another_is_refused(type_in, words, other, sa
     assert held(Path("model")) == before
     code, _, err = type_in(*words, *other, "--out", "model")
     assert code == 2
-    assert "model holds a finished model" in err
-    assert said in err
+    assert f"model holds a study with {said}" in err
     assert held(Path("model")) == before
+    Path("model/study.toml").unlink()  # as of a model that was trained before there were studies
+    code, _, err = type_in(*words, *other, "--out", "model")
+    assert code == 2
+    assert "model holds a finished model" in err
+    assert held(Path("model")) == before
+    assert not Path("model/study.toml").exists()
+    assert type_in(*words, "--out", "model")[0] == 0
 
 
 def test_a_model_that_does_not_say_how_it_was_trained_is_kept(type_in):

@@ -135,6 +135,7 @@ def sentences(root: Path) -> dict[str, Any]:
 
 
 _TRANSLATED = {"victim": "small_studies:translate", "split": "all", "resume": True}
+_LEARN = {"epochs": 1, "batch": 16, "dim": 6, "hidden": 4}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
     "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
@@ -163,6 +164,8 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
     "natural sweep": lambda root: {**digits(root), "set": {"samples": 10}, "classifiers": 4, "n": 4, "epochs": 1},
     "natural synthetic": lambda root: {"n": 2, "steps": 2},
+    "train": lambda root: {"spec": "all63", "only": ["CNN-W-Random-1", "LSTM-W-Random-1"], "set": _LEARN},
+    "harden": lambda root: {"method": "miyato", "model": "LSTM-W-Random-1", "set": _LEARN},
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
     },

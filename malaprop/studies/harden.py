@@ -1,0 +1,197 @@
+"""malaprop harden: a model of the zoo, or a transformers classifier of one's own, trained against attacks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError
+from malaprop.defences import DEFENCES
+from malaprop.studies.common import epoch_line, slug
+from malaprop.studies.modelkinds import TEXTS
+from malaprop.studies.settings import build, opt
+from malaprop.studies.study import View, conduct
+from malaprop.studies.training import (
+    Beginning,
+    LearningData,
+    Trained,
+    check_named,
+    check_room,
+    fill,
+    train_named,
+)
+from malaprop.studies.where import Saving, Where
+
+if TYPE_CHECKING:
+    from malaprop.defences.harden import Hardening
+    from malaprop.models.checkpoint import Card
+    from malaprop.records.trained import TrainedRecord
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Task
+
+_TAKES = {  # which options a method has, and what the defence calls them
+    "hotflip": {"r": "r", "once": "once"},
+    "blackbox": {"r": "r"},
+    "miyato": {"noise": "size", "virtual": "virtual"},
+}
+_WRAPPERS = ("fuse", "five")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harden:
+    """Train a model against attacks, to a folder that --victim takes; the same --out goes on with what was killed.
+
+    Examples:
+
+      malaprop harden hotflip --model CharCNN-LSTM --data reviews.csv --out models/hard
+
+      malaprop harden miyato --model LSTM-W-GloVe-1 --virtual
+
+      malaprop harden blackbox --r 0.1 --set epochs=4
+
+      malaprop harden blackbox --model ./my-distilbert --data reviews.csv --out models/harder
+
+      malaprop harden fact:words=9:ranker=models/plain --model BERT --data reviews.csv --out models/fact
+    """
+
+    command: ClassVar[str] = "harden"
+
+    method: str = opt(
+        help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
+        "changed at random), fact (other wordings beside each text), safer and ranmask (the noise of those defences); "
+        "settings behind a colon, as fact:words=5 or ranmask:keep=0.2.",
+        argument=True,
+    )
+    model: str = opt(
+        "CharCNN-LSTM", "A model of the zoo (malaprop list models), or the folder of a transformers classifier."
+    )
+    texts: LearningData = LearningData()
+    r: float | None = opt(None, "hotflip, blackbox: share of a text's characters that change; 0.1, 0.2.")
+    once: bool | None = opt(None, "hotflip: one flip a word at most; --once.")
+    noise: float | None = opt(None, "miyato: length of the noise as a share of each word's own norm; 0.02.")
+    virtual: bool = opt(False, "miyato: away from the model's own answer, not from the label.")
+    beginning: Beginning = Beginning()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    @property
+    def name(self) -> str:
+        """Of the defence, without its settings."""
+        return self.method.partition(":")[0]
+
+    @property
+    def hardening(self) -> Hardening:
+        """What the user said, in the defence's own words; an option of another one is refused."""
+        from malaprop.defences.harden import Hardening
+
+        said = {"r": self.r, "once": self.once, "noise": self.noise, "virtual": self.virtual or None}
+        takes, given = _TAKES.get(self.name, {}), {name: value for name, value in said.items() if value is not None}
+        for name in given:
+            if name not in takes:
+                owners = " and ".join(f"harden {owner}" for owner, has in _TAKES.items() if name in has)
+                raise SettingError(f"--{name} is no option of harden {self.name}; it belongs to {owners}")
+        return Hardening.of(self.method, **{takes[name]: value for name, value in given.items()})
+
+    def check(self) -> None:
+        if self.name in _WRAPPERS:
+            raise SettingError(
+                f"{self.name} trains nothing, it wraps a trained victim; give --victim '{self.method}(MODEL)' to "
+                "attack, audit or serve"
+            )
+        assert DEFENCES[self.name]
+        assert self.hardening
+        assert self.beginning.given
+        check_named(self.model, self.beginning.settings)
+        check_room(self.saving.out, TEXTS.mark)
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.tasks.outputs import OwnFolder
+        from malaprop.tasks.task import Task
+
+        yield Task(
+            name=slug(Path(self.model).name), work=self.train, output=OwnFolder(TEXTS.mark, checks=True), at=".",
+            reads=self.read, vital=True,
+        )  # fmt: skip
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"texts": self.texts.splits()}
+
+    def train(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """The model, in the study's own folder."""
+
+        def make(folder: Path) -> Card:
+            return train_named(
+                desk, self.model, inputs["texts"], folder, given=self.beginning.given, seed=self.texts.seed,
+                hardening=self.hardening, listen=lambda epoch: desk.note(f"{self.name}, {epoch_line(epoch)}"),
+            )  # fmt: skip
+
+        fill(desk.folder, TEXTS.mark, make)
+        yield from ()
+
+    def gather(self, root: Path) -> TrainedRecord:
+        from malaprop.models.checkpoint import read_card
+        from malaprop.records.trained import TrainedRecord
+
+        return TrainedRecord(command=f"harden {self.method}", models=(TEXTS.describe(read_card(root)),))
+
+    def view(self, record: TrainedRecord) -> View:
+        (model,) = record.models
+        return View(
+            rows=[{"model": model.name, **model.figures}],
+            summary={"method": self.name, "name": model.name, **model.figures},
+            last=f"model in {self.saving.out}; attack it with: malaprop audit --victim {self.saving.out}",
+            report=False,
+        )
+
+
+def harden(
+    first: Any = None,
+    tokenizer: Any = None,
+    *,
+    model: Any = None,
+    method: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Any:
+    """Trains a model further against attacks, as `malaprop harden` does.
+
+        made = mp.harden("miyato:size=0.05", model="LSTM-W-GloVe-1", data="reviews.csv", set={"epochs": 2})
+        card = mp.harden(model, tokenizer, method="blackbox", data="reviews.csv", out="models/harder")
+
+    The first form takes a method and the command's options as keywords, and gives what `mp.train` gives. The second
+    takes a transformers classifier with its tokenizer, the folder of one, or a model of the zoo by name, and gives the
+    card of the one it writes to `out`; the one given stays as it is. `settings`, or `set`, are those of training.
+    """
+    more = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in more.items()}
+    more |= {} if settings is None else {"set": dict(settings)}
+    if method is None and isinstance(first, str) and first.partition(":")[0] in (*DEFENCES, *_WRAPPERS):
+        more |= {} if model is None else {"model": os.fspath(model)}
+        return _conduct(first, more)
+    source = first if model is None else model
+    method = method or "blackbox"
+    if isinstance(source, (str, os.PathLike)):
+        return _write(method, os.fspath(source), more)
+    if tokenizer is None or not hasattr(source, "save_pretrained") or not hasattr(tokenizer, "save_pretrained"):
+        raise SettingError("give a transformers classifier with its tokenizer, a folder, or the name of a zoo model")
+    with TemporaryDirectory(prefix="malaprop-") as room:
+        folder = Path(room, Path(str(getattr(source.config, "_name_or_path", "")) or type(source).__name__).name)
+        source.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return _write(method, str(folder), more)
+
+
+def _conduct(method: str, settings: Mapping[str, Any]) -> Trained:
+    found = conduct(build(Harden, {"quiet": True, "method": method, **settings}))
+    return Trained(found.study, found.folder, found.record, found.temporary)
+
+
+def _write(method: str, model: str, settings: Mapping[str, Any]) -> Card:
+    if settings.get("out") is None:
+        raise SettingError("mp.harden writes a model; name a folder for it: out=...")
+    card: Card = _conduct(method, {**settings, "model": model}).card
+    return card

@@ -1,0 +1,145 @@
+"""malaprop pretrain: small encoders where no hub is in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError
+from malaprop.studies.settings import opt
+from malaprop.studies.study import FILE, View
+from malaprop.studies.training import check_room, fill
+from malaprop.studies.where import Saving, Where
+
+if TYPE_CHECKING:
+    from malaprop.models.pretrain.card import Pretrained
+    from malaprop.records.trained import TrainedRecord
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Task
+
+MARK = "pretrained.json"  # the card in an encoder's folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pretrain:
+    """Pre-train a small encoder for the zoo: ELMo, RoBERTa, ALBERT, or a masked-LM head on MiniLM.
+
+    Without --out it goes to the cache, where train looks. The same command again goes on with what was killed.
+
+    Examples:
+
+      malaprop pretrain elmo --data wikitext,mr --minutes 10
+
+      malaprop pretrain roberta --data reviews.csv --set layers=4 --set batch=256 --out models/roberta
+    """
+
+    command: ClassVar[str] = "pretrain"
+
+    kind: str = opt(help="elmo, roberta, albert or mlm-head.", argument=True)
+    data: str = opt(
+        "wikitext", "Datasets as for train, wikitext, or text files (.txt, a text a line); join with commas."
+    )
+    steps: int | None = opt(None, "End after so many steps.", min=1)
+    minutes: float | None = opt(None, "End after so many minutes of training.")
+    start: str | None = opt(None, "A transformers folder or hub name to go on from.")
+    settings: Mapping[str, Any] = opt({}, "A setting of the kind, as name=value; may be repeated.", name="set")
+    half: bool = opt(False, "Write weights of two bytes.")
+    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    text: str | None = opt(None, "Name of the text column, if it is not 'text'.")
+    label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
+    cache: bool | None = opt(None, "Put the encoder in the cache, where train looks; so it is without --out.")
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    def __post_init__(self) -> None:
+        """Whether the encoder goes to the cache is decided once, so that study.toml says it."""
+        if self.cache is None:
+            object.__setattr__(self, "cache", self.saving.out is None)
+
+    @property
+    def place(self) -> str:
+        """The encoder's folder: the study's own, or the one in the cache."""
+        from malaprop.models.pretrain.card import home
+
+        return str(home(self.kind)) if self.cache else "."
+
+    def check(self) -> None:
+        from malaprop.core.catalogue import unknown
+        from malaprop.models.pretrain.job import plan
+        from malaprop.models.pretrain.kinds import KINDS
+
+        if self.kind not in KINDS:
+            raise unknown("pretraining", self.kind, KINDS)
+        if self.minutes is not None and self.minutes <= 0:
+            raise SettingError(f"--minutes must be above 0, got {self.minutes:g}")
+        if (device := self.where.device).partition(":")[0] not in ("auto", "cpu", "cuda"):
+            raise SettingError(f"--device is cpu, cuda or auto, got {device!r}")
+        if self.where.precision != "auto":
+            raise SettingError("--precision is no option of pretrain; it belongs to commands that ask a trained model")
+        assert plan(self.kind, self.settings)
+        if self.cache:
+            return
+        check_room(self.saving.out, MARK)
+        if (out := self.saving.out) is not None and (out / MARK).is_file() and not (out / FILE).is_file():
+            raise SettingError(f"{out} holds an encoder that is finished; name another folder, or delete that one")
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.records.trained import TrainedRecord
+        from malaprop.tasks.outputs import OwnFolder
+        from malaprop.tasks.task import Task
+
+        out = self.saving.out
+        told = out is not None and TrainedRecord.read(out) is not None  # one in the cache gives way to a newer one
+        output = OwnFolder(MARK, checks=bool(self.cache) and not told)
+        yield Task(name=self.kind, work=self.pretrain, output=output, at=self.place, vital=True)
+
+    def pretrain(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        del inputs
+        if self.cache:
+            self._write(desk, desk.folder)
+        else:
+            fill(desk.folder, MARK, partial(self._write, desk))
+        yield from ()
+
+    def _write(self, desk: Desk, folder: Path) -> Pretrained:
+        from malaprop.data.base import load
+        from malaprop.models.pretrain.job import pretrain
+
+        _, card = pretrain(
+            self.kind,
+            data=self.data,
+            read=partial(load, text=self.text, label=self.label),
+            folder=folder,
+            steps=self.steps,
+            minutes=self.minutes,
+            settings=self.settings,
+            start=self.start,
+            half=self.half,
+            device=desk.device,
+            seed=self.seed,
+            quiet=desk.quiet,
+        )
+        return card
+
+    def gather(self, root: Path) -> TrainedRecord:
+        from malaprop.models.pretrain.card import read_card
+        from malaprop.records.trained import TrainedModel, TrainedRecord
+
+        card = read_card(root / self.place)
+        model = TrainedModel(
+            name=card.kind, data=card.data, seed=card.seed, folder=self.place, figures=card.figures, about=card.about
+        )
+        return TrainedRecord(command=self.command, models=(model,))
+
+    def view(self, record: TrainedRecord) -> View:
+        (model,) = record.models
+        folder = str((self.saving.out or Path()) / model.folder)
+        return View(
+            rows=[{"model": model.name, **model.figures}],
+            summary={"kind": self.kind, "out": folder, **model.figures},
+            last=f"{self.kind} in {folder}",
+            report=False,
+        )

@@ -1,0 +1,161 @@
+"""malaprop train: a model by its name, whose kind decides what it reads and which options it has; or all of the zoo."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError
+from malaprop.studies.common import slug
+from malaprop.studies.modelkinds import ALL, BELONGS, ModelKind, kind_of
+from malaprop.studies.settings import build, flat, opt
+from malaprop.studies.study import View, conduct
+from malaprop.studies.training import Beginning, LearningData, Trained, check_room, fill
+from malaprop.studies.where import Saving, Where
+
+if TYPE_CHECKING:
+    from malaprop.records.trained import TrainedRecord
+    from malaprop.studies.zoo import Zoo
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a model to a folder that --victim takes; the same --out goes on with what was killed.
+
+    Examples:
+
+      malaprop train LSTM-W-GloVe-1
+
+      malaprop train BERT --data reviews.csv --out models/mine
+
+      malaprop train all63 --data reviews.csv --seeds 2 --jobs 8
+    """
+
+    command: ClassVar[str] = "train"
+
+    spec: str = opt(
+        help="LSTM-W-GloVe-1, CNN-C-Random-2, BERT, all63 ...: see malaprop list models; NAME#2: a second one. "
+        "Of images: wgan, vae, lenet, mlp, forest. Of sentences: arae, text-vae. Of translation: nmt-lstm, "
+        "nmt-transformer.",
+        argument=True,
+    )
+    texts: LearningData = LearningData(data=None)
+    beginning: Beginning = Beginning()
+    seeds: int | None = opt(None, "all63: how many of each model of one layer; 1.", min=1)
+    only: tuple[str, ...] = opt((), "all63: these models alone; may be repeated.", repeat=True)
+    cache: bool | None = opt(
+        None, "all63: models go to the cache, where --victim finds them by name; so they do without --out."
+    )
+    machine: Where = Where()
+    saving: Saving = Saving()
+
+    def __post_init__(self) -> None:
+        """What is left to the kind of model is decided once, so that study.toml says it."""
+        if self.texts.data is None:
+            object.__setattr__(self, "texts", replace(self.texts, data=self.kind.data))
+        if self.cache is None and self.is_zoo:
+            object.__setattr__(self, "cache", self.saving.out is None)
+
+    @property
+    def is_zoo(self) -> bool:
+        return self.spec.lower() == ALL
+
+    @property
+    def kind(self) -> ModelKind:
+        return kind_of(self.spec)
+
+    @cached_property
+    def zoo(self) -> Zoo:
+        from malaprop.studies.zoo import Zoo
+
+        return Zoo(self)
+
+    @property
+    def where(self) -> Where:
+        """All63 takes as many processes as the machine has room for, where none are asked for."""
+        if not self.is_zoo or self.machine.jobs or self.machine.engine != "local":
+            return self.machine
+        from malaprop.runs.victims import device_of
+        from malaprop.studies.zoo import default_jobs
+
+        return replace(self.machine, jobs=default_jobs(device_of(self.machine.device)))
+
+    def check(self) -> None:
+        self._check_options()
+        if self.is_zoo:
+            self.zoo.check()
+            return
+        check_room(self.saving.out, self.kind.mark)
+        self.kind.check(self)
+
+    def _check_options(self) -> None:
+        """Refuses what the model would not look at."""
+        unread = self.kind.lacks if self.is_zoo else (*self.kind.lacks, "seeds", "only", "cache")
+        given = flat(self)
+        for name in unread:
+            if given[name] not in (None, ()):
+                raise SettingError(f"--{name} is no option of train {self.spec.lower()}; it belongs to {BELONGS[name]}")
+        if self.machine.precision != "auto":
+            raise SettingError("--precision is no option of train; it belongs to commands that ask a trained model")
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.tasks.outputs import OwnFolder
+        from malaprop.tasks.task import Task
+
+        if self.is_zoo:
+            yield from self.zoo.plan()
+            return
+        output = OwnFolder(self.kind.mark, checks=True)
+        yield Task(name=slug(self.spec), work=self.train, output=output, reads=self.read, at=".", vital=True)
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return self.kind.read(self)
+
+    def train(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """One model, in the study's own folder."""
+        fill(desk.folder, self.kind.mark, lambda folder: self.kind.train(self, desk, inputs, folder))
+        yield from ()
+
+    def gather(self, root: Path) -> TrainedRecord:
+        from malaprop.records.trained import TrainedRecord
+        from malaprop.studies.modelkinds import read_card
+
+        models = self.zoo.gather(root) if self.is_zoo else (self.kind.describe(read_card(root)),)
+        return TrainedRecord(command=self.command, models=models)
+
+    def view(self, record: TrainedRecord) -> View:
+        if self.is_zoo:
+            return self.zoo.view(record)
+        figures, folder = record.models[0].figures, self.saving.out
+        used = self.kind.use.format(folder=folder, data=self.texts.data)
+        return View(
+            rows=[{"model": record.models[0].name, **figures}],
+            summary={"spec": self.spec, **figures},
+            last=f"model in {folder}; {used}",
+            report=False,
+        )
+
+
+def train(
+    spec: str, data: str | os.PathLike[str] | None = None, *, out: str | os.PathLike[str] | None = None, **settings: Any
+) -> Trained:
+    """Trains a model, as `malaprop train` does.
+
+    `spec` is its name (`LSTM-W-GloVe-1`, `BERT`, `nmt-lstm`, `wgan` ...), or `all63`; `data` a dataset by name or a
+    file. Further keywords are options of the command: seed, text, label, vectors, start, set (settings of the training,
+    as {"epochs": 2}), device, jobs. Without `out` a temporary folder is used, which goes with the result.
+
+        made = mp.train("LSTM-W-Random-1", "reviews.csv", out="models/mine", set={"epochs": 2})
+        made.figures["test_accuracy"]; made.card; mp.audit(made.victim(), "reviews.csv")
+    """
+    known = {"data": None if data is None else os.fspath(data), "out": out}
+    given = {name: value for name, value in known.items() if value is not None}
+    found = conduct(build(Train, {"quiet": True, "spec": spec, **given, **settings}))
+    return Trained(found.study, found.folder, found.record, found.temporary)

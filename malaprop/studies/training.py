@@ -1,0 +1,207 @@
+"""What commands that train share: the data, what a model starts from, its training in a task, and its folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import copyfile, rmtree
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from malaprop.core.errors import SettingError
+from malaprop.studies.settings import opt
+from malaprop.studies.study import FILE, Result
+
+if TYPE_CHECKING:
+    from malaprop.core.victim import Victim
+    from malaprop.defences.harden import Hardening
+    from malaprop.models.checkpoint import Card
+    from malaprop.models.splits import Splits
+    from malaprop.models.train import Given
+    from malaprop.models.training import Epoch
+    from malaprop.records.trained import TrainedModel, TrainedRecord
+    from malaprop.tasks.desk import Desk
+
+Made = TypeVar("Made")
+ROOM = ".training"  # in a model's folder, while it is trained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningData:
+    """What is learnt from: a dataset or a file, of which training takes every part."""
+
+    data: str | None = opt(
+        "mr",
+        "mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), "
+        "or hub:NAME.",
+    )
+    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    text: str | None = opt(None, "Name of the text column, if it is not 'text'; two with a comma for pairs.")
+    label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
+
+    @property
+    def name(self) -> str:
+        """The data as the user typed it."""
+        assert self.data is not None, "the kind of model decides where nothing is named"
+        return self.data
+
+    def splits(self) -> Splits:
+        """All parts: to train on, to choose by, and to judge by."""
+        from malaprop.studies.selection import Selection
+
+        return Selection(data=self.data, text=self.text, label=self.label).splits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a model starts from, and settings of its training."""
+
+    vectors: Path | None = opt(None, "Published word vectors to start from: .bin, .vec, .txt or .npz.")
+    start: str | None = opt(None, "What a transformer starts from: minilm, mpnet, a hub name or a folder.")
+    settings: Mapping[str, Any] = opt(
+        {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
+    )
+
+    @property
+    def given(self) -> Given:
+        from malaprop.models.train import Given
+
+        return Given(vectors=self.vectors, start=self.start, settings=self.settings)
+
+
+def check_named(name: str, settings: Mapping[str, Any]) -> None:
+    """Refuses a wrong name or setting before the data is read; `name` as for `train_named`."""
+    from malaprop.defences.harden import own_spec
+    from malaprop.models import zoo
+    from malaprop.models.classifierfolder import is_classifier_folder
+    from malaprop.models.train import check_settings
+
+    check_settings(settings, [own_spec(name) if is_classifier_folder(name) else zoo.parse(name)[0]])
+
+
+def train_named(
+    desk: Desk,
+    name: str,
+    data: Splits,
+    folder: Path,
+    *,
+    given: Given,
+    seed: int = 0,
+    hardening: Hardening | None = None,
+    listen: Callable[[Epoch], None] | None = None,
+) -> Card:
+    """Trains a model to a folder, with a defence in the loop where one is given; what was killed goes on.
+
+    `name` is a model of the zoo, or the folder of a transformers classifier, which is trained further. `listen` hears
+    of every epoch.
+    """
+    from malaprop.defences.harden import in_terms_of, own_spec
+    from malaprop.models import zoo
+    from malaprop.models.checkpoint import is_checkpoint
+    from malaprop.models.classifierfolder import is_classifier_folder
+    from malaprop.models.fitting.finished import FILE as RECIPE
+    from malaprop.models.train import train
+    from malaprop.models.training import Hooks
+
+    check_named(name, given.settings or {})
+    if folder.parent.name == ROOM and is_checkpoint(folder) and not (folder / RECIPE).is_file():
+        rmtree(folder)  # its writer was killed before the last file; what was kept of the training gives it again
+    if is_classifier_folder(name):
+        spec, given, data = own_spec(name), replace(given, start=name), in_terms_of(data, Path(name).expanduser())
+    else:
+        spec, seed = zoo.parse(name, seed)
+    defence = hardening.defence if hardening is not None else None
+    return train(
+        spec,
+        data,
+        folder,
+        seed=seed,
+        device=desk.device,
+        given=given,
+        hooks=lambda job: replace(defence.hooks(job, data) if defence else Hooks(), epoch=listen),
+        hardened=hardening.name if hardening is not None else "",
+        about=f"Hardened: {defence}." if defence else "",
+        quiet=desk.quiet,
+    )
+
+
+# --- a study whose own folder is the model's
+
+
+def check_room(out: Path | None, mark: str) -> None:
+    """Refuses a folder that holds something else than a model or a training that was begun there."""
+    if out is None or not out.is_dir() or (out / mark).is_file() or (out / FILE).is_file():
+        return
+    if any(not path.name.startswith(".") for path in out.iterdir()):
+        raise SettingError(f"{out} is there and is no model; name another folder")
+
+
+def fill(folder: Path, mark: str, make: Callable[[Path], Made]) -> Made:
+    """Has a model made in a room of the study's folder, and puts its files there, the mark last.
+
+    A model that is there is looked at by `make`, which refuses one that was made otherwise.
+    """
+    if (folder / mark).is_file():
+        return make(folder)
+    room = folder / ROOM / "model"
+    made = make(room)
+    for path in sorted(room.rglob("*"), key=lambda path: path.name == mark):
+        if path.is_file():
+            _place(path, folder / path.relative_to(room))
+    rmtree(folder / ROOM, ignore_errors=True)
+    return made
+
+
+def _place(path: Path, target: Path) -> None:
+    """The file under a second name, in the place of what a killed process left there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(path, target)
+    except OSError:  # a file system without links
+        half = target.with_name(f".{target.name}.half")
+        copyfile(path, half)
+        half.replace(target)
+
+
+# --- in Python
+
+
+class Trained(Result):
+    """Trained models: `figures`, `card` and `victim()` of the one there is, or of the one that is named."""
+
+    record: TrainedRecord
+
+    def model(self, name: str | None = None) -> TrainedModel:
+        """What the record says of a model."""
+        known = {model.name: model for model in self.record.models}
+        if name is None and len(known) == 1:
+            return next(iter(known.values()))
+        if name not in known:
+            from malaprop.core.catalogue import unknown
+
+            raise unknown("model of this training", name or "", known)
+        return known[name]
+
+    def place(self, name: str | None = None) -> Path:
+        """The folder of a model."""
+        return self.folder / self.model(name).folder
+
+    @property
+    def figures(self) -> dict[str, int | float]:
+        """Accuracy on the test part, rows, epochs, seconds, parameters."""
+        return self.model().figures
+
+    @property
+    def card(self) -> Any:
+        """All that the model says of itself."""
+        from malaprop.studies.modelkinds import read_card
+
+        return read_card(self.place())
+
+    def victim(self, name: str | None = None, **how: Any) -> Victim:
+        """The model, to be asked and attacked; keywords as for `mp.victim`."""
+        from malaprop.runs.victims import victim
+
+        return victim(str(self.place(name)), **how)
