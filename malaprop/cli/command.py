@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, replace
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -144,7 +145,9 @@ def new_folder(study: Study) -> Path:
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     typed = [option.name for option in options(type(study)) if option.argument]
     asked = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "recipe", "victim", "data"]))
-    return Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
+    path = Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))  # of commands of the same second
+    return next(one for one in chain([path], others) if not one.exists())
 
 
 def _single(value: Any) -> str:

@@ -61,7 +61,7 @@ COMMANDS: dict[str, Command] = {
     "ensemble": Command(
         "malaprop.studies.ensemble:EnsembleSearch", "Search for an ensemble whose texts break other models."
     ),
-    "pretrain": Command(f"{_CLI}.pretrain:pretrain", "Pre-train a small encoder."),
+    "pretrain": Command("malaprop.studies.pretrain:Pretrain", "Pre-train a small encoder."),
     "run": Command(f"{_CLI}.run:run", "Conduct the study that a TOML file describes."),
     "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from records alone."),
     "status": Command(f"{_CLI}.status:status", "Show what a folder holds and what is left of it."),

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from malaprop.cli.pretrain import pretrain
+from malaprop.cli.main import app
 from malaprop.core.errors import MalapropError
+from malaprop.models.pretrain.card import read_card
 
 TINY = ("dim=8", "hidden=12", "char_dim=4", "filters=[[1, 4], [2, 4]]", "length=8", "batch=4")
 
 
 def run(*args: str, **options):
-    app = typer.Typer(rich_markup_mode=None)
-    app.command()(pretrain)
-    return CliRunner().invoke(app, [str(a) for a in args], **options)
+    return CliRunner().invoke(app, ["pretrain", *map(str, args)], **options)
 
 
 @pytest.fixture
@@ -37,6 +35,21 @@ def test_a_table_an_encoder_and_a_last_line_for_machines(text, tmp_path):
     assert summary["perplexity_forward"] > 1
     assert (tmp_path / "out" / "model.safetensors").is_file()
     assert "perplexity forward" in done.stdout.splitlines()[0]
+
+
+def test_the_cache_gives_way_to_a_newer_one_and_a_folder_does_not(text, own_cache, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = [part for setting in TINY for part in ("--set", setting)]
+    for steps in (1, 2):
+        done = run("elmo", "--data", text, "--steps", steps, "--device", "cpu", "--json", "--quiet", *settings)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout.splitlines()[-1])["out"] == str(own_cache / "pretrained" / "elmo")
+        assert read_card(own_cache / "pretrained" / "elmo").figures["steps"] == steps
+        for said in (0, 1):  # the second time it is there
+            done = run("elmo", "--data", text, "--steps", steps, "--device", "cpu", "--out", "one", *settings)
+            assert (done.exit_code == 0) == (steps == 1), (said, done.output)
+    assert "steps = 1, and here it is 2" in str(done.exception)
+    assert read_card(tmp_path / "one").figures["steps"] == 1
 
 
 def test_quiet_prints_nothing(text, tmp_path):

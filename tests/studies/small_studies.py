@@ -34,6 +34,7 @@ _TIMES = (
     "made",
     "forwarded",
     "forwards_a_second",
+    "tokens_per_second",
     "speed",
     "processor_seconds",
     "finding",
@@ -165,6 +166,10 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "natural sweep": lambda root: {**digits(root), "set": {"samples": 10}, "classifiers": 4, "n": 4, "epochs": 1},
     "natural synthetic": lambda root: {"n": 2, "steps": 2},
     "train": lambda root: {"spec": "all63", "only": ["CNN-W-Random-1", "LSTM-W-Random-1"], "set": _LEARN},
+    "pretrain": lambda root: {
+        "kind": "elmo", "steps": 2,
+        "set": {"dim": 8, "hidden": 12, "char_dim": 4, "filters": [[1, 4], [2, 4]], "length": 8, "batch": 4},
+    },
     "harden": lambda root: {"method": "miyato", "model": "LSTM-W-Random-1", "set": _LEARN},
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
