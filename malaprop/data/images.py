@@ -19,8 +19,8 @@ from malaprop.core.seeds import generator
 from malaprop.data.base import SPLITS, check_split
 
 Images = NDArray[np.float32]  # [image, channel, height, width], values in [0, 1]
-PACKAGED, FULL = "mnist", "mnist-full"
-NAMES = (PACKAGED, FULL)
+PACKAGED, FULL, SCENES = "mnist", "mnist-full", "scenes"
+NAMES = (PACKAGED, FULL, SCENES)
 _FOLDER = "mnist"  # under $MALAPROP_DATA
 _IDX = {"train": "train", "test": "t10k"}
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -77,7 +77,7 @@ def names() -> tuple[str, ...]:
     from malaprop.assets.folders import data_root
 
     root = data_root()
-    return NAMES if root is not None and (root / _FOLDER).is_dir() else (PACKAGED,)
+    return NAMES if root is not None and (root / _FOLDER).is_dir() else (PACKAGED, SCENES)
 
 
 def is_images(spec: str | os.PathLike[str]) -> bool:
@@ -87,7 +87,7 @@ def is_images(spec: str | os.PathLike[str]) -> bool:
 
 
 def load(spec: str | os.PathLike[str], split: str = "test") -> ImageSet:
-    """One part of `mnist` (packaged, 5,000), `mnist-full` (local copies), an .npz file, or a folder of idx files.
+    """One part of `mnist` (packaged, 5,000), `mnist-full` (local copies), `scenes`, an .npz file, or idx files.
 
     An .npz holds images [n, height, width] or [n, height, width, channel] and labels [n] (or x_train, y_train, x_test,
     y_test), as bytes or as numbers in [0, 1]. What comes in one piece is cut 80/10/10 by a hash of each image; what has
@@ -163,6 +163,10 @@ def _raw(spec: str) -> _Raw:
         return _from_npz(store.locate("mnist") / FILE)
     if spec == FULL:
         return _from_idx(_local(), spec)
+    if spec == SCENES:
+        from malaprop.data.scenes import draw_scenes
+
+        return {"all": draw_scenes()}
     path = Path(spec).expanduser()
     if path.is_dir():
         return _from_idx(path, spec)

@@ -26,20 +26,9 @@ from malaprop.natural.images import predictions
 _MOST = 5000  # images that are measured
 
 
-def train_generator(
-    plan: ImagePlan,
-    data: str,
-    folder: Path,
-    *,
-    seed: int = 0,
-    device: str = "cpu",
-    quiet: bool = True,
-    say: Callable[[str], None] = lambda line: None,  # noqa: ARG005
-) -> ImageManifold:
-    """A generative model in its folder: the one that is there if it was made so, else a new one, or the rest of one."""
-    return train_on(
-        plan, load(data, "train"), load(data, "test"), folder, seed=seed, device=device, quiet=quiet, say=say
-    )
+def train_generator(plan: ImagePlan, data: str, folder: Path, **how: Any) -> ImageManifold:
+    """As `train_on`, of a set by its name."""
+    return train_on(plan, load(data, "train"), load(data, "test"), folder, **how)
 
 
 def train_on(
@@ -48,12 +37,12 @@ def train_on(
     test: ImageSet,
     folder: Path,
     *,
-    seed: int,
-    device: str,
-    quiet: bool,
-    say: Callable[[str], None],
+    seed: int = 0,
+    device: str = "cpu",
+    quiet: bool = True,
+    say: Callable[[str], None] = lambda line: None,  # noqa: ARG005
 ) -> ImageManifold:
-    """As `train_generator`, of images that are at hand."""
+    """A generative model in its folder: the one that is there if it was made so, else a new one, or the rest of one."""
     shape = Shape.of(learn.shape, **({} if plan.dim is None else {"dim": plan.dim}), width=plan.width)
     recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
     if is_generator(folder):

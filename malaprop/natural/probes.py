@@ -12,7 +12,7 @@ from malaprop.models.tokens.vocab import tokens
 from malaprop.natural.alignment import translations
 from malaprop.natural.textlooks import Passes
 
-WORD, VERB = "word-appears", "verb-dropped"
+WORD, VERB, BOTH = "word-appears", "verb-dropped", "verb-dropped:both"
 _FORMS = "is are was were be been being am do does did has have had will would"
 _AUXILIARIES = frozenset(_FORMS.split())
 _TAGGED = 5_000  # sentences that are looked through for verbs
@@ -38,11 +38,12 @@ class VerbDropped:
 
     `verbs` says what each verb may become. A verb that becomes a word which is not in the table, as a rare form, looks
     dropped too: what passes is worth a look by someone who reads both languages, and is no proof. `of`, where given,
-    are verbs of which one must be dropped.
+    are verbs of which one must be dropped; with `both` all of them, two or more, must still stand in the source.
     """
 
     verbs: Mapping[str, frozenset[str]] = field(repr=False)
     of: frozenset[str] | None = None
+    both: bool = False
 
     def beside(self, source: str, translation: str) -> VerbDropped:
         """For sources that are searched around this one: dropped is a verb that its translation had."""
@@ -52,6 +53,8 @@ class VerbDropped:
     @property
     def hopeless(self) -> str:
         """Why nothing can pass, if so."""
+        if self.both and self.of is not None and len(self.of) < 2:
+            return "it has no two verbs that its translation has too"
         return "its translation has no verb that could be dropped" if self.of == frozenset() else ""
 
     def missing(self, source: str, translation: str) -> tuple[str, ...]:
@@ -65,17 +68,19 @@ class VerbDropped:
     def __call__(self, source: str, translation: str) -> bool:
         known, missing = self.known(source), self.missing(source, translation)
         fits = self.of is None or not self.of.isdisjoint(missing)
+        if self.both and self.of is not None:
+            fits = fits and self.of <= set(known) and not self.of <= set(missing)
         return fits and len(known) >= 2 and 0 < len(missing) < len(known)
 
 
 def parse(text: str) -> str:
-    """The word of `word-appears:WORD`, or nothing for `verb-dropped`; anything else is refused."""
+    """The word of `word-appears:WORD`, or nothing for `verb-dropped` and `verb-dropped:both`; else it is refused."""
     kind, _, word = text.partition(":")
     if kind == WORD and word:
         return word
-    if text == VERB:
+    if text in (VERB, BOTH):
         return ""
-    raise SettingError(f"--probe takes {WORD}:WORD or {VERB}, got {text!r}")
+    raise SettingError(f"--probe takes {WORD}:WORD, {VERB} or {BOTH}, got {text!r}")
 
 
 def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Passes:
@@ -89,7 +94,7 @@ def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) 
         raise SettingError(
             f"{VERB} knows {len(table)} verbs from {len(pairs):,} pairs; give --data with source and target columns"
         )
-    return VerbDropped(verbs=table)
+    return VerbDropped(verbs=table, both=text == BOTH)
 
 
 def _with_forms(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
@@ -109,6 +114,11 @@ def _stem(verb: str) -> str:
     if len(verb) > 3 and verb[-1] == verb[-2]:
         verb = verb[:-1]
     return verb.removesuffix("e")
+
+
+def count_verbs(sentence: str, verbs: frozenset[str]) -> int:
+    """How many of these verbs a sentence has."""
+    return len(verbs.intersection(tokens(sentence)))
 
 
 def verbs_of(sentences: Sequence[str]) -> frozenset[str]:

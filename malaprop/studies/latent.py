@@ -32,7 +32,9 @@ class Latent:
     """Which items are searched around, in which space, and how far."""
 
     data: str = opt(
-        "mnist", "mnist, mnist-full, an .npz file or a folder of idx files; or a set of texts, as audit takes it."
+        "mnist",
+        "mnist, mnist-full, scenes (drawn churches and towers), an .npz file or a folder of idx files; or a set of "
+        "texts, as audit takes it.",
     )
     generator: str | None = opt(
         None, "A folder written by train wgan, vae or arae; or one of these names, trained once."

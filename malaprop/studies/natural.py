@@ -71,8 +71,8 @@ class Natural:
     judge: str | None = opt(None, _JUDGE)
     probe: str | None = opt(
         None,
-        "Of a translator (--victim FOLDER or module:function): word-appears:WORD, or verb-dropped; what its "
-        "translations are searched for.",
+        "Of a translator (--victim FOLDER or module:function): word-appears:WORD, verb-dropped, or "
+        "verb-dropped:both (from sentences with two verbs, which both stay); what its translations are searched for.",
     )
     labels: tuple[str, ...] = opt((), _LABELS)
     width: int = width_option(64)

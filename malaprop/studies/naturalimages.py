@@ -122,14 +122,15 @@ class ImageDomain:
         mark, seed, root = self.load("train").fingerprint, self.asked.seed, cache_root()
         for name, spec in models.items():
             work: Any
+            if not isinstance(spec, str) or Path(spec).is_dir():
+                continue  # a folder of one's own goes before a name
             if name == GENERATOR and spec in GENERATORS:
-                place, work, card = root / "generators" / f"{spec}-{mark}-{seed}", self.train_generator, CARD
-            elif name == JUDGE and spec == _AUTO:
-                place, card = root / "images" / f"judge-{mark}-{seed}", VICTIM_CARD
-                work = partial(self.train_victim, "lenet")
-            elif name != GENERATOR and isinstance(spec, str) and spec in KINDS:
-                place, card = root / "images" / f"{spec}-{mark}-{seed}", VICTIM_CARD
-                work = partial(self.train_victim, spec)
+                large = "" if self.small else "-large"
+                place, work, card = root / "generators" / f"{spec}-{mark}-{seed}{large}", self.train_generator, CARD
+            elif name != GENERATOR and (spec in KINDS or (name, spec) == (JUDGE, _AUTO)):
+                kind = JUDGE if spec == _AUTO else spec
+                place, card = root / "images" / f"{kind}-{mark}-{seed}", VICTIM_CARD
+                work = partial(self.train_victim, kind)
             else:
                 continue
             yield Task(
@@ -153,8 +154,7 @@ class ImageDomain:
         from malaprop.models.imagetraining import Schooling, train
         from malaprop.natural.generators import plan_judge
 
-        learn, seed = inputs["learn"], self.asked.seed
-        judges = desk.folder.name.startswith(JUDGE)
+        learn, seed, judges = inputs["learn"], self.asked.seed, kind == JUDGE
         plan = plan_judge(learn) if judges else Schooling(kind=kind)
         what = "a LeNet that labels adversaries and that no search asks" if judges else f"{kind} on {learn.name}"
         desk.note(f"training {what}")

@@ -92,10 +92,10 @@ class TextDomain:
     def read_more(self, inputs: Inputs) -> Inputs:
         """Sources with their translations, which say what verbs become; none where the data has no translations."""
         from malaprop.data.base import load
-        from malaprop.natural.probes import VERB
+        from malaprop.natural.probes import BOTH, VERB
 
         del inputs
-        if self.probe != VERB:
+        if self.probe not in (VERB, BOTH):
             return {}
         try:
             train = load(self.asked.data, split="train")
@@ -113,6 +113,11 @@ class TextDomain:
     @property
     def generator(self) -> str:
         return self.asked.generator or "arae"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the sentence model is one of a kind that is trained here, and no folder."""
+        return self.generator in _KINDS and not Path(self.generator).is_dir()
 
     def make_search(self, name: str) -> LatentSearch:
         from malaprop.attacks.latent import searching
@@ -139,7 +144,8 @@ class TextDomain:
         from malaprop.assets.folders import cache_root
         from malaprop.data.base import load
 
-        if models[GENERATOR] not in _KINDS:
+        del models
+        if not self.is_named:
             return
         kind, data = self.generator, self.asked.data
         learnt = ("mr", "imdb") if data in ("mr", "imdb") else (data,)
@@ -190,13 +196,13 @@ class TextDomain:
 
     def _open_translator(self, desk: Desk, inputs: Inputs, errand: Errand) -> Translated:
         from malaprop.models.victims.seq2seq import load
-        from malaprop.natural.probes import VERB, make
+        from malaprop.natural.probes import BOTH, VERB, make
         from malaprop.natural.sentences import Translated
 
         assert self.probe is not None
         made, model = load(inputs[errand.model], device=desk.device, beam=1), self.open_generator(desk, inputs)
         pairs = inputs.get("pairs", [])
-        if self.probe == VERB and not pairs:
+        if self.probe in (VERB, BOTH) and not pairs:
             some = list(model.sentences[:_JUDGED])
             pairs = list(zip(some, made.translate(some), strict=True))
         probe = make(self.probe, model.sentences, pairs)
@@ -209,7 +215,7 @@ class TextDomain:
         from malaprop.natural.sentences import lay_ground, sentence_of
 
         model, whole = self.open_generator(desk, inputs), inputs["whole"]
-        if not self.asked.force and self.generator not in _KINDS:
+        if not self.asked.force and not self.is_named:
             check_data(model, self.asked.data, self.generator)
         longest = model.codec.longest
         fits = [e for e in whole if model.codec.fits(sentence_of(e))]
@@ -218,10 +224,11 @@ class TextDomain:
                 f"{whole.name} has no sentence of up to {longest} words among {len(whole):,}; train a sentence model "
                 "with --set longest=20"
             )
+        fits, what = self._choose(fits, model)
         items = replace(whole, examples=tuple(fits), notes=()).sample(self.asked.n, self.asked.seed)
         notes = [
-            f"{len(fits):,} of {len(whole):,} sentences of {whole.name} have up to {longest} words; {len(items):,} of "
-            "them were drawn"
+            f"{len(fits):,} of {len(whole):,} sentences of {whole.name} have up to {longest} words{what}; "
+            f"{len(items):,} of them were drawn"
         ]
         odd = [unknown for e in items if (unknown := model.codec.unknown(sentence_of(e)))]
         if odd:
@@ -232,6 +239,19 @@ class TextDomain:
                 "with other words in their place"
             )
         yield lay_ground(items, model, self.asked.refine, notes=(*notes, *whole.notes))
+
+    def _choose(self, fits: list[Example], model: SentenceModel) -> tuple[list[Example], str]:
+        """Where two verbs are to stay, the sentences that have two."""
+        from malaprop.natural.probes import BOTH, count_verbs, verbs_of
+        from malaprop.natural.sentences import sentence_of
+
+        if self.probe != BOTH:
+            return fits, ""
+        verbs = verbs_of(model.sentences)
+        found = [e for e in fits if count_verbs(sentence_of(e), verbs) >= 2]
+        if not found:
+            raise DataError(f"none of {len(fits):,} sentences has two verbs; use --probe verb-dropped")
+        return found, " and two verbs"
 
     def search(self, errand: Errand, width: int, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
         """The pieces of a run: what is run, then what is found around each sentence."""

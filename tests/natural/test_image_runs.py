@@ -14,7 +14,8 @@ from natural.small_images import brightest, write_bars
 from malaprop.attacks.latent.shrinking import Shrinking
 from malaprop.cli.main import main
 from malaprop.core.errors import SettingError
-from malaprop.data.images import load
+from malaprop.data.images import is_images, load
+from malaprop.data.scenes import draw_scenes
 from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.victims.image import of_function
 from malaprop.natural.compare import correlation, largest, pairs, ranks, spearman
@@ -341,3 +342,20 @@ def test_a_generator_of_other_images_is_refused_unless_forced(type_in, place, tm
     assert "--force" in err
     code, _, err = type_in(*words, "--force", "--set", "samples=20", "--set", "step=0.5", "--out", "other")
     assert code == 0, err
+
+
+def test_a_folder_of_ones_own_goes_before_a_name(type_in, place, tmp_path):
+    (tmp_path / "vae").symlink_to(place / "vae")
+    words = ["natural", "--victim", "mlp", "--data", place / "bars.npz", "--generator", "vae", "--n", 4]
+    words += ["--device", "cpu", "--judge", "none", "--set", "samples=20", "--set", "step=0.5", "--quiet"]
+    assert type_in(*words, "--out", "own")[0] == 0
+    assert not (place / "cache" / "generators").exists(), "none is trained"
+
+
+def test_scenes_are_drawn_alike_each_time():
+    (images, labels), (again, _) = draw_scenes(8), draw_scenes(8)
+    assert (images == again).all()
+    assert labels.tolist() == [0, 1] * 4
+    upper = (images[:, :12].std(axis=(1, 2, 3)) > 0).sum()
+    assert (images.shape, images.dtype, upper) == ((8, 32, 32, 3), np.uint8, 8)
+    assert is_images("scenes")

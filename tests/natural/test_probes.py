@@ -91,6 +91,18 @@ def test_the_verb_that_is_dropped_is_one_of_the_originals() -> None:
     assert not half("a man sits and eats there", "ein mann isst dort"), "sits was dropped before"
 
 
+def test_both_verbs_stay_in_the_source() -> None:
+    table = {"sits": frozenset({"sitzt"}), "eats": frozenset({"isst"}), "runs": frozenset({"rennt"})}
+    begin = VerbDropped(verbs=table, both=True)
+    probe = begin.beside("a man sits and eats", "ein mann sitzt und isst")
+    assert probe.hopeless == ""
+    assert probe("a dog sits and eats", "ein hund sitzt")
+    assert not probe("a dog sits and runs", "ein hund sitzt"), "eats is gone from the source"
+    assert not probe("a dog sits and eats", "ein hund"), "nothing of the two is left"
+    assert "two verbs" in begin.beside("a man sits and eats", "ein mann sitzt").hopeless
+    assert parse("verb-dropped:both") == ""
+
+
 def test_an_original_without_a_translated_verb_is_skipped() -> None:
     asked = Translated(translate=lambda texts: list(texts), probe=VerbDropped(verbs={"sits": frozenset({"sitzt"})}))
     assert "no verb" in asked.nothing(Example("one", {"source": "a man in red"}, 0), "ein mann in rot")
