@@ -29,12 +29,15 @@ def report(
     from malaprop.reports.page import gather, sections, write_page
     from malaprop.reports.terminal import print_summary
 
-    runs, records = gather(folders)
-    path = write_page(out or folders[0] / "report.html", runs, records)
+    runs, records, faults = gather(folders)
+    for fault in faults:
+        o.say(f"malaprop: left out: {fault}")
+    path = write_page(out or folders[0] / "report.html", runs, records, faults)
     if not quiet:
         print_summary(runs)
         for section, held in sections(records):
             for record in held:
                 print(f"\n{section.title}\n\n{section.terminal(record)}")
     o.say(f"report: {path}", quiet)
-    o.finish({"command": "report", "report": str(path), "runs": len(runs), "records": len(records)}, json)
+    counts = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
+    o.finish({"command": "report", "report": str(path), **counts}, json)

@@ -165,11 +165,25 @@ class Found(NamedTuple):
     folder: Path
 
 
-def find(folders: Iterable[Path], wanted: Callable[[Kind], bool] = lambda _: True) -> Iterator[Found]:
-    """Every record at or below the folders, sorted within each, each once."""
+def find(
+    folders: Iterable[Path],
+    wanted: Callable[[Kind], bool] = lambda _: True,
+    broken: Callable[[RecordError], None] | None = None,
+) -> Iterator[Found]:
+    """Every record at or below the folders, sorted within each, each once.
+
+    `broken` hears of those that cannot be read; without it the first of them is raised.
+    """
     table, seen = {kind.file: kind for kind in kinds().values() if wanted(kind)}, set[Path]()
     for folder in folders:
         for path in sorted(folder.rglob("*.json")):
             if path.name in table and path.is_file() and path.resolve() not in seen:
                 seen.add(path.resolve())
-                yield Found(table[path.name], table[path.name].read(path), path.parent)
+                try:
+                    record = table[path.name].read(path)
+                except RecordError as error:
+                    if broken is None:
+                        raise
+                    broken(error)
+                    continue
+                yield Found(table[path.name], record, path.parent)

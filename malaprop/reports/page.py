@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from malaprop.core.errors import RecordError
+from malaprop.core.errors import RecordError, plain
 from malaprop.records import Outcome, Run, find_runs
 from malaprop.records.documents import write_whole
 from malaprop.records.kinds import find, kind_of, load
@@ -21,6 +21,7 @@ from malaprop.reports.markup import Markup, escape, join, tag
 from malaprop.reports.payload import LIMIT, Payload, payload
 from malaprop.reports.section import RUNS, Section
 from malaprop.reports.style import style
+from malaprop.reports.tables import bullets, card
 
 TITLE = "Robustness report"
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -30,26 +31,42 @@ _THEME = Markup('<button type="button" id="theme" class="button" aria-pressed="f
 Runs = Sequence[tuple[Run, Sequence[Outcome]]]
 
 
+class Contents(NamedTuple):
+    """What lies below folders; `faults` says of what cannot be read which it is, and why."""
+
+    runs: Runs
+    records: Sequence[Any]
+    faults: Sequence[str] = ()
+
+
 def write_report(folders: Iterable[Path], out: Path, title: str = "") -> Path:
     """The report on every run and record at or below the folders, written whole or not at all."""
-    runs, records = gather(folders)
-    return write_page(out, runs, records, title)
+    return write_page(out, *gather(folders), title=title)
 
 
-def write_page(out: Path, runs: Runs = (), records: Sequence[Any] = (), title: str = "") -> Path:
+def write_page(
+    out: Path, runs: Runs = (), records: Sequence[Any] = (), faults: Sequence[str] = (), *, title: str = ""
+) -> Path:
     """The report on these, written whole or not at all."""
-    return write_whole(out, render(runs, title, records=records))
+    return write_whole(out, render(runs, title, records=records, faults=faults))
 
 
-def gather(folders: Iterable[Path]) -> tuple[Runs, list[Any]]:
-    """The runs and the records at or below the folders."""
-    asked = [Path(folder) for folder in folders]
-    runs = [(Run.read(folder), outcomes_of(folder)) for folder in find_runs(asked)]
-    records = [found.record for found in find(asked)]
-    if not runs and not records:
-        named = ", ".join(map(str, asked)) or "no folder"
-        raise RecordError(f"no run and no record below {named}; give a folder that a run wrote")
-    return runs, records
+def gather(folders: Iterable[Path]) -> Contents:
+    """The runs and the records at or below the folders; what is broken hides none of the others."""
+    asked, faults = [Path(folder) for folder in folders], list[RecordError]()
+    runs = []
+    for folder in find_runs(asked):
+        try:
+            runs.append((Run.read(folder), outcomes_of(folder)))
+        except RecordError as error:
+            faults.append(error)
+    records = [found.record for found in find(asked, broken=faults.append)]
+    if runs or records:
+        return Contents(runs, records, [plain(fault) for fault in faults])
+    if faults:
+        raise faults[0]
+    named = ", ".join(map(str, asked)) or "no folder"
+    raise RecordError(f"no run and no record below {named}; give a folder that a run wrote")
 
 
 def sections(records: Iterable[Any]) -> list[tuple[Section, list[Any]]]:
@@ -66,13 +83,19 @@ def sections(records: Iterable[Any]) -> list[tuple[Section, list[Any]]]:
     return sorted(((load(place), found) for place, found in held.items()), key=lambda pair: pair[0].rank)
 
 
-def render(runs: Runs, title: str = "", *, records: Sequence[Any] = (), limit: int = LIMIT) -> str:
-    """The whole page. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says so."""
+def render(
+    runs: Runs, title: str = "", *, records: Sequence[Any] = (), limit: int = LIMIT, faults: Sequence[str] = ()
+) -> str:
+    """The whole page.
+
+    `faults` are named on it. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says
+    so.
+    """
     if not runs and not records:
         raise RecordError("a report needs at least one run or record, got none")
     parts = sections(records)
     found = entries(runs)
-    above = join(*(section.body(held) for section, held in parts if section.rank < RUNS))
+    above = join(_left_out(faults), *(section.body(held) for section, held in parts if section.rank < RUNS))
     below = join(*(section.body(held) for section, held in parts if section.rank >= RUNS))
     lead = _headline(parts, attacked.headline(found))
     values = {
@@ -97,6 +120,13 @@ def render(runs: Runs, title: str = "", *, records: Sequence[Any] = (), limit: i
     scripts = f'<script type="application/json" id="data">{data.json}</script>\n<script>{script}</script>\n'
     lively = {"policy": escape(_policy(script)), "skip": _SKIP, "theme": _THEME, "scripts": scripts}
     return _fill(_template("report.html"), {**values, **lively, "main": _fill(_template("runs.html"), inner)})
+
+
+def _left_out(faults: Sequence[str]) -> Markup:
+    """What could not be read, and why; nothing where all could."""
+    if not faults:
+        return Markup("")
+    return card("left-out", "Left out", "These could not be read, and no figure counts them.", bullets("", faults))
 
 
 def _headline(parts: Sequence[tuple[Section, list[Any]]], own: Markup | None) -> Markup | None:

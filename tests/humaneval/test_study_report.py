@@ -7,7 +7,6 @@ import re
 import pytest
 from tiny_study import item, two_runs, write_study
 
-from malaprop.core.errors import RecordError
 from malaprop.humaneval.draw import ORIGINAL
 from malaprop.humaneval.score import score
 from malaprop.humaneval.study import Study
@@ -50,5 +49,4 @@ def test_the_scores_join_the_report(runs, tmp_path):
 
 def test_a_broken_record_is_told(runs, tmp_path):
     write_scores(runs, tmp_path).write_text("{}")
-    with pytest.raises(RecordError, match="no record of human scores"):
-        write_report([runs], tmp_path / "report.html")
+    assert "no record of human scores" in write_report([runs], tmp_path / "report.html").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 
@@ -85,3 +86,31 @@ def test_a_certificate_that_a_defence_test_holds_is_shown_there_alone(tmp_path):
     proof.write(tmp_path / "inside")
     page = write_report([tmp_path], tmp_path / "report.html").read_text()
     assert page.count("<h3>Certified accuracy</h3>") == 1
+
+
+def test_what_is_broken_is_named_and_the_rest_is_shown(tmp_path, monkeypatch, capsys):
+    RECORDS["certified"].write(tmp_path / "fine")
+    RECORDS["tuning"].write(tmp_path / "<b>torn</b>").write_text('{"format": 1, "trials": 7}')
+    write_run(tmp_path / "run")
+    write_run(tmp_path / "damaged")
+    (tmp_path / "damaged" / "run.toml").write_text("recipe = ")
+    monkeypatch.setattr(sys, "argv", ["malaprop", "report", str(tmp_path), "--json"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    said = capsys.readouterr()
+    assert not end.value.code, said.err
+    lines = [line for line in said.err.splitlines() if line.startswith("malaprop: left out: ")]
+    assert [("torn" in line, "run.toml" in line) for line in lines] == [(False, True), (True, False)]
+    last = json.loads(said.out.splitlines()[-1])
+    assert (last["runs"], last["records"], len(last["left_out"])) == (1, 1, 2)
+    page = (tmp_path / "report.html").read_text()
+    assert "Left out" in page
+    assert "&lt;b&gt;torn" in page
+    assert "<b>torn" not in page
+    assert "is no record of malaprop tune" in page
+
+
+def test_where_nothing_else_is_there_what_is_broken_is_refused(tmp_path):
+    RECORDS["tuning"].write(tmp_path).write_text("{}")
+    with pytest.raises(RecordError, match="is no record of malaprop tune"):
+        gather([tmp_path])
