@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from malaprop.core.errors import plain
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.summary import Rate
@@ -23,7 +24,13 @@ def watch(quiet: bool) -> Iterator[Listen]:
         yield lambda happening: None  # noqa: ARG005
         return
     with _bar() as bar:
-        yield Teller(bar)
+        teller = Teller(bar)
+        try:
+            yield teller
+        except Exception as error:
+            teller.settle(plain(error))
+            raise
+        teller.settle()
 
 
 @contextmanager
@@ -52,6 +59,7 @@ class Teller:
         self._bars: dict[str, TaskID] = {}
         self._sizes: dict[str, tuple[int, int]] = {}  # of a task: its items, and how many were done before
         self._broken: dict[str, list[bool]] = {}
+        self._failure = "", ""  # why a task failed, and the line on it: not said yet, for it may end the study
 
     def __call__(self, happening: Happening) -> None:
         match happening:
@@ -72,8 +80,18 @@ class Teller:
                 self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
             case Ended(task, how, seconds, why, kept):
                 self._close(task)
-                if how != "not begun" and (kept or how != "done"):
-                    self._say(f"{task}: {self._figures(task)}{how}{f' ({why})' if why else ''}, {seconds:.1f} s")
+                line = f"{task}: {self._figures(task)}{how}{f' ({why})' if why else ''}, {seconds:.1f} s"
+                if how == "failed":
+                    self.settle()
+                    self._failure = why, line
+                elif how != "not begun" and (kept or how != "done"):
+                    self._say(line)
+
+    def settle(self, end: str = "") -> None:
+        """Says the failure that was held back, unless it is what ends the study: whoever shows that says it."""
+        (why, line), self._failure = self._failure, ("", "")
+        if line and why != end:
+            self._say(line)
 
     def _advance(self, task: str) -> None:
         items, before = self._sizes.get(task, (0, 0))
@@ -96,6 +114,7 @@ class Teller:
         return f"broke {Rate(sum(found), len(found))}, " if found else ""
 
     def _say(self, line: str) -> None:
+        self.settle()
         if self.bar is None:
             print(line, file=sys.stderr, flush=True)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +91,14 @@ def victim(
         made: Victim = make(thing, find=lambda inner: victim(inner, device=device, precision=precision, **options))
         return made
     return wrap(thing, tokenizer, device=device_of(device), precision=precision, read=read, **options)
+
+
+def name_labels(made: Victim, labels: Sequence[str]) -> None:
+    """Tells a function that does not name its labels what the data calls them, in the order of its scores."""
+    from malaprop.models.victims.strings import StringVictim
+
+    if isinstance(made, StringVictim) and made.answers == "scores" and not made.label_names:
+        made.label_names = tuple(labels)
 
 
 def _maker(spec: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.data.base import Examples
     from malaprop.models.training import Epoch
+    from malaprop.records.outcome import Outcome
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Share
 
@@ -122,3 +124,9 @@ def attack_share(
     yield describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
     services = desk.services(victim)
     yield from run(attack, victim, share.items, seed=seed, width=width, services=services, purse=desk.purse)
+
+
+def describe_errors(run: Sequence[Outcome]) -> str:
+    """How many texts of a run ended in an error, and the reason that most of them have; empty where none did."""
+    reasons = Counter(one.reason or "no reason given" for one in run if one.status == "error")
+    return f"{reasons.total()} of {len(run)} texts ended in an error: {reasons.most_common(1)[0][0]}" if reasons else ""

@@ -11,12 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from malaprop.data.matching import agree
 from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate, Summary
 from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
-from malaprop.reports.tables import DASH, card, lines_of, table
-from malaprop.studies.common import Examined, attack_share, examine, name_models
+from malaprop.reports.tables import DASH, bullets, card, lines_of, table
+from malaprop.studies.common import Examined, attack_share, describe_errors, examine, name_models
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
@@ -51,9 +52,7 @@ class Leaderboard:
         ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"), "Victims, separated by commas, as malaprop audit takes them."
     )
     attacks: tuple[str, ...] = opt(
-        ("pwws", "deepwordbug", "typos", "homoglyph"),
-        "Recipes, separated by commas: see malaprop list recipes.",
-        free=True,
+        ("pwws", "deepwordbug", "typos", "homoglyph"), "Recipes, with commas: see malaprop list recipes.", free=True
     )
     budget: int | None = opt(None, "Most victim queries an example may ask.", min=1)
     texts: Selection = Selection(n=100)
@@ -72,11 +71,11 @@ class Leaderboard:
         return recipe(name, budget=self.budget)
 
     def check(self) -> None:
-        for name in self.attacks:
-            self.attack(name)
         assert self.named
+        assert all(map(self.attack, self.attacks))
 
     def plan(self) -> Iterator[Task]:
+        self.data()  # what is wrong with it is said once, before any victim is loaded
         for name, spec in self.named.items():
             clean, at = f"clean/{name}", {"victim": spec}
             yield Task(
@@ -99,34 +98,29 @@ class Leaderboard:
         yield examine(desk.victim(inputs["victim"]), inputs["data"])
 
     def examples(self, name: str, inputs: Inputs) -> Dataset:
-        from malaprop.data.matching import agree
-
         return agree(self.data(), inputs[f"clean/{name}"])
 
     def run(self, attack: str, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
-        made = self.attack(attack)
+        made, victim = self.attack(attack), inputs["victim"]
         if missing := made.needs - set(inputs[f"clean/{name}"].offers):
             yield Skipped(f"needs {' and '.join(sorted(missing))}")
             return
-        target = desk.victim(inputs["victim"])
-        yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
+        yield from attack_share(desk, made, desk.victim(victim), share, seed=self.texts.seed, width=self.width)
 
     def gather(self, root: Path) -> LeaderboardRecord:
         found = {name: JsonFile(Examined).value(root / "clean" / name) for name in self.named}
-        seen = [one for one in found.values() if not isinstance(one, Skipped)]
-        entries = [
-            Entry(victim=name, reason=one.reason) if isinstance(one, Skipped) else self._entry(root, name, one)
-            for name, one in found.items()
-        ]
+        seen = {name: one for name, one in found.items() if not isinstance(one, Skipped)}
+        entries = [Entry(victim=name, reason=found[name].reason) for name in found if name not in seen]
+        entries += [self._entry(root, name, one) for name, one in seen.items()]
         entries.sort(key=lambda one: (-one.under_all.value if one.under_all else 1, one.victim))
-        data, texts = (seen[0].data, len(seen[0].ids)) if seen else (str(self.texts.data), 0)
+        data, texts = next(((one.data, len(one.ids)) for one in seen.values()), (str(self.texts.data), 0))
         return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
 
     def _entry(self, root: Path, name: str, seen: Examined) -> Entry:
         """A text is known where no attack ended in an error on it, or one has broken it all the same."""
         found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
-        runs = {attack: run for attack, run in found.items() if attack not in why}
+        runs = {attack: found[attack] for attack in found if attack not in why}
         fell, erred = ({o.id for run in runs.values() for o in run if o.status == s} for s in ("success", "error"))
         known = [(id, fine) for id, fine in zip(seen.ids, seen.right, strict=True) if id in fell or id not in erred]
         return Entry(
@@ -135,6 +129,7 @@ class Leaderboard:
             under_all=Rate(sum(fine and id not in fell for id, fine in known), len(known)),
             under={attack: Summary.of(run).under_attack for attack, run in runs.items()},
             not_run=why,
+            errors={attack: said for attack, run in runs.items() if (said := describe_errors(run))},
         )
 
     def view(self, record: LeaderboardRecord) -> View:
@@ -146,7 +141,8 @@ class Leaderboard:
             }
             for rank, one in enumerate(record.entries, start=1)
         ]  # fmt: skip
-        return View(rows=rows, summary={"kind": "leaderboard", "ranking": rows})
+        said = {"kind": "leaderboard", "ranking": rows, "errors": (wrong := record.errors)}
+        return View(rows=rows, summary=said, notes=wrong)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +154,7 @@ class Entry:
     under_all: Rate | None = None
     under: Mapping[str, Rate] = field(default_factory=dict)
     not_run: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)  # an attack: on how many texts it failed, and why
     reason: str = ""
 
 
@@ -169,6 +166,11 @@ class LeaderboardRecord(Record):
     texts: int
     attacks: tuple[str, ...]
     entries: tuple[Entry, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        """A line a victim and attack that ended in an error on some texts."""
+        return [f"{at} on {one.victim}: {why}" for one in self.entries for at, why in one.errors.items()]
 
 
 def rows_of(record: LeaderboardRecord, show: Callable[[Rate], str]) -> list[tuple[str, ...]]:
@@ -184,9 +186,11 @@ def rows_of(record: LeaderboardRecord, show: Callable[[Rate], str]) -> list[tupl
 
 
 def body(records: Sequence[LeaderboardRecord]) -> Markup:
-    shown = [table("Ranking", (*NAMES, *one.attacks), rows_of(one, str)) for one in records]
-    leads = [f"{one.texts:,} texts of {one.data}. {LEAD}" for one in records]
-    return join(*(card(f"leaderboard-{n}", "Leaderboard", leads[n], part) for n, part in enumerate(shown)))
+    cards = list[Markup]()
+    for one in records:
+        parts = table("Ranking", (*NAMES, *one.attacks), rows_of(one, str)), bullets("Errors", one.errors)
+        cards.append(card(f"board-{len(cards)}", "Leaderboard", f"{one.texts:,} texts of {one.data}. {LEAD}", *parts))
+    return join(*cards)
 
 
 def terminal(record: LeaderboardRecord) -> str:

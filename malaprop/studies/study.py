@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -290,7 +291,8 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen
     from malaprop.tasks.happenings import Log
 
     interim = [Interim(study, root)] if isinstance(study, Growing) else []
-    workers = study.where.open_workers(root, quiet=study.saving.quiet, ledger=ledger)
+    labels = flat(study).get("labels") or ()
+    workers = study.where.open_workers(root, quiet=study.saving.quiet, ledger=ledger, labels=labels)
     with _keep_books(ledger, root) as books, workers as crew:
         execution = Execution(plan, root, crew, (Log(root), *interim, *books, *listen))
         try:
@@ -369,11 +371,20 @@ def _refuse_other(root: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]
         if isinstance(here, Mapping) and isinstance(there, Mapping):
             odd = next((key for key in (*here, *there) if here.get(key) != there.get(key)), None)
             here, there, said = (None, None, name) if odd is None else (here.get(odd), there.get(odd), f"{name} {odd}")
-        if here != there:
+        if _unify(here) != _unify(there):
             raise RecordError(
                 f"{root} holds a study with {said} = {there!r}, and here it is {here!r}; use the same settings, or "
                 "choose another --out"
             )
+
+
+def _unify(value: Any) -> Any:
+    """A setting to compare: of a file or folder its whole path, so that models/x is ./models/x."""
+    if isinstance(value, list):
+        return [_unify(one) for one in value]
+    if isinstance(value, str) and value and os.path.exists(place := os.path.expanduser(value)):
+        return os.path.realpath(place)  # unlike Path these take any text for a name
+    return value
 
 
 @contextmanager

@@ -5,7 +5,7 @@ Both are groups of settings that every study holds; none of them changes a resul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,14 +74,22 @@ class Where:
             raise SettingError("--address and --workers are for --engine ray; use --jobs for processes of this machine")
 
     @contextmanager
-    def open_workers(self, root: Path, *, quiet: bool = True, ledger: Ledger | None = None) -> Iterator[Workers]:
-        """Those who do the tasks: this process, several, or a cluster's. They count what they ask in the ledger."""
+    def open_workers(
+        self, root: Path, *, quiet: bool = True, ledger: Ledger | None = None, labels: Sequence[str] = ()
+    ) -> Iterator[Workers]:
+        """Those who do the tasks: this process, several, or a cluster's. They count what they ask in the ledger.
+
+        `labels` are those of functions that do not name theirs.
+        """
         from malaprop.tasks.desk import Place
 
         self.check()
         many = self.jobs or self.workers
         limits = None if ledger is None else ledger.limits
-        place = Place(root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet, limits=limits)
+        place = Place(
+            root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet, limits=limits,
+            labels=tuple(labels),
+        )  # fmt: skip
         if self.engine == "ray":
             from malaprop.tasks.workers.onray import OnRay
             from malaprop.tasks.workers.session import join

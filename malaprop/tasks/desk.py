@@ -36,6 +36,7 @@ class Place:
     sharing: int = 1  # processes on one GPU
     quiet: bool = True
     limits: Limits | None = None  # what a run may ask of its victims; None: nothing is counted
+    labels: tuple[str, ...] = ()  # of victims that do not name theirs, in the order of their scores
     home: str = field(default_factory=os.getcwd)  # the driver's working folder
     surroundings: Mapping[str, str] = field(
         default_factory=lambda: {name: os.environ[name] for name in _CARRIED if name in os.environ}
@@ -136,7 +137,7 @@ class Desk:
         return self._services[2]
 
     def _load(self, thing: Any) -> Victim:
-        from malaprop.runs.victims import victim
+        from malaprop.runs.victims import name_labels, victim
 
         place = self.place
         named = _is_named(thing)
@@ -149,6 +150,8 @@ class Desk:
         except Exception as error:
             raise VictimError(f"{thing} cannot be loaded: {plain(error)[:300]}") from error
         place.keep_threads()
+        if place.labels and made is not thing:
+            name_labels(made, place.labels)
         return made
 
     def _guard(self, made: Victim, thing: Any, cache: Path | None) -> Victim:

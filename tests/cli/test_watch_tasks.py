@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from malaprop.cli.watch import Teller, watch
+from malaprop.core.errors import DataError
 from malaprop.records.outcome import Outcome, Side
 from malaprop.tasks.happenings import Began, Ended, Lost, Noted, Planned, Wrote
 
@@ -58,3 +61,21 @@ def test_bars_count_parts_and_items_of_what_runs():
         teller(one)
     assert [(task.description, task.completed) for task in bar.tasks] == [("parts", 3)]
     assert out.getvalue().splitlines() == LINES
+
+
+def test_a_failure_that_ends_the_study_is_said_once(capsys):
+    """By whoever shows the error; other failures have their lines."""
+
+    def conduct():
+        with watch(quiet=False) as listen:
+            listen(Ended("clean/a", "failed", 0.0, "it is broken"))
+            listen(Ended("clean/b", "failed", 0.0, "no such file: x.csv"))
+            listen(Ended("runs/b/typos", "not begun", 0.0, "clean/b failed"))
+            raise DataError("no such file: x.csv")
+
+    with pytest.raises(DataError):
+        conduct()
+    assert capsys.readouterr().err.splitlines() == ["clean/a: failed (it is broken), 0.0 s"]
+    with watch(quiet=False) as listen:
+        listen(Ended("clean/a", "failed", 0.0, "it is broken"))
+    assert capsys.readouterr().err.splitlines() == ["clean/a: failed (it is broken), 0.0 s"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
 import toy
 
 import malaprop as mp
+from malaprop.cli.main import main
 from malaprop.records.summary import Rate
 from malaprop.studies.leaderboard import body, terminal
 
@@ -48,7 +52,40 @@ def test_texts_on_which_an_attack_fails_are_left_out():
             raise RuntimeError("boom")
         return toy.predict(texts)
 
-    (entry,) = board(fails, attacks=("deepwordbug",)).record.entries
+    found = board(fails, attacks=("deepwordbug",))
+    (entry,) = found.record.entries
+    assert "boom" in entry.errors["deepwordbug"]
+    assert "texts ended in an error" in found.view.notes[0]
+    assert "boom" in str(body([found.record]))
     assert entry.clean == Rate(4, 5)
     assert entry.under_all.total < 5
     assert entry.under["deepwordbug"].total == entry.under_all.total
+
+
+def test_a_missing_file_is_said_once_and_before_any_victim(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    line = "study leaderboard --victims toy:predict,toy:weigh --attacks typos --data gone.csv --out board"
+    monkeypatch.setattr(sys, "argv", ["malaprop", *line.split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert capsys.readouterr().err.splitlines() == ["malaprop: no such file: gone.csv"]
+    assert not (tmp_path / "board").exists()
+
+
+def test_labels_name_the_answers_of_a_function_that_gives_names_alone(tmp_path, monkeypatch):
+    """Where they are not named behind the function itself."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("malaprop.tasks.workers.processes.PRELOAD", ())
+    (tmp_path / "naming.py").write_text(
+        "import toy\n\ndef name(texts):\n    return ['good' if b > a else 'bad' for a, b in toy.predict(texts)]\n"
+    )
+    rows = [f"a {word} film {n},{label}" for n in range(3) for word, label in (("great", "good"), ("awful", "bad"))]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    given = {"victims": ["naming:name"], "attacks": ["typos"], "data": "rows.csv", "n": 0}
+    for more in ({"labels": ["good", "bad"]}, {"labels": "bad,good", "jobs": 2}):
+        (entry,) = mp.study("leaderboard", **given, **more).record.entries
+        assert entry.clean == Rate(6, 6), entry.reason
+    (entry,) = mp.study("leaderboard", **given).record.entries
+    assert "answered with labels alone" in entry.reason
+    assert "--labels" in entry.reason

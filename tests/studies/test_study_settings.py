@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from malaprop.core.errors import SettingError
+import malaprop as mp
+from malaprop.core.errors import RecordError, SettingError
 from malaprop.studies.settings import build, flat, lasting, opt, options
 
 
@@ -78,3 +79,18 @@ def test_what_is_wrong_is_said_in_one_line_that_names_the_option(values, said):
     with pytest.raises(SettingError) as error:
         build(Toy, values)
     assert str(error.value) == said
+
+
+def test_the_same_files_may_be_named_in_another_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("text,label\na good film,1\na bad film,0\n")
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "other.csv").write_text("text,label\na good film,1\na bad film,0\n")
+    given = {"victims": ["toy:predict"], "attacks": ["typos"], "n": 0, "out": tmp_path / "out", "quiet": True}
+    mp.study("leaderboard", data="rows.csv", **given)
+    for name in ("./rows.csv", "inner/../rows.csv", str(tmp_path / "rows.csv")):
+        mp.study("leaderboard", data=name, **given)
+    with pytest.raises(RecordError, match=r"holds a study with data = '.*rows.csv', and here it is 'other.csv'"):
+        mp.study("leaderboard", data="other.csv", **given)
+    with pytest.raises(RecordError, match="holds a study with victims = "):
+        mp.study("leaderboard", data="rows.csv", **{**given, "victims": ["toy:weigh"]})

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
 
-_NAMING = "name all of them in the order of their numbers, as label_names=('no', 'yes') or, where it is typed, {}"
+_NAMING = (
+    "name all of them in the order of their numbers, as label_names=('no', 'yes') or, where it is typed, {} or "
+    "--labels no,yes"
+)
 
 
 class Answer(NamedTuple):
