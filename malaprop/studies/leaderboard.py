@@ -141,8 +141,7 @@ class Leaderboard:
             }
             for rank, one in enumerate(record.entries, start=1)
         ]  # fmt: skip
-        said = {"kind": "leaderboard", "ranking": rows, "errors": (wrong := record.errors)}
-        return View(rows=rows, summary=said, notes=wrong)
+        return View(rows=rows, summary={"kind": "leaderboard", "ranking": rows}, notes=record.errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
