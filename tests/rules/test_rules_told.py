@@ -135,6 +135,8 @@ def test_rates_means_and_differences():
     assert second.ahead[0] == pytest.approx(second.mean - 0.25)
     assert second.ahead[1] < second.ahead[0] < second.ahead[2]
     assert first.low < 0.25 < first.high
+    assert (first.everywhere.hits, first.everywhere.total) == (5, 20)
+    assert (second.everywhere.hits, second.everywhere.total) == (5, 10), "of those that both have right"
     cells = {(c.rules, c.victim): c for c in each}
     assert str(cells["uawr", "B"].success).startswith("100.0% (10/10")
     within = cells["uawr", "A"].within

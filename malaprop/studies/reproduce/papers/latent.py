@@ -9,7 +9,7 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.records.natural import NaturalRecord, Tried
 from malaprop.records.naturaltext import NaturalTextRecord
-from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step
+from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others
 from malaprop.studies.reproduce.weigh import HALF, NOTHING, above, points, short, sign, worst
@@ -151,6 +151,10 @@ _ASKED = {
 }
 
 
+def _search(kind: str = "", *, settings: dict[str, Any] | None = None, **options: Any) -> Doing:
+    return order(f"natural {kind}".strip(), **options, **({"set": settings} if settings else {}))
+
+
 def _sizes(small: Doing, full: Doing) -> dict[str, tuple[Doing, ...]]:
     return {"small": (small,), "full": (full,)}
 
@@ -162,7 +166,7 @@ def _teach(size: str, *, plain: bool) -> Doing:
 
 def _compare(size: str, name: str) -> Doing:
     victims, n = _JUDGED[size]
-    return others.natural(
+    return _search(
         "compare", victims=victims, data=_SENTENCES[size], generator=f"{{root}}/sentences/arae-{name}/model",
         searches="hybrid", n=n, out="{here}", resume=True,
     )  # fmt: skip
@@ -174,7 +178,7 @@ def _probe(size: str) -> tuple[Doing, ...]:
     return (
         *first,
         *(
-            others.natural(
+            _search(
                 victim="{root}/sentences/nmt/model", data=_TRANSLATED[size], generator=generator, force=True,
                 probe=probe, n=30, out=f"{{here}}/{name}", resume=True,
             )
@@ -198,14 +202,14 @@ LATENT = Paper(
         Step(
             name="natural/compare",
             does=_sizes(
-                others.natural(
+                _search(
                     "compare",
                     searches="hybrid,iterative,boundary",
                     n=20,
                     settings={"samples": 50, "boundary.samples": 100},
                     **_SEARCHED,
                 ),
-                others.natural("compare", searches="hybrid,iterative,boundary", n=200, **_FULL, **_SEARCHED),
+                _search("compare", searches="hybrid,iterative,boundary", n=200, **_FULL, **_SEARCHED),
             ),
             about={"small": f"{_DIGITS}, 20 images", "full": "all of MNIST, 200 images"},
             needs=("natural/wgan",),
@@ -213,10 +217,8 @@ LATENT = Paper(
         Step(
             name="natural/regime",
             does=_sizes(
-                others.natural(
-                    "compare", searches="hybrid,iterative", n=10, settings={"samples": 50, **_REGIME}, **_SEARCHED
-                ),
-                others.natural(
+                _search("compare", searches="hybrid,iterative", n=10, settings={"samples": 50, **_REGIME}, **_SEARCHED),
+                _search(
                     "compare",
                     searches="hybrid,iterative",
                     n=100,
@@ -231,7 +233,7 @@ LATENT = Paper(
         Step(
             name="natural/sweep",
             does=_sizes(
-                others.natural(
+                _search(
                     "sweep",
                     classifiers=12,
                     generator=_SEARCHED["generator"],
@@ -241,16 +243,14 @@ LATENT = Paper(
                     out="{here}",
                     resume=True,
                 ),
-                others.natural(
-                    "sweep", classifiers=80, generator=_SEARCHED["generator"], out="{here}", resume=True, **_FULL
-                ),
+                _search("sweep", classifiers=80, generator=_SEARCHED["generator"], out="{here}", resume=True, **_FULL),
             ),
             about={"small": f"{_DIGITS}, 12 classifiers", "full": "all of MNIST, 80 classifiers"},
             needs=("natural/wgan",),
         ),
         Step(
             name="natural/synthetic",
-            does={size: (others.natural("synthetic", out="{here}"),) for size in _SIZES},
+            does={size: (_search("synthetic", out="{here}"),) for size in _SIZES},
             about=dict.fromkeys(_SIZES, "a curve in the plane"),
         ),
         *(

@@ -8,7 +8,7 @@ from typing import Any
 
 from malaprop.studies.reproduce.claim import Doing, Words
 
-__all__ = ["Doing", "Words", "harden", "natural", "rules_from_counts", "show_rules", "show_zoo", "train"]
+__all__ = ["Doing", "Words", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
 
 
 def show_zoo() -> Words:
@@ -30,10 +30,6 @@ def rules_from_counts(**options: Any) -> Words:
 
 def show_rules(folder: str, **options: Any) -> Words:
     return _line(f"rules show {folder}", **options)
-
-
-def natural(kind: str = "", *, settings: Mapping[str, Any] | None = None, **options: Any) -> Words:
-    return _line(f"natural {kind}".strip(), settings=settings, **options)
 
 
 def _line(command: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> Words:
