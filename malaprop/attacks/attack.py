@@ -91,6 +91,28 @@ class Fallback:
     search: Search
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """One change for many texts: of the instruction that a language model is asked with, or a prefix of `words` words.
+
+    It is judged by a `panel` of so many labelled texts: by the mean score of their labels, which is to fall by `drop`.
+    """
+
+    side: Literal["prompt", "prefix"]
+    words: int = 3
+    panel: int = 32
+    drop: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.side not in ("prompt", "prefix"):
+            raise SettingError(f"Together.side is prompt or prefix, got {self.side!r}")
+        if self.words < 1 or self.panel < 1 or not 0 < self.drop <= 1:
+            raise SettingError(
+                f"words and panel must be at least 1 and drop above 0 and at most 1, got {self.words}, {self.panel} "
+                f"and {self.drop}"
+            )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ending:
     """How an attack on one example ended. `final` is the adversarial text, or the strongest attempt where it failed."""
@@ -124,6 +146,7 @@ class Attack:
     fallback: Fallback | None = None
     wants: frozenset[Capability] = field(default=frozenset(), repr=False)  # of the victim, beside what the goal needs
     encoder: str = "minilm"  # the sentence encoder that compares texts: minilm, mpnet, use
+    together: Together | None = None  # one change for all texts, not one for each; see `malaprop.runs.together`
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
 
     def __post_init__(self) -> None:
@@ -136,6 +159,8 @@ class Attack:
 
     @property
     def needs(self) -> frozenset[Capability]:
+        if self.together is not None:
+            return frozenset({Capability.LABELS}) | self.wants
         distance = frozenset({Capability.EMBEDDINGS}) if "distance" in self.measures else frozenset()
         return self.goal.needs | self.wants | distance
 

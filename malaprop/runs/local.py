@@ -47,6 +47,11 @@ def run(
     if seed < 0:
         raise SettingError(f"seed must be 0 or more, got {seed}")
     check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+    if attack.together is not None:
+        from malaprop.runs.together import run_together
+
+        yield from run_together(attack, victim, list(examples), seed=seed, width=width)
+        return
     known = make_services(victim) if services is None else services
     width = min(width, attack.abreast or width)
     rest = iter(examples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,14 +17,14 @@ from malaprop.studies.attacking import (
     look_task,
     read_times,
     refuse_unasked,
-    run_task,
     summary_text,
 )
-from malaprop.studies.prompting import Prompting
+from malaprop.studies.prompting import Prompting, on_prompt, split_sides
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.together import attack_tasks
 from malaprop.studies.where import Saving, Where, resume_option
 
 if TYPE_CHECKING:
@@ -96,11 +96,17 @@ class AttackRun:
         from malaprop.runs.api import make_attack
 
         settings = {**self.settings, **({} if self.words is None else {"words": self.words})}
-        return self.conditions.apply(make_attack(self.recipe, settings))
+        made = self.conditions.apply(make_attack(self.recipe, settings))
+        _, texts, prompt = split_sides(self.texts.fields)
+        if texts and prompt:
+            raise SettingError("malaprop attack changes texts or the prompt; malaprop audit takes --fields text,prompt")
+        return on_prompt(made, self.prompting.panel) if prompt else made
 
     @cached_property
     def reading(self) -> Reading:
-        return Reading(selection=self.texts, victims=(self.target,), trains=self.prompting.shots > 0)
+        rest, _, _ = split_sides(self.texts.fields)
+        trains = self.prompting.shots > 0 or self.attack.together is not None
+        return Reading(selection=replace(self.texts, fields=rest), victims=(self.target,), trains=trains)
 
     def check(self) -> None:
         self.conditions.check(self.where)
@@ -113,7 +119,9 @@ class AttackRun:
     def plan(self) -> Iterator[Task]:
         attack, look = self.attack, "look at the victim"
         yield look_task(look, self.asked, self.conditions, (attack,), self.reading)
-        yield run_task(attack.name, look, attack, self.asked, self.conditions, self.reading, at=".", vital=True)
+        yield from attack_tasks(
+            attack.name, look, attack, self.asked, self.conditions, self.reading, at=".", vital=True
+        )
 
     def gather(self, root: Path) -> RunFigures:
         return RunFigures.of(root, read_times(root).get(self.attack.name, 0.0))

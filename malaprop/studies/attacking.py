@@ -176,9 +176,10 @@ def run_task(
     from malaprop.tasks.outputs import RunFolder
     from malaprop.tasks.task import Task
 
-    given = {"after": (look,), **more}
+    work = partial(assail, conditions, attack, reading.selection.seed)
+    given = {"after": (look,), "work": work, **more}
     return Task(
-        name=name, work=partial(assail, conditions, attack, reading.selection.seed), output=RunFolder(checks=True),
+        name=name, output=RunFolder(checks=True),
         victims={"victim": victim}, holds=(look,), reads=partial(reading.doubt, attack, look),
         items=partial(reading.open, look), **given,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,11 +15,12 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies import attacking
 from malaprop.studies.attacking import Conditions, Reading, RunFigures
 from malaprop.studies.common import slug
-from malaprop.studies.prompting import Prompting
+from malaprop.studies.prompting import Prompting, on_prompt, split_sides
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.together import attack_tasks
 from malaprop.studies.where import Saving, Where, resume_option
 
 if TYPE_CHECKING:
@@ -99,16 +100,22 @@ class Audit:
         from malaprop.runs.api import make_attack
 
         made: dict[str, Attack] = {}
+        _, texts, prompt = split_sides(self.texts.fields)
         for named in dict.fromkeys(self.attacks):
-            attack = self.conditions.apply(make_attack(named, _light(named)))
-            if slug(attack.name) in made:
-                raise SettingError(f"two attacks are called {attack.name}; give them names that differ")
-            made[slug(attack.name)] = attack
+            base = self.conditions.apply(make_attack(named, _light(named)))
+            both = [base] if texts or base.together is not None else []
+            both += [on_prompt(base, self.prompting.panel)] if prompt and base.together is None else []
+            for attack in both:
+                if slug(attack.name) in made:
+                    raise SettingError(f"two attacks are called {attack.name}; give them names that differ")
+                made[slug(attack.name)] = attack
         return made
 
     @cached_property
     def reading(self) -> Reading:
-        return Reading(selection=self.texts, victims=self.victim, trains=self.prompting.shots > 0)
+        rest, _, _ = split_sides(self.texts.fields)
+        trains = self.prompting.shots > 0 or any(attack.together is not None for attack in self.suite.values())
+        return Reading(selection=replace(self.texts, fields=rest), victims=self.victim, trains=trains)
 
     @property
     def places(self) -> dict[str, Any]:
@@ -143,7 +150,7 @@ class Audit:
             yield attacking.look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
         for place, victim in self.asked.items():
             for name, attack in self.suite.items():
-                yield attacking.run_task(
+                yield from attack_tasks(
                     f"{place}/{name}", looks[place], attack, victim, self.conditions, self.reading,
                     after=tuple(looks.values()), optional=True, vital=True,
                 )  # fmt: skip

@@ -11,6 +11,7 @@ from malaprop.core.errors import SettingError
 from malaprop.studies.settings import opt
 
 if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
     from malaprop.core.example import Example
     from malaprop.data.base import Examples
     from malaprop.studies.selection import Selection
@@ -21,6 +22,21 @@ _NAMED = re.compile(r"(?:^|\()(?:causal|openai):")  # alone, or behind a defence
 def names_language_model(victim: Any) -> bool:
     """Whether a victim, as it is given, is a language model that is asked with a prompt, also behind a defence."""
     return isinstance(victim, str) and _NAMED.search(victim) is not None
+
+
+def split_sides(fields: str | None) -> tuple[str | None, bool, bool]:
+    """The fields of a text that may change, whether texts are attacked, and whether the prompt is (--fields prompt)."""
+    names = [name.strip() for name in (fields or "").split(",") if name.strip()]
+    rest = [name for name in names if name != "prompt"]
+    prompt = len(rest) < len(names)
+    return ",".join(rest) or None, bool(rest) or not prompt, prompt
+
+
+def on_prompt(attack: Attack, panel: int) -> Attack:
+    """The attack on the instruction that all texts are asked with, in place of the texts."""
+    from malaprop.attacks.attack import Together
+
+    return replace(attack, name=f"prompt:{attack.name}", together=Together(side="prompt", panel=panel))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +58,12 @@ class Prompting:
         (),
         "Of causal: and openai: victims: the words that stand for the labels in the answer, in the labels' order, with "
         "commas; the labels' names if not given.",
+    )
+
+    panel: int = opt(
+        32,
+        "With --fields prompt: so many texts of the training part by which a change of the prompt is judged.",
+        min=1,
     )
 
     @property

@@ -48,7 +48,8 @@ class Selection:
     label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
     fields: str | None = opt(
         None,
-        "The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given.",
+        "The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given. "
+        "prompt is the instruction of a language model, changed once for all texts.",
     )
     labels: tuple[str, ...] = opt(
         (), "The victim's labels in its order, as the data calls them, with commas; matched by name if not given."

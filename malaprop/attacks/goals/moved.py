@@ -16,13 +16,14 @@ _KNOWN = {"record": False}  # from the data, and from the first answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """The score has moved by more than `bound` from that of the original, up or down.
+    """The score has moved by more than `bound` from that of the original, up or down, or with `falls` down alone.
 
     Where the labels of the data are numbers, an example whose score is off by more than the bound already is skipped,
     as a wrong label is; where they are not, none is.
     """
 
     bound: float = 0.5
+    falls: bool | None = None  # true: only downwards counts
     truths: tuple[float, ...] = field(default=(), repr=False, metadata=_KNOWN)  # by the number of a label
     origin: float = field(default=0.0, repr=False, metadata=_KNOWN)
     needs = frozenset({Capability.NUMBER})
@@ -49,7 +50,8 @@ class Moved:
         return np.asarray(np.abs(answers[:, 0] - truth) > self.bound)
 
     def values(self, answers: Floats, label: int) -> Floats:  # noqa: ARG002
-        return np.asarray(np.abs(answers[:, 0] - np.float32(self.origin)))
+        fall = np.float32(self.origin) - answers[:, 0]
+        return np.asarray(fall if self.falls else np.abs(fall))
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:
         return np.asarray(self.values(answers, label) > self.bound + margin)

@@ -20,6 +20,7 @@ RECIPES = Catalogue(
         "bae": "malaprop.attacks.recipes.masked:bae",
         "bert-attack": "malaprop.attacks.recipes.masked:bert_attack",
         "rules": "malaprop.attacks.recipes.rules:rules",
+        "trigger": "malaprop.attacks.recipes.trigger:trigger",
         "deepwordbug": "malaprop.attacks.recipes.chars:deepwordbug",
         "typos": "malaprop.attacks.recipes.chars:typos",
         "keyboard": "malaprop.attacks.recipes.chars:keyboard",

@@ -123,11 +123,13 @@ class CausalVictim:
 
     def with_instruction(self, instruction: str) -> CausalVictim:
         """The same model under another instruction."""
-        return CausalVictim(
+        made = CausalVictim(
             name=self.name, model=self.model, tokenizer=self.tokenizer, label_names=self.label_names, limit=self.limit,
             template=self.template.with_instruction(instruction), chat=self.chat, share=False, unknown=self.unknown,
             meter=self.meter,
         )  # fmt: skip
+        made.share = self.share  # which was tried when this one was made
+        return made
 
     def _rows(self, texts: Sequence[Fields]) -> list[Ints]:
         """The tokens of all prompts; a text for which there is no room is refused."""

@@ -81,6 +81,11 @@ class Template:
         """What stands before the lines that hold the text; empty where nothing does."""
         return self.prompt[: self._cut()].rstrip("\n")
 
+    @property
+    def instruction_text(self) -> str:
+        """The instruction with the words of the labels in it."""
+        return self._listed(self.instruction)
+
     def with_instruction(self, instruction: str) -> Template:
         """The same with another instruction; what holds the text stays."""
         rest = self.prompt[len(self.instruction) :]
