@@ -93,7 +93,8 @@ def study(
         text: Name of the text column, if it is not 'text'; two with a comma for pairs.
         label: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given.
+            hypothesis if not given. prompt is the instruction of a language model, changed once for all
+            texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
         width: How many examples are attacked side by side; changes the speed alone.
@@ -182,7 +183,8 @@ def study(
         text: Name of the text column, if it is not 'text'; two with a comma for pairs.
         label: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given.
+            hypothesis if not given. prompt is the instruction of a language model, changed once for all
+            texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
         width: How many examples are attacked side by side; changes the speed alone.
@@ -262,7 +264,8 @@ def study(
         text: Name of the text column, if it is not 'text'; two with a comma for pairs.
         label: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given.
+            hypothesis if not given. prompt is the instruction of a language model, changed once for all
+            texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
         width: How many examples are attacked side by side; changes the speed alone.
@@ -368,7 +371,8 @@ def study(
         text: Name of the text column, if it is not 'text'; two with a comma for pairs.
         label: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given.
+            hypothesis if not given. prompt is the instruction of a language model, changed once for all
+            texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
         device: cpu, cuda or auto.
@@ -437,7 +441,8 @@ def study(
         text: Name of the text column, if it is not 'text'; two with a comma for pairs.
         label: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
-            hypothesis if not given.
+            hypothesis if not given. prompt is the instruction of a language model, changed once for all
+            texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
         width: How many examples are attacked side by side; changes the speed alone.

@@ -1,8 +1,9 @@
 """Language models as classifiers: what keeping the keys of shared beginnings saves, and how prompts fare under attack.
 
 python -m malaprop_bench.prompts speed docs/measured --texts 50
-python -m malaprop_bench.prompts table docs/measured --texts 20 --budget 80
+python -m malaprop_bench.prompts table docs/measured --texts 100 --device cuda
 
+`--first 10` begins with the eleventh text and `--data mr` takes one dataset, so that processes can share the work.
 Both add a line to a file of `docs/measured` for every few texts, so that what is cut short is no loss.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -56,17 +58,29 @@ def robust_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def _equip(data: str, prompt: str, shots: int, count: int) -> tuple[Any, list[Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptTerms:
+    """What is measured, and where."""
+
+    model: str = MODEL
+    texts: int = 20
+    first: int = 0
+    budget: int | None = None
+    data: tuple[str, ...] = ("mr", "ag_news")
+    device: str = "cpu"
+
+
+def _equip(terms: PromptTerms, data: str, prompt: str, shots: int) -> tuple[Any, list[Any]]:
     """A victim asked with this prompt, and the examples."""
     from malaprop.data.matching import agree
     from malaprop.runs.victims import victim
     from malaprop.studies.prompting import Prompting
     from malaprop.studies.selection import Selection
 
-    texts = Selection(data=data, n=count)
+    texts = Selection(data=data, n=terms.first + terms.texts)
     found = texts.examples(trains=shots > 0)
-    made = victim(Prompting(prompt=prompt, shots=shots).equip(MODEL, texts, found), device="cpu")
-    return made, list(agree(found, made))
+    made = victim(Prompting(prompt=prompt, shots=shots).equip(terms.model, texts, found), device=terms.device)
+    return made, list(agree(found, made))[terms.first :]
 
 
 def _attack(victim: Any, examples: Sequence[Any], budget: int | None) -> tuple[list[Any], float]:
@@ -78,9 +92,9 @@ def _attack(victim: Any, examples: Sequence[Any], budget: int | None) -> tuple[l
     return list(run(attack, victim, examples, width=64)), process_time() - begun
 
 
-def measure_speed(count: int) -> Iterator[dict[str, Any]]:
+def measure_speed(terms: PromptTerms) -> Iterator[dict[str, Any]]:
     """PWWS on movie reviews by both sides, a few texts at a time; each side goes first in turn."""
-    victim, examples = _equip("mr", DETAILED, 0, count)
+    victim, examples = _equip(terms, "mr", DETAILED, 0)
     _attack(victim, examples[:1], 4)  # what is loaded once is no part of it
     for turn, first in enumerate(range(0, len(examples), TURN)):
         sides: dict[str, Any] = {}
@@ -104,18 +118,18 @@ def measure_speed(count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def measure_prompts(count: int, budget: int) -> Iterator[dict[str, Any]]:
+def measure_prompts(terms: PromptTerms) -> Iterator[dict[str, Any]]:
     """Accuracy, and accuracy under PWWS, of each prompt with and without worked examples."""
-    for data in ("mr", "ag_news"):
+    for data in terms.data:
         for shots in (0, 4):
             for name, prompt in PROMPTS.items():
-                victim, examples = _equip(data, prompt, shots, count)
-                found, spent = _attack(victim, examples, budget)
+                victim, examples = _equip(terms, data, prompt, shots)
+                found, spent = _attack(victim, examples, terms.budget)
                 counts = Counter(outcome.status for outcome in found)
                 yield {
                     "model": MODEL, "data": data, "prompt": name, "shots": shots, "texts": len(found) - counts["error"],
                     "right": counts["success"] + counts["failed"], "held": counts["failed"], "recipe": "pwws",
-                    "budget": budget, "asked": sum(o.queries.asked for o in found if o.status != "skipped"),
+                    "budget": terms.budget, "asked": sum(o.queries.asked for o in found if o.status != "skipped"),
                     "processor_s": round(spent, 1),
                 }  # fmt: skip
 
@@ -127,12 +141,17 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     words.add_argument("what", choices=("speed", "table"))
     words.add_argument("out", type=Path)
+    words.add_argument("--model", default=MODEL)
     words.add_argument("--texts", type=int, default=20)
-    words.add_argument("--budget", type=int, default=80)
+    words.add_argument("--first", type=int, default=0)
+    words.add_argument("--budget", type=int)
+    words.add_argument("--data", nargs="+", default=("mr", "ag_news"))
+    words.add_argument("--device", default="cpu")
     given = words.parse_args()
-    lines = measure_speed(given.texts) if given.what == "speed" else measure_prompts(given.texts, given.budget)
+    terms = PromptTerms(**{name: value for name, value in vars(given).items() if name not in ("what", "out")})
+    lines = measure_speed(terms) if given.what == "speed" else measure_prompts(terms)
     for line in lines:
-        append(given.out, "prompt-sharing" if given.what == "speed" else "prompts", {**line, **describe("cpu")})
+        append(given.out, "prompt-sharing" if given.what == "speed" else "prompts", {**line, **describe(terms.device)})
 
 
 if __name__ == "__main__":

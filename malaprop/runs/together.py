@@ -22,7 +22,7 @@ from malaprop.core.victim import Victim
 from malaprop.engine.cache import OnDisk
 from malaprop.models.llm.template import Template
 from malaprop.models.victims.strings import StringVictim
-from malaprop.records.outcome import Outcome, Queries, Side, edits_between
+from malaprop.records.outcome import Edit, Outcome, Queries, Side, edits_between
 
 _BLOCK = 64  # texts that a victim is asked about at a time
 _START = "the"  # what a prefix consists of before the search
@@ -206,7 +206,9 @@ def _put(
         return
     each = (perf_counter() - started) / len(block)
     for example, origin, final, one, other in zip(block, texts, finals, first, last, strict=True):
-        if winner(one) != example.label:
+        if change.side == "prefix" and not origin.slots:
+            ending = Ending("error", origin, one, None, None, 1, "the text holds no word that could change")
+        elif winner(one) != example.label:
             ending = Ending("skipped", origin, one, None, None, 1, WRONG)
         else:
             broken = winner(other) != example.label
@@ -217,7 +219,8 @@ def _put(
 def _end(example: Example, change: SharedChange, ending: Ending, seed: int, seconds: float) -> Outcome:
     """The record of one text; of a prompt, which is no field of it, what changed stands among its fields."""
     prompt = change.side == "prompt"
-    share, edits = 0.0, ()
+    share = 0.0
+    edits: tuple[Edit, ...] = ()
     if ending.final is not None and ending.origin is not None:
         edits = edits_between(ending.origin, ending.final)
         share = change.changed_share if prompt else len(edits) / max(1, ending.origin.slots)

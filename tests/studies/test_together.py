@@ -61,6 +61,7 @@ def test_one_prefix_is_found_on_a_panel_and_put_to_other_texts() -> None:
     victim = toy.victim()
     panel = toy.examples(["a good film", "a fine movie", "nice plot"])
     change = find_change(prefix(), victim, panel)
+    assert find_change(prefix().but(budget=3), victim, panel).tried <= 3
     assert change.after == "awful awful"  # of the words that may come, the one that lowers the mean most, twice
     assert change.score_after < change.score_before
     wanted = np.mean([row[1] for row in toy.predict([f"awful awful {e.fields['text']}" for e in panel])])
@@ -78,7 +79,7 @@ def test_an_example_without_words_or_with_an_error_costs_no_other() -> None:
     victim = toy.victim(call=lambda texts: [[1 / 0] if "boom" in t else toy.predict([t])[0] for t in texts])
     change = find_change(prefix(), victim, toy.examples(["a good film"]))
     found = list(put_change(victim, change, toy.examples(["good", "boom", "..."], label=1)))
-    assert [o.status for o in found] == ["success", "error", "skipped"]
+    assert [o.status for o in found] == ["success", "error", "error"]
 
 
 def test_in_python_the_examples_are_their_own_panel_at_any_width() -> None:

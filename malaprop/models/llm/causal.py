@@ -247,7 +247,9 @@ class Reader:
         if not texts:
             return []
         frame = self.template.frame(chat_of(self.tokenizer) if self.chat else None)
-        found = self.tokenizer([frame.fill(text) for text in texts], add_special_tokens=False)["input_ids"]
+        found = self.tokenizer([frame.fill(text) for text in texts], add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
         return [np.asarray([*self.first, *row], np.int64) for row in found]
 
     def beginning(self) -> Ints:
