@@ -12,19 +12,20 @@ import numpy as np
 
 from malaprop.attacks.attack import WRONG, Attack, Ending, Together
 from malaprop.attacks.goals.moved import Moved
-from malaprop.core.errors import SettingError, VictimError, plain
+from malaprop.core.errors import AssetError, LimitReached, RecordError, SettingError, VictimError, plain
 from malaprop.core.example import Example
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winner
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.engine.cache import OnDisk
+from malaprop.engine.paid import Paid
 from malaprop.models.llm.template import Template
 from malaprop.models.victims.strings import StringVictim
 from malaprop.records.outcome import Edit, Outcome, Queries, Side, edits_between
 
 _BLOCK = 64  # texts that a victim is asked about at a time
+_EVERYBODYS = (AssetError, LimitReached, RecordError, SettingError)  # no text's fault
 _START = "the"  # what a prefix consists of before the search
 
 
@@ -129,7 +130,7 @@ class Judge:
         if self.together.side == "prompt":
             pool = Pool([Variants.itself(text) for text in self.texts])
             for string in strings:
-                victim = find_prompt(self.victim).with_instruction(string)
+                victim = ask_with(self.victim, string)
                 yield victim.finish(victim.begin(pool, np.arange(pool.size)))
             return
         pool = Pool(
@@ -154,10 +155,16 @@ class KeepWords:
 
 def find_prompt(victim: Victim) -> Prompted:
     """The victim as one that has a prompt; answers kept on disk are those of another prompt, and are passed by."""
-    inner = victim.inside if isinstance(victim, OnDisk) else victim
+    inner = victim.inside if isinstance(victim, Paid) else victim
     if not isinstance(inner, Prompted):
         raise SettingError(f"{victim.name} has no prompt; --fields prompt is for causal: and openai: victims")
     return inner
+
+
+def ask_with(victim: Victim, instruction: str) -> Victim:
+    """The victim under another instruction; what it is asked counts against the same limits."""
+    made = find_prompt(victim).with_instruction(instruction)
+    return Paid(made, None, victim.purse) if isinstance(victim, Paid) and victim.purse is not None else made
 
 
 def set_before(text: Text, prefix: str) -> str:
@@ -179,7 +186,7 @@ def put_change(
     victim: Victim, change: SharedChange, examples: Iterable[Example], *, seed: int = 0
 ) -> Iterator[Outcome]:
     """The outcome of each example under the change; every answer is a plain and fresh one."""
-    changed = find_prompt(victim).with_instruction(change.after) if change.side == "prompt" else victim
+    changed = ask_with(victim, change.after) if change.side == "prompt" else victim
     rest = iter(examples)
     while block := list(islice(rest, _BLOCK)):
         yield from _put(victim, changed, change, block, seed)
@@ -197,6 +204,8 @@ def _put(
         ]
         first = victim.predict([text.values() for text in texts])
         last = changed.predict([text.values() for text in finals])
+    except _EVERYBODYS:
+        raise
     except Exception as error:  # noqa: BLE001 - a victim may raise anything; one text must not cost the others
         if len(block) > 1:
             for example in block:

@@ -126,7 +126,6 @@ class CausalVictim:
         made = CausalVictim(
             name=self.name, model=self.model, tokenizer=self.tokenizer, label_names=self.label_names, limit=self.limit,
             template=self.template.with_instruction(instruction), chat=self.chat, share=False, unknown=self.unknown,
-            meter=self.meter,
         )  # fmt: skip
         made.share = self.share  # which was tried when this one was made
         return made

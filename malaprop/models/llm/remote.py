@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
 from threading import Lock
@@ -156,13 +156,9 @@ class OpenAiVictim:
         self._completions.close()
 
     def with_instruction(self, instruction: str) -> OpenAiVictim:
-        """The same model under another instruction; what is asked counts here, too."""
-        from dataclasses import replace
-
+        """The same model under another instruction, with a meter of its own."""
         prompt = self.template.with_instruction(instruction).prompt
-        made = replace(self, asking=replace(self.asking, prompt=prompt))
-        made.meter = self.meter
-        return made
+        return replace(self, asking=replace(self.asking, prompt=prompt))
 
     # --- finding out how it answers
 
