@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,10 @@ class TuningRecord(Record):
 
     @property
     def best(self) -> TuningTrial | None:
-        """The first of the best trials."""
-        judged = [one for one in self.trials if one.judged is not None]
-        return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)
+        return choose_best(self.trials)
+
+
+def choose_best(trials: Iterable[TuningTrial]) -> TuningTrial | None:
+    """The first of the best trials."""
+    judged = [one for one in trials if one.judged is not None]
+    return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)

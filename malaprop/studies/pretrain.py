@@ -136,7 +136,7 @@ class Pretrain:
 
     def view(self, record: TrainedRecord) -> View:
         (model,) = record.models
-        folder = str((self.saving.out or Path()) / model.folder)
+        folder = str(((self.saving.out or Path()) / model.folder).absolute())
         return View(
             rows=[{"model": model.name, **model.figures}],
             summary={"kind": self.kind, "out": folder, **model.figures},

@@ -42,7 +42,7 @@ COMMANDS: dict[str, Command] = {
     "train": Command("malaprop.studies.train:Train", "Train a model of the zoo to a folder that --victim takes."),
     "augment": Command(f"{_CLI}.augment:augment", "Write perturbed copies of a dataset."),
     "harden": Command("malaprop.studies.harden:Harden", "Train a model against attacks, or wrap one in a defence."),
-    "tune": Command(f"{_CLI}.tune:tune", "Search for the settings of a defence."),
+    "tune": Command("malaprop.studies.tune:Tune", "Search for the settings of a defence."),
     "certify": Command("malaprop.studies.certify:Certify", "Prove how many words of a text may change."),
     "study hotflip": Command(
         "malaprop.studies.hotflip:HotFlip", "Attacks on a model that reads characters, and its hardening."

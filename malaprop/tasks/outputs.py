@@ -3,6 +3,7 @@
 | output | is | its pieces | its value |
 | --- | --- | --- | --- |
 | `RunFolder` | run.toml and a line an item | first a `Run`, then lines, each with an id | the lines |
+| `GrowingFile` | a line a piece, as many as its task finds worth doing | dataclasses | the pieces |
 | `JsonFile` | one value in NAME.json | the value | the value |
 | `OwnFolder` | a folder that the task writes itself, such as a trained model | none | its path |
 | `Handover` | nothing | the value | the value, while the study runs |
@@ -17,6 +18,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -217,6 +219,47 @@ class RunFolder:
 
         seed = Run.read(folder).seed if (folder / FILE).is_file() else 0
         return found_at(self.error)(item, seed, why)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingFile:
+    """A file that a piece adds a line to. Its task is begun each time and says itself when there are enough.
+
+    `kind` is the class of a piece, by whose types it is read back. What is there is given to the task as `desk.before`.
+    """
+
+    kind: Any
+    file: str
+
+    def done(self, folder: Path) -> bool:
+        del folder
+        return False
+
+    def before(self, folder: Path) -> Any:
+        return self.value(folder)
+
+    def value(self, folder: Path) -> Any:
+        from malaprop.records.codec import decode
+        from malaprop.records.lines import open_lines, scan
+
+        path = folder / self.file
+        if not path.is_file():
+            return []
+        with open_lines(path) as file:
+            return [piece for piece, _ in scan(file, path, partial(decode, self.kind))]
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        from malaprop.records.codec import encode
+        from malaprop.records.lines import Lines
+
+        with Lines(folder / self.file, what="lines") as lines:
+            list(lines.read(lambda line: line))
+            lines.cut()
+            yield lambda piece: lines.append(json.dumps(encode(piece), ensure_ascii=False))
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 import toy
-from killed import until_done
 
 import malaprop as mp
 from malaprop.cli.main import main
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.defences.space import SPACES, Plain, drawn, narrowed
-from malaprop.defences.tune import Search, around
+from malaprop.defences.tune import Search
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
-from malaprop.reports.page import write_report
+from malaprop.studies.settings import build
+from malaprop.studies.study import conduct
+from malaprop.studies.tune import Tune
 
 
 @pytest.fixture
@@ -29,20 +30,19 @@ def folder(tiny_assets, monkeypatch, tmp_path):
     return tmp_path / "found"
 
 
+WORDS = {"good": ("poor",), "great": ("poor",), "bad": ("nice",), "awful": ("nice",)}
+
+
 def search(folder, **more):
-    victim = toy.victim()
     told = {
-        "defence": "fuse",
-        "victim": victim,
-        "data": "rows.csv",
-        "attack": toy.listed({"good": ("poor",), "great": ("poor",), "bad": ("nice",), "awful": ("nice",)}),
-        "make": around("fuse", victim),
-        "folder": folder,
-        "n": 12,
-        "fixed": {"similarity": "off"},
-        "say": lambda _: None,
-    }
-    return Search(**(told | more))
+        "defence": "fuse", "victim": toy.victim(), "data": "rows.csv", "attack": toy.listed(WORDS), "out": folder,
+        "n": 12, "fix": {"similarity": "off"}, "minutes": 10, "device": "cpu", "quiet": True,
+    }  # fmt: skip
+    return build(Tune, {**told, **more})
+
+
+def run(folder, *, listen=(), **more):
+    return conduct(search(folder, **more), listen=listen).record
 
 
 def settings(record):
@@ -51,93 +51,85 @@ def settings(record):
 
 @pytest.mark.parametrize("sampler", ["random", "tpe", "plain"])
 def test_what_was_stopped_goes_on_as_if_it_had_not_been(folder, sampler):
-    whole = search(folder / "a", sampler=sampler).run(seconds=600, trials=4)
-    search(folder / "b", sampler=sampler).run(seconds=600, trials=2)
+    whole = run(folder / "a", sampler=sampler, trials=4)
+    run(folder / "b", sampler=sampler, trials=2)
     with (folder / "b" / "trials.jsonl").open("a") as file:
         file.write('{"number": 2, "sett')  # a kill in the midst of a line
-    again = search(folder / "b", sampler=sampler).run(seconds=600, trials=4)
+    again = run(folder / "b", sampler=sampler, trials=4)
     assert settings(again) == settings(whole)
     assert [one.judged for one in again.trials] == [one.judged for one in whole.trials]
     assert len({json.dumps(one) for one in settings(whole)}) == 4
     assert all("similarity" in one and "floor" not in one for one in settings(whole))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_killed_within_any_write_it_comes_to_the_same(folder, seed):
-    whole = search(folder / "a", sampler="plain").run(seconds=600, trials=5)
-    killed = until_done(lambda _: search(folder / "b", sampler="plain").run(seconds=600, trials=5), seed, most=20)
-    assert killed
-    found = TuningRecord.read(folder / "b")
-    assert [(one.settings, one.judged) for one in found.trials] == [(one.settings, one.judged) for one in whole.trials]
-    assert len((folder / "b" / "trials.jsonl").read_text().splitlines()) == 5
-
-
 def test_trials_are_only_ever_added(folder, monkeypatch):
-    search(folder, sampler="plain").run(seconds=600, trials=2)
+    run(folder, sampler="plain", trials=2)
     first = (folder / "trials.jsonl").read_bytes()
     place = (folder / "trials.jsonl").stat().st_ino
 
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "_trial", stop)
+    monkeypatch.setattr(Search, "_try", stop)
     with pytest.raises(KeyboardInterrupt):
-        search(folder, sampler="plain").run(seconds=600, trials=3)
+        run(folder, sampler="plain", trials=3)
     assert (folder / "trials.jsonl").read_bytes() == first
     assert (folder / "trials.jsonl").stat().st_ino == place
     assert len(TuningRecord.read(folder).trials) == 2, "what was stopped can be reported"
 
 
-def test_a_second_search_in_the_same_folder_waits(folder):
-    def second(*_):
-        with pytest.raises(RecordError, match="another process is writing"):
-            search(folder, sampler="plain").run(seconds=600, trials=2)
-
-    search(folder, sampler="plain", say=second).run(seconds=600, trials=1)
-
-
 def test_time_ends_it_after_a_trial(folder):
-    assert len(search(folder).run(seconds=0, trials=9).trials) == 1
+    assert len(run(folder, minutes=0, trials=9).trials) == 1
 
 
 def test_the_test_part_is_looked_at_once_and_not_before(folder):
-    made = search(folder)
-    record = made.run(seconds=600, trials=3)
+    record = run(folder, trials=3)
     assert record.plain.adversarial.hits == 0
     assert record.plain.adversarial.total > 0
     assert not (folder / "adversarial-test").exists()
-    record = made.look(record)
+    record = run(folder, trials=3, test=True)
     assert record.test is not None
     assert record.test.number == record.best.number
     assert TuningRecord.read(folder) == record
+    for again in ({}, {"test": True}):
+        with pytest.raises(RecordError, match="looked at its test part"):
+            run(folder, trials=9, **again)
+    (folder / "tuning.json").unlink()  # killed before the record was written
     with pytest.raises(RecordError, match="looked at its test part"):
-        search(folder).run(seconds=600, trials=9)
-    write_report([folder], folder / "report.html")
+        run(folder, trials=9)
+    assert run(folder, trials=3, test=True) == record
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Search for settings" in page
     assert "Test, looked at once" in page
 
 
 def test_another_search_in_the_same_folder_is_refused(folder):
-    search(folder).run(seconds=0, trials=1)
+    run(folder, minutes=0, trials=1)
+    with pytest.raises(RecordError, match="seed = 0, and here it is 1"):
+        run(folder, seed=1, trials=1)
+    (folder / "study.toml").unlink()  # as of a search from before there were studies
     with pytest.raises(RecordError, match="seed 0, not 1"):
-        search(folder, seed=1).run(seconds=0, trials=1)
+        run(folder, seed=1, trials=1)
+    assert len(run(folder, minutes=10, trials=2).trials) == 2
 
 
-def test_a_trial_that_fails_is_told_and_the_search_goes_on(folder):
-    def make(given, number):
+def test_a_trial_that_fails_is_told_and_the_search_goes_on(folder, monkeypatch):
+    make = Tune.make
+
+    def fails_first(self, desk, victim, given, number):
         if number == 0:
             raise SettingError("too much")
-        return around("fuse", toy.victim())(given, number)
+        return make(self, desk, victim, given, number)
 
-    record = search(folder, make=make).run(seconds=600, trials=2)
+    monkeypatch.setattr(Tune, "make", fails_first)
+    record = run(folder, trials=2)
     assert [one.reason for one in record.trials] == ["too much", ""]
     assert record.best.number == 1
 
 
 def test_an_attack_that_breaks_nothing_leaves_nothing_to_search(folder):
     with pytest.raises(DataError, match="broke none"):
-        search(folder, attack=toy.listed({"film": ("movie",)})).run(seconds=1, trials=1)
+        run(folder, attack=toy.listed({"film": ("movie",)}), trials=1)
 
 
 def test_the_best_is_the_first_of_equals():
@@ -181,36 +173,39 @@ def test_fixing():
 )
 def test_a_fixed_value_that_no_trial_could_take_is_refused_first(folder, defence, fixed, said):
     with pytest.raises(SettingError, match=said):
-        search(folder, defence=defence, fixed=fixed)
+        run(folder, defence=defence, fix=fixed)
 
 
 def test_texts_that_all_end_in_an_error_are_not_texts_that_hold(folder):
-    def fails(texts):
-        raise ValueError("asleep")
+    def sleeps(texts):
+        if (folder / "examined.json").is_file():  # awake as long as it is examined
+            raise ValueError("asleep")
+        return toy.predict(texts)
 
     with pytest.raises(VictimError, match=r"all 12 validation texts ended in an error.*asleep"):
-        search(folder, victim=mp.victim(fails)).run(seconds=600, trials=1)
+        run(folder, victim=mp.victim(sleeps), trials=1)
 
 
-def test_a_model_and_training_of_another_search_are_refused(folder):
-    search(folder, model="LSTM-W-Random-1").run(seconds=600, trials=1)
-    with pytest.raises(RecordError, match=r"LSTM-W-Random-1.*CNN-W-Random-1"):
-        search(folder, model="CNN-W-Random-1").run(seconds=600, trials=2)
+def test_options_of_fact_are_refused_elsewhere(folder):
+    with pytest.raises(SettingError, match="--model does nothing in tune fuse; it belongs to tune fact"):
+        run(folder, model="CNN-W-Random-1")
+    with pytest.raises(SettingError, match="--set does nothing in tune fuse; it belongs to tune fact"):
+        run(folder, set={"epochs": 1})
 
 
 def test_without_optuna_it_says_what_to_do(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(SettingError, match="malaprop\\[tuning\\]"):
-        search(folder, sampler="random")
-    search(folder, sampler="plain")
+        search(folder, sampler="random").check()
+    search(folder, sampler="plain").check()
 
 
 def test_as_it_is_typed(folder, monkeypatch, capsys):
     Path("own_tuned_model.py").write_text("from toy import predict\n")
     monkeypatch.syspath_prepend(str(Path(toy.__file__).parent))
-    monkeypatch.setattr("malaprop.runs.api.recipe", lambda *_, **__: search(folder).attack)
+    monkeypatch.setattr("malaprop.runs.api.make_attack", lambda *_, **__: toy.listed(WORDS))
 
-    def run(*words):
+    def type_in(*words):
         monkeypatch.setattr(sys, "argv", ["malaprop", "tune", *map(str, words)])
         with pytest.raises(SystemExit) as end:
             main()
@@ -218,13 +213,13 @@ def test_as_it_is_typed(folder, monkeypatch, capsys):
         return int(end.value.code or 0), said.out, said.err
 
     words = ("--victim", "own_tuned_model:predict", "--data", "rows.csv", "--n", 8, "--trials", 2, "--device", "cpu")
-    code, out, err = run("fuse", *words, "--fix", "similarity=off", "--out", "typed", "--test", "--json")
+    code, out, err = type_in("fuse", *words, "--fix", "similarity=off", "--out", "typed", "--test", "--json")
     assert code == 0, err
     told = json.loads(out.splitlines()[-1])
     assert told["trials"] == 2
     assert set(told["test"]) == {"plain", "best"}
     assert "trial 2 of 2" in err
-    assert run("sieve", *words)[0] == 2
-    code, _, err = run("fuse", *words, "--sampler", "grid", "--out", "other")
+    assert type_in("sieve", *words)[0] == 2
+    code, _, err = type_in("fuse", *words, "--sampler", "grid", "--out", "other")
     assert code == 2
     assert "random, tpe, plain" in err

@@ -170,6 +170,10 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
         "kind": "elmo", "steps": 2,
         "set": {"dim": 8, "hidden": 12, "char_dim": 4, "filters": [[1, 4], [2, 4]], "length": 8, "batch": 4},
     },
+    "tune": lambda root: {
+        "defence": "five", "victim": model(root), "attack": "deepwordbug", "n": 8, "trials": 3, "sampler": "plain",
+        "fix": {"samples": 4},
+    },
     "harden": lambda root: {"method": "miyato", "model": "LSTM-W-Random-1", "set": _LEARN},
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
