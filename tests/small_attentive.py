@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from malaprop.models import checkpoint
-from malaprop.models.checkpoint import Card
+from malaprop.models.fitting.card import Card
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import Vocab

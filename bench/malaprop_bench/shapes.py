@@ -100,7 +100,7 @@ Rows = Sequence[Sequence[int]]
 
 def _words(shape: Shape, data: Splits, folder: Path, seconds: float, device: str, seed: int) -> None:
     from malaprop.models import checkpoint, zoo
-    from malaprop.models.checkpoint import Card
+    from malaprop.models.fitting.card import Card
     from malaprop.models.fitting.seeds import seeded
     from malaprop.models.tokens.vocab import Vocab
 

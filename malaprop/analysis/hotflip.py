@@ -11,7 +11,7 @@ from typing import Any
 from malaprop.analysis.confidence import curve, success_at
 from malaprop.analysis.nearest import edited_words, neighbours
 from malaprop.analysis.operations import OPERATIONS, changed_characters, of_outcome
-from malaprop.models.checkpoint import read_card
+from malaprop.models.fitting.card import read_card
 from malaprop.records.hotflip import Change, Economy, Hardened, HotFlipRecord
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import read_outcomes

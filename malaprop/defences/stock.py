@@ -115,11 +115,12 @@ class Stock:
     def _origin(self, name: str) -> tuple[ZooSpec, int, Splits]:
         """What the victim is in the zoo, and the data it was trained on."""
         from malaprop.models import checkpoint, zoo
+        from malaprop.models.fitting.card import read_card
         from malaprop.models.splits import splits
 
         path = Path(self.victim).expanduser()
         if checkpoint.is_checkpoint(path):
-            card = checkpoint.read_card(path)
+            card = read_card(path)
             text, label = self.columns.get("text"), self.columns.get("label")
             parts = splits(partial(read, text=text, label=label), self.data)
             if parts.fingerprint != card.data_fingerprint and name != NONE:

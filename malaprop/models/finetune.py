@@ -14,9 +14,10 @@ from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
 from malaprop.core.victim import Fields
-from malaprop.models import checkpoint, zoo
+from malaprop.models import zoo
 from malaprop.models.blocks.transformer import Attending
-from malaprop.models.checkpoint import Card
+from malaprop.models.fitting.card import Card, read_card, write_card
+from malaprop.models.fitting.folder import appearing
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.pretrain import card as pretrained
 from malaprop.models.quiet import quietly
@@ -94,7 +95,7 @@ class FineTuning:
         if start is not None:
             return f"{'Trained further' if spec.encoder == OWN else 'Fine-tuned'} from {start}."
         assert isinstance(self.source, Path), "what is pre-trained here lies in a folder"
-        return f"Fine-tuned from this: {pretrained.read_card(self.source).about}"
+        return f"Fine-tuned from this: {read_card(self.source, 'encoder').about}"
 
     def rows(self, texts: Sequence[Fields]) -> Sequence[Sequence[int]]:
         return self.pieces.rows(texts, self.most)
@@ -104,7 +105,7 @@ class FineTuning:
         return Rows(rows, [e.label for e in examples], int(self.tokenizer.pad_token_id or 0))
 
     def save(self, folder: Path, card: Card) -> None:
-        with checkpoint.appearing(folder) as made, quietly():
+        with appearing(folder) as made, quietly():
             self.network.save_pretrained(made)
             if isinstance(self.source, Path) and (self.source / "tokenizer.json").is_file():
                 for name in _TOKENIZER:
@@ -112,7 +113,7 @@ class FineTuning:
                         (made / name).write_bytes((self.source / name).read_bytes())
             else:
                 self.tokenizer.save_pretrained(made)
-            checkpoint.write_card(made, card)
+            write_card(made, card)
 
 
 def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int, start: str | None) -> tuple[Any, Any]:

@@ -17,13 +17,14 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.seeds import generator
 from malaprop.models.fitting import fit as loop
+from malaprop.models.fitting.card import Card, read_card, stamp
 from malaprop.models.fitting.course import Course, Descent, Losses, Now, Phase
 from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.fitting.pace import Learner, Pace
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
-from malaprop.models.victims.image import CARD, KINDS, ImageCard, ImageVictim, load, of_network, read_card, save
+from malaprop.models.victims.image import CARD, KINDS, ImageVictim, load, of_network, save
 
 
 class Labelled(Protocol):
@@ -145,7 +146,7 @@ def train(
     device: str = "cpu",
     folder: Path | None = None,
     quiet: bool = True,
-) -> tuple[ImageVictim, ImageCard]:
+) -> tuple[ImageVictim, Card]:
     """A victim trained on `data`, with its accuracy on `test`; written to the folder where one is given."""
     if folder is not None and (folder / CARD).is_file():
         return _finished(plan, data, seed, device, folder)
@@ -156,15 +157,16 @@ def train(
     victim = of_network(net, name=name, device=device, image=data.shape)
     right = int((np.asarray(accurate(victim, test))).sum())
     figures = {"test_accuracy": right / len(test.images), "test_right": right, "test_images": len(test.images)}
-    card = ImageCard(
+    card = Card(
+        role="image classifier",
         kind=plan.kind,
-        image=data.shape,
-        classes=data.classes,
+        shape={"image": list(data.shape), "classes": data.classes},
         settings=settings,
         data=data.name,
         data_fingerprint=data.fingerprint,
         seed=seed,
         figures=figures,
+        **stamp(),
     )
     if folder is not None:
         weights: dict[str, Tensor] = dict(net.state_dict())
@@ -174,9 +176,9 @@ def train(
     return victim, card
 
 
-def _finished(plan: Schooling, data: Labelled, seed: int, device: str, folder: Path) -> tuple[ImageVictim, ImageCard]:
+def _finished(plan: Schooling, data: Labelled, seed: int, device: str, folder: Path) -> tuple[ImageVictim, Card]:
     """The classifier that is there, if this training made it."""
-    card = read_card(folder)
+    card = read_card(folder, "image classifier")
     known = {name: value for name, value in asdict(plan).items() if name in card.settings}
     held = {name: card.settings[name] for name in known}
     refuse_other(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,9 +18,11 @@ from malaprop.core.example import PAIR
 from malaprop.core.victim import Fields
 from malaprop.models import checkpoint, zoo
 from malaprop.models.blocks.kim import Channels
-from malaprop.models.checkpoint import Card, opened
+from malaprop.models.checkpoint import opened
 from malaprop.models.encoders.vectors import check_width, starting
+from malaprop.models.fitting.card import Card, read_card, stamp
 from malaprop.models.fitting.finished import check_recipe, keep_recipe
+from malaprop.models.fitting.folder import check_target
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.splits import Splits
@@ -79,7 +80,7 @@ def train(
     """
     given = given or Given()
     _check_fields(spec, data)
-    checkpoint.check_target(folder)
+    check_target(folder)
     how = change_course(settings or _course(spec, given.start, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, words or (None if spec.fine_tuned else WordRows.of(data, how.least)))
     job.model.to(device)
@@ -93,7 +94,7 @@ def train(
     recipe |= {"given": given.plain(), "start": _digest(job.model), **({"hardened": about} if about else {})}
     if checkpoint.is_checkpoint(folder):
         check_recipe(folder, recipe)
-        return checkpoint.read_card(folder)
+        return read_card(folder)
     unfinished = Unfinished.beside(folder, recipe)
     fitted = fit(
         job.model,
@@ -116,7 +117,9 @@ def train(
         seed=seed,
         about=f"{job.about} {about}".strip(),
         hardened=hardened,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        settings=asdict(how),
+        seconds=round(fitted.seconds, 1),
+        **stamp(),
         figures=_figures(fitted, judge(job.model, job.parts[2])[0], job.parts, job.model),
     )
     job.save(folder, card)
@@ -276,7 +279,7 @@ class _Words:
         folder = pretrained.found("elmo")
         if folder is None:
             raise AssetError(f"{spec.name} stands on an ELMo and none is in the cache; run: malaprop pretrain elmo")
-        card = pretrained.read_card(folder)
+        card = read_card(folder, "encoder")
         elmo = load_elmo(folder)
         words = self._given.get("words", RANDOM_DIM)
         if not isinstance(words, int) or words < 0:

@@ -13,11 +13,20 @@ from typing import Any
 from malaprop.assets import store
 from malaprop.assets.download import say
 from malaprop.assets.folders import locked
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import MalapropError
 from malaprop.models import checkpoint, zoo
+from malaprop.models.fitting.card import ROLES, Card, read_card
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import Read, Splits, splits
 from malaprop.models.zoo import ZooSpec
+
+_READS = {
+    "encoder": "texts",
+    "translator": "sentences",
+    "image classifier": "images",
+    "image generator": "points",
+    "sentence model": "sentences",
+}
 
 
 def trained(
@@ -47,7 +56,7 @@ def trained(
 def home(spec: ZooSpec, data: Splits, seed: int, given: Mapping[str, Any] | None = None) -> Path:
     """Where a trained model lies: named by all that decides its weights, and by what the user said beyond its name."""
     recipe = [
-        checkpoint.FORMAT,
+        2,  # the format of models when the cache got its names
         spec.plain(),
         zoo.shape(spec, 0),
         zoo.limit(spec),
@@ -73,30 +82,33 @@ def _source(spec: ZooSpec) -> str:
 
 
 def listing() -> list[dict[str, Any]]:
-    """Every model of the zoo by name, and what is in the cache of it: each trained one in a row of its own."""
+    """Every model of the zoo by name, and all models in the cache: each trained one in a row of its own."""
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in zoo.names()}
-    for path in sorted((store.cache_root() / "models").glob(f"*/{checkpoint.CARD}")):
-        with suppress(VictimError):  # of another version, or damaged: it is trained again when asked for
-            card = checkpoint.read_card(path.parent)
-            rows.setdefault(card.zoo.name, []).append(_row(card, path.parent))
+    for role, known in ROLES.items():
+        for path in sorted(store.cache_root().glob(f"*/*/{known.file}")):
+            with suppress(MalapropError):  # of another role or version, or damaged: it is made again when asked for
+                card = read_card(path.parent, role)
+                rows.setdefault(card.zoo.name if card.spec else card.name, []).append(_row(card, path.parent))
     blank = {"state": "on first use", "data": "", "accuracy": "", "MB": "", "parameters": "", "date": ""}
     return [
         row
         for name, found in rows.items()
-        for row in found or [{"name": name, **blank, "reads": _reads(ZooSpec.of(name))}]
+        for row in found or [{"name": name, **blank, "reads": _reads(ZooSpec.of(name)), "role": "classifier"}]
     ]
 
 
-def _row(card: checkpoint.Card, folder: Path) -> dict[str, Any]:
+def _row(card: Card, folder: Path) -> dict[str, Any]:
+    accuracy = card.figures.get("test_accuracy")
     return {
         "name": card.name,
         "state": "ready",
         "data": card.data,
-        "accuracy": f"{card.figures.get('test_accuracy', float('nan')):.1%}",
+        "accuracy": f"{accuracy:.1%}" if accuracy is not None else "",
         "MB": round(sum(file.stat().st_size for file in folder.iterdir()) / 1e6, 2),
         "parameters": int(card.figures.get("parameters", 0)),
         "date": card.made[:10],
-        "reads": _reads(card.zoo),
+        "reads": _reads(card.zoo) if card.spec else _READS[card.role],
+        "role": card.role,
     }
 
 

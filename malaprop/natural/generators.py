@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from malaprop.data.images import ImageSet, load
+from malaprop.models.fitting.card import Card, stamp
 from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.generative import quality
 from malaprop.models.generative.imageplan import ImagePlan
-from malaprop.models.generative.images import GeneratorCard, ImageManifold, is_generator, save, unfinished, write_sheet
+from malaprop.models.generative.images import ImageManifold, is_generator, save, unfinished, write_sheet
 from malaprop.models.generative.images import load as open_generator
 from malaprop.models.generative.networks import Shape
 from malaprop.models.generative.training import Curves, ImageWork, train
@@ -47,7 +48,7 @@ def train_on(
     recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
     if is_generator(folder):
         there = open_generator(folder, device=device)
-        theirs = {"plan": there.card.plan, "seed": there.card.seed, "data": there.card.data_fingerprint}
+        theirs = {"plan": there.card.settings, "seed": there.card.seed, "data": there.card.data_fingerprint}
         refuse_other(folder, {"plan": plan.plain(), "seed": seed, "data": learn.fingerprint}, theirs)
         say(f"{folder} holds this model already")
         return there
@@ -56,16 +57,18 @@ def train_on(
     state = unfinished(folder, recipe)
 
     def now(curves: Curves, seconds: float) -> ImageManifold:
-        card = GeneratorCard(
+        card = Card(
+            role="image generator",
             kind=plan.kind,
             shape=shape.plain(),
             data=learn.name,
             data_fingerprint=learn.fingerprint,
             seed=seed,
-            plan=plan.plain(),
+            settings=plan.plain(),
             figures={},
             curves=curves,
             seconds=round(seconds, 1),
+            **stamp(),
         )
         nets = work.nets
         return ImageManifold(card=card, generator=nets["generator"], inverter=nets["inverter"], device=device)
@@ -75,7 +78,7 @@ def train_on(
         training = {name: net.training for name, net in work.nets.items()}
         for net in work.nets.values():
             net.eval()
-        write_sheet(folder, now({}, 0), shown, seed)
+        write_sheet(folder, now((), 0), shown, seed)
         for name, net in work.nets.items():
             net.train(training[name])
         say(f"{phase}: step {step:,}; samples in {folder}")

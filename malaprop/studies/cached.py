@@ -75,6 +75,7 @@ def train_model(
     """The work of such a task; two studies that want the same model train it once."""
     from malaprop.assets.folders import locked
     from malaprop.models import checkpoint, zoo
+    from malaprop.models.fitting.card import read_card
     from malaprop.models.tokens.wordrows import WordRows
     from malaprop.models.train import Given, train
     from malaprop.studies.common import settings_of
@@ -91,7 +92,7 @@ def train_model(
                 train(known, parts, desk.folder, seed=seed, device=desk.device, words=words, given=given, quiet=True)
     except MalapropError as error:
         raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
-    figures = checkpoint.read_card(desk.folder).figures
+    figures = read_card(desk.folder).figures
     yield Note(f"right on {figures['test_accuracy']:.1%} of the test texts; kept in the cache")
 
 

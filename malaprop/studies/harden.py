@@ -28,7 +28,7 @@ from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
     from malaprop.defences.harden import Hardening
-    from malaprop.models.checkpoint import Card
+    from malaprop.models.fitting.card import Card
     from malaprop.records.trained import TrainedRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
@@ -134,7 +134,7 @@ class Harden:
         yield from ()
 
     def gather(self, root: Path) -> TrainedRecord:
-        from malaprop.models.checkpoint import read_card
+        from malaprop.models.fitting.card import read_card
         from malaprop.records.trained import TrainedRecord
 
         return TrainedRecord(command=f"harden {self.method}", models=(TEXTS.describe(read_card(root)),))

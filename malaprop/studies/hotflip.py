@@ -123,7 +123,7 @@ class HotFlip:
         """The texts of one attack, with the labels as the model numbers them."""
         from malaprop.core.victim import About
         from malaprop.data.matching import agree
-        from malaprop.models.checkpoint import read_card
+        from malaprop.models.fitting.card import read_card
 
         card = read_card(inputs[f"models/{cell.model}"])
         texts = replace(self.texts, n=self.exact) if cell.few else self.texts

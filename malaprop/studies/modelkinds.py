@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.errors import DataError, VictimError
+from malaprop.core.errors import DataError
 from malaprop.records.trained import TrainedModel
 
 if TYPE_CHECKING:
+    from malaprop.models.fitting.card import Card
     from malaprop.studies.train import Train
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs
@@ -48,17 +49,17 @@ class ModelKind:
     read: Callable[[Train], Inputs] = lambda asked: {}  # noqa: ARG005
     train: Callable[[Train, Desk, Inputs, Path], Any]
 
-    def describe(self, card: Any) -> TrainedModel:
+    def describe(self, card: Card) -> TrainedModel:
         """A card as the record has it."""
-        seconds = {"seconds": card.seconds} if hasattr(card, "seconds") else {}
+        seconds = {"seconds": card.seconds} if card.seconds else {}
         return TrainedModel(
-            name=getattr(card, "name", "") or card.kind,
+            name=card.name,
             data=card.data,
             seed=card.seed,
             figures={**card.figures, **seconds},
-            about=getattr(card, "about", ""),
-            hardened=getattr(card, "hardened", ""),
-            samples=getattr(card, "samples", ())[:5],
+            about=card.about,
+            hardened=card.hardened,
+            samples=card.samples[:5],
         )
 
 
@@ -243,30 +244,3 @@ KINDS = (
 def kind_of(spec: str) -> ModelKind:
     """The kind of a model, by its name; what none has for its own is a classifier of texts."""
     return next((kind for kind in KINDS if spec.lower() in kind.names), TEXTS)
-
-
-def read_card(folder: Path) -> Any:
-    """The card of the model in a folder, of whatever kind."""
-    if (folder / "translator.json").is_file():
-        from malaprop.models.translation.checkpoint import read_card as read_translator
-
-        return read_translator(folder)
-    if (folder / "generator.json").is_file():
-        from malaprop.models.generative.images import load
-
-        return load(folder).card
-    if (folder / "image.json").is_file():
-        from malaprop.models.victims.image import read_card as read_images
-
-        return read_images(folder)
-    if (folder / "pretrained.json").is_file():
-        from malaprop.models.pretrain.card import read_card as read_encoder
-
-        return read_encoder(folder)
-    from malaprop.models.checkpoint import read_card as read_classifier
-    from malaprop.models.generative.sentencemodel import is_sentence_model
-    from malaprop.models.generative.sentencemodel import read_card as read_sentences
-
-    if not (folder / "model.json").is_file():
-        raise VictimError(f"{folder} holds no model; train one with: malaprop train")
-    return read_sentences(folder) if is_sentence_model(folder) else read_classifier(folder)

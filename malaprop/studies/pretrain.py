@@ -15,7 +15,7 @@ from malaprop.studies.training import check_room, fill
 from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
-    from malaprop.models.pretrain.card import Pretrained
+    from malaprop.models.fitting.card import Card
     from malaprop.records.trained import TrainedRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
@@ -104,7 +104,7 @@ class Pretrain:
             fill(desk.folder, MARK, partial(self._write, desk))
         yield from ()
 
-    def _write(self, desk: Desk, folder: Path) -> Pretrained:
+    def _write(self, desk: Desk, folder: Path) -> Card:
         from malaprop.data.base import load
         from malaprop.models.pretrain.job import pretrain
 
@@ -125,10 +125,10 @@ class Pretrain:
         return card
 
     def gather(self, root: Path) -> TrainedRecord:
-        from malaprop.models.pretrain.card import read_card
+        from malaprop.models.fitting.card import read_card
         from malaprop.records.trained import TrainedModel, TrainedRecord
 
-        card = read_card(root / self.place)
+        card = read_card(root / self.place, "encoder")
         model = TrainedModel(
             name=card.kind, data=card.data, seed=card.seed, folder=self.place, figures=card.figures, about=card.about
         )

@@ -124,10 +124,10 @@ class Train:
         yield from ()
 
     def gather(self, root: Path) -> TrainedRecord:
+        from malaprop.models.fitting.card import find_card
         from malaprop.records.trained import TrainedRecord
-        from malaprop.studies.modelkinds import read_card
 
-        models = self.zoo.gather(root) if self.is_zoo else (self.kind.describe(read_card(root)),)
+        models = self.zoo.gather(root) if self.is_zoo else (self.kind.describe(find_card(root)),)
         return TrainedRecord(command=self.command, models=models)
 
     def view(self, record: TrainedRecord) -> View:

@@ -16,7 +16,7 @@ from malaprop.studies.study import FILE, Result
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.defences.harden import Hardening
-    from malaprop.models.checkpoint import Card
+    from malaprop.models.fitting.card import Card
     from malaprop.models.splits import Splits
     from malaprop.models.train import Given
     from malaprop.models.training import Epoch
@@ -194,11 +194,11 @@ class Trained(Result):
         return self.model().figures
 
     @property
-    def card(self) -> Any:
+    def card(self) -> Card:
         """All that the model says of itself."""
-        from malaprop.studies.modelkinds import read_card
+        from malaprop.models.fitting.card import find_card
 
-        return read_card(self.place())
+        return find_card(self.place())
 
     def victim(self, name: str | None = None, **how: Any) -> Victim:
         """The model, to be asked and attacked; keywords as for `mp.victim`."""

@@ -22,7 +22,7 @@ from malaprop.studies.modelkinds import ALL, TEXTS
 from malaprop.studies.study import View
 
 if TYPE_CHECKING:
-    from malaprop.models.checkpoint import Card
+    from malaprop.models.fitting.card import Card
     from malaprop.models.splits import Splits
     from malaprop.models.tokens.wordrows import WordRows
     from malaprop.models.zoo import ZooSpec
@@ -109,12 +109,13 @@ class Zoo:
     def _card(self, member: Member, root: Path | None) -> Card | None:
         """The card of a model that was trained before; None of one that is damaged."""
         from malaprop.models import checkpoint
+        from malaprop.models.fitting.card import read_card
 
         folder = (root or Path()) / member.at
         if (root is None and not self.study.cache) or not checkpoint.is_checkpoint(folder):
             return None
         try:
-            card = checkpoint.read_card(folder)
+            card = read_card(folder)
         except MalapropError:
             return None
         if (card.zoo, card.seed, card.data_fingerprint) != (member.spec, member.seed, self.texts.fingerprint):

@@ -9,6 +9,7 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.models import checkpoint, zoo
+from malaprop.models.fitting.card import Card, read_card
 from malaprop.models.zoo import ZooSpec
 from malaprop.records.transfer import Traits
 
@@ -51,9 +52,9 @@ def _number(spec: ZooSpec | None) -> int | None:
     return None if spec is None or spec.special else zoo.number(spec.name)
 
 
-def _card(folder: Path) -> checkpoint.Card | None:
+def _card(folder: Path) -> Card | None:
     try:
-        return checkpoint.read_card(folder) if checkpoint.is_checkpoint(folder) else None
+        return read_card(folder) if checkpoint.is_checkpoint(folder) else None
     except MalapropError:
         return None  # said when it is loaded
 

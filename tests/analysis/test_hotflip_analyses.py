@@ -11,7 +11,7 @@ from malaprop.analysis.nearest import edited_words, neighbours
 from malaprop.analysis.operations import changed_characters, of_outcome, operations
 from malaprop.core.text import Text, Words
 from malaprop.models import checkpoint
-from malaprop.models.checkpoint import Card
+from malaprop.models.fitting.card import Card
 from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo import ZooSpec

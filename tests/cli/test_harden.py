@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.cli.main import main
-from malaprop.models.checkpoint import read_card
+from malaprop.models.fitting.card import read_card
 from malaprop.runs.api import attack
 from malaprop.runs.victims import victim
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from malaprop.cli.main import app
 from malaprop.core.errors import MalapropError
-from malaprop.models.pretrain.card import read_card
+from malaprop.models.fitting.card import read_card
 
 TINY = ("dim=8", "hidden=12", "char_dim=4", "filters=[[1, 4], [2, 4]]", "length=8", "batch=4")
 
@@ -44,12 +44,12 @@ def test_the_cache_gives_way_to_a_newer_one_and_a_folder_does_not(text, own_cach
         done = run("elmo", "--data", text, "--steps", steps, "--device", "cpu", "--json", "--quiet", *settings)
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout.splitlines()[-1])["out"] == str(own_cache / "pretrained" / "elmo")
-        assert read_card(own_cache / "pretrained" / "elmo").figures["steps"] == steps
+        assert read_card(own_cache / "pretrained" / "elmo", "encoder").figures["steps"] == steps
         for said in (0, 1):  # the second time it is there
             done = run("elmo", "--data", text, "--steps", steps, "--device", "cpu", "--out", "one", *settings)
             assert (done.exit_code == 0) == (steps == 1), (said, done.output)
     assert "steps = 1, and here it is 2" in str(done.exception)
-    assert read_card(tmp_path / "one").figures["steps"] == 1
+    assert read_card(tmp_path / "one", "encoder").figures["steps"] == 1
 
 
 def test_quiet_prints_nothing(text, tmp_path):

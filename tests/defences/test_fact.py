@@ -15,7 +15,7 @@ from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.example import number
 from malaprop.defences.fact import Fact, added
 from malaprop.models import zoo
-from malaprop.models.checkpoint import read_card
+from malaprop.models.fitting.card import read_card
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.splits import Splits
 from malaprop.models.train import Given, _job

@@ -7,7 +7,8 @@ import torch
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
-from malaprop.models.checkpoint import Card
+from malaprop.models.fitting.card import Card
+from malaprop.models.fitting.folder import appearing
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo import ZooSpec, network, shape
 
@@ -63,11 +64,11 @@ def changed(folder, **entries):
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
-        (lambda f: (f / "model.json").unlink(), "is no model folder"),
+        (lambda f: (f / "model.json").unlink(), "is no text classifier: no model.json"),
         (lambda f: (f / "model.json").write_text("{"), "is damaged"),
-        (lambda f: (f / "model.json").write_text("[]"), "checkpoint format none"),
-        (lambda f: changed(f, format=99), "checkpoint format 99, this version reads 2"),
-        (lambda f: changed(f, more=1), r"missing or unknown entries \(more\)"),
+        (lambda f: (f / "model.json").write_text("[]"), "has format none"),
+        (lambda f: changed(f, format=99), "has format 99, this version reads 2 and 3"),
+        (lambda f: changed(f, seed="three"), "seed: expected `int`, got `str`"),
         (lambda f: changed(f, spec={"encoder": "CNN", "units": "atoms"}), "names no model of the zoo"),
         (lambda f: changed(f, shape={"sizes": 3}), "damaged or cut short"),
         (lambda f: changed(f, labels=["a", "b", "c"]), "damaged or cut short"),
@@ -90,7 +91,7 @@ def test_a_failed_save_leaves_the_old_one(saved):
     before = checkpoint.fingerprint(folder)
 
     def half():
-        with checkpoint.appearing(folder) as made:
+        with appearing(folder) as made:
             (made / "model.json").write_text("{}")
             raise KeyboardInterrupt
 
@@ -102,7 +103,7 @@ def test_a_failed_save_leaves_the_old_one(saved):
 
 def test_a_folder_with_other_things_is_not_replaced(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SettingError, match="is no model"), checkpoint.appearing(tmp_path):
+    with pytest.raises(SettingError, match="is no text classifier"), appearing(tmp_path):
         pass
-    with pytest.raises(SettingError, match="cannot write"), checkpoint.appearing(tmp_path / "notes.txt" / "m"):
+    with pytest.raises(SettingError, match="cannot write"), appearing(tmp_path / "notes.txt" / "m"):
         pass

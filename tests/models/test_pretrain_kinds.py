@@ -14,6 +14,7 @@ from tiny_pretraining import PLANS, no_dataset, sentences, tiny_bert, write
 from malaprop.assets.maskedlm import merge_adapter, read_adapter
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.models.blocks.elmo import spell
+from malaprop.models.fitting.card import read_card
 from malaprop.models.pretrain import adapters, card, job
 from malaprop.models.pretrain.elmo import load_elmo
 from malaprop.models.pretrain.masking import Masking, Symbols
@@ -74,7 +75,7 @@ def test_the_head_is_judged_before_and_after(made):
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_folder_says_what_it_is(made, kind):
     folder, about = made(kind)
-    assert card.read_card(folder).figures == about.figures
+    assert read_card(folder, "encoder").figures == about.figures
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert about.about in page
     assert "stand-in" in page
@@ -183,7 +184,7 @@ def test_an_earlier_encoder_is_replaced_and_nothing_else(made, tmp_path):
     options = {"data": write(tmp_path), "read": no_dataset, "steps": 1, "settings": PLANS["elmo"], "quiet": True}
     for seed in (0, 1):
         folder, _ = job.pretrain("elmo", folder=tmp_path / "out", seed=seed, **options)
-    assert card.read_card(folder).seed == 1
+    assert read_card(folder, "encoder").seed == 1
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
     with pytest.raises(SettingError, match="is no pre-trained encoder; name another folder"):
@@ -230,9 +231,9 @@ def test_two_words_are_too_little_text(tmp_path, kind):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda f: (f / "pretrained.json").unlink(), "holds no pre-trained encoder"),
+        (lambda f: (f / "pretrained.json").unlink(), "is no pre-trained encoder"),
         (lambda f: (f / "pretrained.json").write_text("{"), "is damaged"),
-        (lambda f: (f / "pretrained.json").write_text('{"format": 99}'), "has format 99, this version reads 1"),
+        (lambda f: (f / "pretrained.json").write_text('{"format": 99}'), "has format 99, this version reads 1 and 3"),
         (lambda f: (f / "model.safetensors").write_bytes(b"cut"), "damaged or cut short"),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.core.leftovers import clear_leftovers, half_of
-from malaprop.models.checkpoint import check_target
+from malaprop.models.fitting.folder import check_target
 from malaprop.records.documents import write_whole
 from malaprop.records.run import Run
 from malaprop.records.store import Writer
@@ -65,7 +65,7 @@ def test_a_run_that_goes_on_clears_what_it_left(tmp_path, dead):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from malaprop.models.checkpoint import appearing
+from malaprop.models.fitting.folder import appearing
 
 target, when = Path(sys.argv[1]), sys.argv[2]
 rename, renames = Path.rename, []

@@ -15,8 +15,9 @@ from natural.small_sentences import SENTENCES as WORLD
 from natural.small_sentences import blank_model
 from small_attentive import saved
 
+from malaprop.models.fitting.card import Card
 from malaprop.models.generative import networks
-from malaprop.models.generative.images import GeneratorCard, ImageManifold
+from malaprop.models.generative.images import ImageManifold
 from malaprop.models.generative.images import save as save_generator
 from malaprop.models.generative.networks import Shape
 from malaprop.models.generative.sentencemodel import save as save_sentences
@@ -98,10 +99,9 @@ def digits(root: Path) -> dict[str, Any]:
     data, folder = write_bars(root / "bars.npz", many=300), root / "vae"
     torch.manual_seed(0)
     shape = Shape.of((1, 8, 8), dim=4, width=4)
-    card = GeneratorCard(
-        kind="vae", shape=shape.plain(), data="bars", data_fingerprint="", seed=0, plan={}, figures={}, curves={},
-        seconds=0.0,
-    )  # fmt: skip
+    card = Card(
+        role="image generator", kind="vae", shape=shape.plain(), data="bars", data_fingerprint="", seed=0, figures={}
+    )
     nets = networks.generator(shape).eval(), networks.inverter(shape, 2 * shape.dim).eval()
     save_generator(folder, ImageManifold(card=card, generator=nets[0], inverter=nets[1]))
     found = {"data": data, "generator": str(folder), "force": True, "set": {"samples": 20, "step": 0.5}, "resume": True}

@@ -8,6 +8,7 @@ import pytest
 
 from malaprop.core.errors import SettingError
 from malaprop.models import checkpoint
+from malaprop.models.fitting.card import Card
 from malaprop.models.zoo import ZooSpec, parse
 from malaprop.transferability import entrants
 from malaprop.transferability.entrants import enter, spread
@@ -17,9 +18,9 @@ from malaprop.transferability.entrants import enter, spread
 def cards(monkeypatch, tmp_path):
     """Folders that pass for models, named after what they hold."""
 
-    def read(folder: Path) -> checkpoint.Card:
+    def read(folder: Path) -> Card:
         spec, seed = parse(folder.name)
-        return checkpoint.Card(
+        return Card(
             spec=spec.plain(),
             shape={},
             labels=("a", "b"),
@@ -31,7 +32,7 @@ def cards(monkeypatch, tmp_path):
         )
 
     monkeypatch.setattr(checkpoint, "is_checkpoint", lambda folder: (Path(folder) / "model.json").is_file())
-    monkeypatch.setattr(checkpoint, "read_card", read)
+    monkeypatch.setattr(entrants, "read_card", read)
 
     def make(name: str) -> Path:
         folder = tmp_path / name

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from malaprop.core.errors import DataError, SettingError, VictimError
+from malaprop.models.fitting.folder import check_target
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation import checkpoint, training
 from malaprop.models.translation.pairs import pairs_of, parts, tenth_of
@@ -113,9 +114,9 @@ def test_damaged_folders_say_so(trained, tmp_path):
         checkpoint.load(copy)
     card = json.loads((copy / "translator.json").read_text())
     (copy / "translator.json").write_text(json.dumps({**card, "format": 99}))
-    with pytest.raises(VictimError, match="another version"):
+    with pytest.raises(VictimError, match="has format 99"):
         checkpoint.read_card(copy)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(SettingError, match="no translation model"):
-        checkpoint.check_target(tmp_path / "other")
+        check_target(tmp_path / "other", "translator")

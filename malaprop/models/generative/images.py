@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -17,36 +17,20 @@ from torch import Tensor, nn
 
 from malaprop.core import png
 from malaprop.core.errors import DataError, SettingError, VictimError
+from malaprop.models.fitting.card import ROLES, Card, holds, read_card, write_card
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative import networks
 from malaprop.models.generative.networks import Shape
 
-CARD, WEIGHTS, SHEET = "generator.json", "generator.safetensors", "samples.png"
-FORMAT = 1
+CARD, WEIGHTS, SHEET = ROLES["image generator"].file, "generator.safetensors", "samples.png"
 _BATCH = 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GeneratorCard:
-    """What a folder says of its generative model; `curves` are [step, value] by name."""
-
-    kind: str
-    shape: dict[str, Any]
-    data: str
-    data_fingerprint: str
-    seed: int
-    plan: dict[str, Any]
-    figures: dict[str, float]
-    curves: dict[str, list[tuple[int, float]]]
-    seconds: float
-    format: int = FORMAT
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageManifold:
     """Images as points: `generate` and `invert` are the trained networks, on their device."""
 
-    card: GeneratorCard
+    card: Card
     generator: nn.Module
     inverter: nn.Module
     device: str = "cpu"
@@ -146,15 +130,13 @@ def save(folder: Path, manifold: ImageManifold, *, half: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         save_file(weights, folder / f".{WEIGHTS}")
         (folder / f".{WEIGHTS}").replace(folder / WEIGHTS)
-        card = json.dumps(asdict(manifold.card), indent=1, ensure_ascii=False)
-        (folder / f".{CARD}").write_text(card + "\n", encoding="utf-8")
-        (folder / f".{CARD}").replace(folder / CARD)  # last: a folder with a card is whole
+        write_card(folder, manifold.card)  # last: a folder with a card is whole
     except OSError as error:
         raise SettingError(f"cannot write {folder}: {error.strerror or error}; name another folder") from None
 
 
 def is_generator(folder: Path) -> bool:
-    return (folder / CARD).is_file()
+    return holds(folder, "image generator")
 
 
 def load(folder: Path, *, device: str = "cpu") -> ImageManifold:
@@ -162,19 +144,7 @@ def load(folder: Path, *, device: str = "cpu") -> ImageManifold:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
-        raw = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    except OSError:
-        raise VictimError(f"{folder} is no generative model: it has no {CARD}; train one: malaprop train vae") from None
-    except ValueError as error:
-        raise VictimError(f"{folder / CARD} is damaged: {error}; train the model again") from None
-    if (
-        not isinstance(raw, Mapping)
-        or raw.get("format") != FORMAT
-        or set(raw) != {f.name for f in fields(GeneratorCard)}
-    ):
-        raise VictimError(f"{folder / CARD} is damaged or of another version; train the model again")
-    card = GeneratorCard(**raw)
+    card = read_card(folder, "image generator")
     try:
         shape = Shape(**card.shape)
         made = networks.generator(shape), networks.inverter(shape, 2 * shape.dim if card.kind == "vae" else None)

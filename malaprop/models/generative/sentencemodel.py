@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -18,66 +16,33 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
-from malaprop.models.checkpoint import CARD, VOCAB, WEIGHTS, appearing
+from malaprop.models.checkpoint import VOCAB, WEIGHTS
+from malaprop.models.fitting.card import Card, holds, read_card, write_card
+from malaprop.models.fitting.folder import appearing
 from malaprop.models.generative.arae import reconstruction
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentences import Codec
 from malaprop.models.tokens.vocab import Vocab
 
-FORMAT = "sentences-1"
 CORPUS = "sentences.txt"  # what it was trained on: the yardstick of fluency is counted from it
 _BATCH = 4096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentenceCard:
-    """What a sentence model says of itself. `curves` holds, every so many steps, the step and the mean losses."""
-
-    kind: str
-    shape: dict[str, Any]
-    how: dict[str, Any]
-    data: str
-    data_fingerprint: str
-    seed: int
-    figures: dict[str, float]
-    curves: tuple[dict[str, float], ...]
-    samples: tuple[str, ...]
-    about: str
-    made: str
-    format: str = FORMAT
-
-
 def is_sentence_model(folder: Path) -> bool:
-    try:
-        raw = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(raw, Mapping) and raw.get("format") == FORMAT
+    return holds(folder, "sentence model")
 
 
-def read_card(folder: Path) -> SentenceCard:
-    try:
-        raw = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        if raw["format"] != FORMAT:
-            raise VictimError(f"{folder} is no sentence model but {raw['format']}; train one with: malaprop train arae")
-        return SentenceCard(**{**raw, "curves": tuple(raw["curves"]), "samples": tuple(raw["samples"])})
-    except OSError:
-        raise VictimError(f"{folder} is no sentence model: no {CARD}; train one with: malaprop train arae") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise VictimError(f"{folder / CARD} is damaged ({str(error)[:100]}); train the model again") from None
-
-
-def save(folder: Path, card: SentenceCard, net: SentenceNet, vocab: Vocab, sentences: Sequence[str]) -> None:
+def save(folder: Path, card: Card, net: SentenceNet, vocab: Vocab, sentences: Sequence[str]) -> None:
     """The folder appears whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
-    with appearing(folder) as made:
+    with appearing(folder, "sentence model") as made:
         weights = {name: tensor.detach().cpu().half().contiguous() for name, tensor in net.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
         vocab.save(made / VOCAB)
         (made / CORPUS).write_text("\n".join(sentences) + "\n", encoding="utf-8")
-        (made / CARD).write_text(json.dumps(asdict(card), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_card(made, card)
 
 
 class SentenceModel:
@@ -87,7 +52,7 @@ class SentenceModel:
     words that are as good as tied.
     """
 
-    def __init__(self, net: SentenceNet, codec: Codec, card: SentenceCard, *, fingerprint: str = "") -> None:
+    def __init__(self, net: SentenceNet, codec: Codec, card: Card, *, fingerprint: str = "") -> None:
         self.net, self.codec, self.card = net.eval(), codec, card
         self.fingerprint = fingerprint
         self.sentences: tuple[str, ...] = ()
@@ -97,7 +62,7 @@ class SentenceModel:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        card = read_card(folder)
+        card = read_card(folder, "sentence model")
         vocab = Vocab.load(folder / VOCAB)
         try:
             lists: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in card.shape.items()}

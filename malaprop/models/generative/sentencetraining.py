@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,17 +15,18 @@ from torch import Tensor, nn
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.models.checkpoint import check_target
 from malaprop.models.encoders.vectors import Start, check_width, read_file
+from malaprop.models.fitting.card import Card, read_card, stamp
 from malaprop.models.fitting.course import Course, Look, Losses, Now, Phase, Sums
 from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.fitting.fit import fit
+from malaprop.models.fitting.folder import check_target
 from malaprop.models.fitting.pace import Learner
 from malaprop.models.fitting.seeds import Passes, reseed, seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative.arae import Arae
 from malaprop.models.generative.ngrams import NGrams
-from malaprop.models.generative.sentencemodel import SentenceCard, is_sentence_model, read_card, save
+from malaprop.models.generative.sentencemodel import is_sentence_model, save
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentencequality import judge
 from malaprop.models.generative.sentences import Codec, distinct
@@ -101,9 +101,9 @@ def train_sentences(
     seed: int = 0,
     device: str = "cpu",
     quiet: bool = True,
-) -> SentenceCard:
+) -> Card:
     """Trains on the sentences of `data` to a folder; the same call goes on with what was killed, or finds it done."""
-    check_target(folder)
+    check_target(folder, "sentence model")
     shape, plan, how = _settings(kind, settings or {})
     texts = corpus(data, read)
     train, held_out = sentences_of(texts, shape.longest)
@@ -114,13 +114,11 @@ def train_sentences(
         start = check_width(start, shape.dim, kind) if own else start
         shape = replace(shape, dim=start.table.shape[1])
     if is_sentence_model(folder):
-        card = read_card(folder)
-        refuse_other(
-            folder,
-            {"kind": kind, "shape": asdict(shape), "how": {**asdict(how), **asdict(plan)}, "seed": seed,
-             "data": texts.fingerprint},
-            {"kind": card.kind, "shape": card.shape, "how": card.how, "seed": card.seed, "data": card.data_fingerprint},
-        )  # fmt: skip
+        card = read_card(folder, "sentence model")
+        ours = {"kind": kind, "shape": asdict(shape), "settings": {**asdict(how), **asdict(plan)}, "seed": seed}
+        theirs = {name: getattr(card, name) for name in ours}
+        data_of = {"data": texts.fingerprint}, {"data": card.data_fingerprint}
+        refuse_other(folder, ours | data_of[0], theirs | data_of[1])
         return card
     with seeded(seed):
         net = SentenceNet(len(codec.vocab), shape).to(device)
@@ -132,10 +130,11 @@ def train_sentences(
     fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"training {kind}")
     _halve(net)
     quality = judge(net, codec, held_out, NGrams(train), direct=kind == "arae", seed=seed)
-    card = SentenceCard(
+    card = Card(
+        role="sentence model",
         kind=kind,
         shape=asdict(shape),
-        how={**asdict(how), **asdict(plan)},
+        settings={**asdict(how), **asdict(plan)},
         data=texts.name,
         data_fingerprint=texts.fingerprint,
         seed=seed,
@@ -150,7 +149,8 @@ def train_sentences(
         curves=tuple(_curves(fitted.looks)),
         samples=tuple(_samples(net, codec, seed)),
         about=about,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(fitted.seconds, 1),
+        **stamp(),
     )
     save(folder, card, net, codec.vocab, train)
     unfinished.clear()

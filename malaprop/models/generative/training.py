@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from malaprop.models.generative.wgan import critic_loss, generator_loss, inverte
 _BETAS = (0.5, 0.9)  # Gulrajani et al. 2017 for the strided networks
 _CURVE = 200  # points of a learning curve
 Glimpse = Callable[[str, int], None]  # the phase and the step
-Curves = dict[str, list[tuple[int, float]]]
+Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
 
 
 class ImageWork:
@@ -134,9 +135,5 @@ def train(
     """
     work.glimpse = glimpse or work.glimpse
     fitted = fit(work.course, unfinished=unfinished, quiet=quiet, title=f"training {work.plan.kind}")
-    curves: Curves = {}
-    for look in fitted.looks:
-        for name, value in look.items():
-            if name not in ("phase", "step", "seconds"):
-                curves.setdefault(f"{look['phase']} {name}", []).append((look["step"], value))
+    curves = tuple({name: value for name, value in look.items() if name != "seconds"} for look in fitted.looks)
     return curves, fitted.seconds

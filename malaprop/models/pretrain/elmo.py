@@ -19,8 +19,8 @@ from torch.nn import functional
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.text import Ints
 from malaprop.models.blocks.elmo import FILTERS, MARK, Elmo, spell
+from malaprop.models.fitting.card import read_card
 from malaprop.models.fitting.seeds import seeded
-from malaprop.models.pretrain.card import read_card
 from malaprop.models.pretrain.texts import Blocks, Corpus, blocks
 from malaprop.models.tokens.vocab import tokens
 
@@ -235,7 +235,7 @@ def load_elmo(folder: Path, *, device: str = "cpu") -> Elmo:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    card = read_card(folder)
+    card = read_card(folder, "encoder")
     if card.kind != "elmo":
         raise AssetError(f"{folder} holds {card.kind}, not elmo; make one with: malaprop pretrain elmo")
     try:

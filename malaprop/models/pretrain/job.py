@@ -13,11 +13,12 @@ import torch
 from malaprop.assets.download import say
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import call
+from malaprop.models.fitting.card import Card, stamp, write_card
 from malaprop.models.fitting.fit import Fitted, fit
+from malaprop.models.fitting.folder import appearing, check_target
 from malaprop.models.fitting.seeds import Passes
 from malaprop.models.fitting.state import Unfinished
-from malaprop.models.pretrain import card as cards
-from malaprop.models.pretrain.card import Pretrained
+from malaprop.models.pretrain.card import home
 from malaprop.models.pretrain.kinds import KINDS
 from malaprop.models.pretrain.texts import Corpus, corpus
 from malaprop.models.pretrain.training import Task, course_of, pace_of
@@ -78,7 +79,7 @@ def pretrain(
     device: str = "auto",
     seed: int = 0,
     quiet: bool = False,
-) -> tuple[Path, Pretrained]:
+) -> tuple[Path, Card]:
     """Pre-trains an encoder and writes its folder whole or not at all.
 
     What was killed goes on when it is asked for again with the same settings. Without `steps` or `minutes` it reads the
@@ -86,8 +87,8 @@ def pretrain(
     """
     how = plan(kind, settings)
     pace = pace_of(how)
-    target = (folder or cards.home(kind)).absolute()
-    cards.check_target(target)
+    target = (folder or home(kind)).absolute()
+    check_target(target, "encoder")
     place, texts = _device(device), corpus(data, read)
     work: Work = how.begin(texts, seed=seed, device=place, start=start)
     passes = Passes(work.rows, how.batch, seed)
@@ -100,9 +101,9 @@ def pretrain(
     course = course_of(work, pace, passes, steps=steps, minutes=minutes)
     fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"pre-training {kind}")
     card = _card(kind, how, work, texts, fitted, seed)
-    with cards.appearing(target) as made:
+    with appearing(target, "encoder") as made:
         work.save(made, half=half)
-        cards.write_card(made, card)
+        write_card(made, card)
     unfinished.clear()
     return target, card
 
@@ -116,7 +117,7 @@ def _device(name: str) -> torch.device:
     return torch.device(wanted)
 
 
-def _card(kind: str, how: Any, work: Work, texts: Corpus, fitted: Fitted, seed: int) -> Pretrained:
+def _card(kind: str, how: Any, work: Work, texts: Corpus, fitted: Fitted, seed: int) -> Card:
     tokens = fitted.steps * min(how.batch, work.rows) * work.row_tokens
     whole = work.rows * work.row_tokens
     trained = f"{tokens:,} tokens ({tokens / whole:.1f} passes over {whole:,}) of {texts.name}"
@@ -127,7 +128,8 @@ def _card(kind: str, how: Any, work: Work, texts: Corpus, fitted: Fitted, seed: 
         "seconds": round(fitted.seconds, 1),
         "tokens_per_second": round(tokens / max(1e-9, fitted.seconds)),
     }
-    return Pretrained(
+    return Card(
+        role="encoder",
         kind=kind,
         about=work.about(trained),
         data=texts.name,
@@ -137,4 +139,6 @@ def _card(kind: str, how: Any, work: Work, texts: Corpus, fitted: Fitted, seed: 
         shape=work.shape,
         start=work.origin,
         figures=figures,
+        seconds=round(fitted.seconds, 1),
+        **stamp(),
     )

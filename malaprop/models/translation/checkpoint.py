@@ -4,43 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.models.checkpoint import CARD as OTHER
-from malaprop.models.checkpoint import appearing
+from malaprop.models.fitting import card as cards
+from malaprop.models.fitting.card import ROLES, Card, holds
+from malaprop.models.fitting.folder import appearing
 from malaprop.models.translation.subwords import FILE as PIECES
 from malaprop.models.translation.subwords import SubWords
 
 if TYPE_CHECKING:
     from torch import nn
 
-FORMAT = 1
-CARD, WEIGHTS, WORDS, README = "translator.json", "model.safetensors", "words.txt", "README.md"
+CARD, WEIGHTS, WORDS = ROLES["translator"].file, "model.safetensors", "words.txt"
 KINDS = ("nmt-lstm", "nmt-transformer")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """What a folder says of itself, apart from its weights and words."""
-
-    kind: str
-    shape: dict[str, Any]
-    plan: dict[str, Any]
-    data: str
-    data_fingerprint: str
-    seed: int
-    figures: dict[str, float]
-    made: str = ""
-    format: int = FORMAT
-
-    @property
-    def name(self) -> str:
-        return self.kind if not self.seed else f"{self.kind}#{self.seed + 1}"
 
 
 def network(kind: str, vocab: int, shape: Mapping[str, Any]) -> nn.Module:
@@ -58,51 +38,23 @@ def network(kind: str, vocab: int, shape: Mapping[str, Any]) -> nn.Module:
 
 
 def is_translator(folder: Path) -> bool:
-    return (folder / CARD).is_file()
-
-
-def check_target(folder: Path) -> None:
-    """Refuses a folder that holds anything but an earlier model, before work is put in."""
-    if folder.exists() and not (folder.is_dir() and (is_translator(folder) or not any(folder.iterdir()))):
-        raise SettingError(f"{folder} is there and is no translation model; name another folder")
+    return holds(folder, "translator")
 
 
 def save(folder: Path, card: Card, model: nn.Module, subwords: SubWords, words: list[str]) -> None:
     """Writes the folder whole or not at all; weights take two bytes each."""
     from safetensors.torch import save_file
 
-    with appearing(folder) as made:
+    with appearing(folder, "translator") as made:
         weights = {name: tensor.detach().cpu().half().contiguous() for name, tensor in model.state_dict().items()}
         save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
         subwords.save(made)
         (made / WORDS).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-        (made / CARD).write_text(json.dumps(asdict(card), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        (made / README).write_text(_page(card), encoding="utf-8")
-
-
-def _page(card: Card) -> str:
-    figures = "".join(f"| {name.replace('_', ' ')} | {value:g} |\n" for name, value in card.figures.items())
-    return (
-        f"# {card.name}\n\nA translation model trained with Malaprop on `{card.data}` (fingerprint "
-        f"{card.data_fingerprint}), seed {card.seed}, {card.made}.\n\n"
-        f"| figure | value |\n| --- | --- |\n{figures}\n"
-        "Made to be attacked: it was not checked for any other use. "
-        "Attack it with `malaprop translate attack --victim THIS_FOLDER --keyword WORD`.\n"
-    )
+        cards.write_card(made, card)
 
 
 def read_card(folder: Path) -> Card:
-    try:
-        raw = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    except OSError:
-        other = ", it is a classifier" if (folder / OTHER).is_file() else ""
-        raise VictimError(f"{folder} is no translation model{other}; train one with: malaprop train nmt-lstm") from None
-    except ValueError as error:
-        raise VictimError(f"{folder / CARD} is damaged: {error}; train the model again") from None
-    names = {field.name for field in fields(Card)}
-    if not isinstance(raw, Mapping) or raw.get("format") != FORMAT or set(raw) != names:
-        raise VictimError(f"{folder / CARD} is damaged or of another version; train the model again")
-    return Card(**raw)
+    return cards.read_card(folder, "translator")
 
 
 def load(folder: Path) -> tuple[Card, nn.Module, SubWords, list[str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ from torch import nn
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.text import word_pattern
+from malaprop.models.fitting.card import Card, stamp
 from malaprop.models.fitting.finished import refuse_other
+from malaprop.models.fitting.folder import check_target
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation import bleu, checkpoint, lstm, transformer
-from malaprop.models.translation.checkpoint import Card
 from malaprop.models.translation.decoding import translate
 from malaprop.models.translation.pairs import Pair, Parts
 from malaprop.models.translation.subwords import SubWords
@@ -63,10 +63,10 @@ def train(
 ) -> Card:
     """Trains, judges on the test part with beam search, and writes the folder; the same call goes on after a kill."""
     shape, plan, vocab, most = settings_of(kind, settings or {})
-    checkpoint.check_target(folder)
+    check_target(folder, "translator")
     if checkpoint.is_translator(folder):
         whole = {**asdict(plan), "vocab": vocab, "pairs": most}
-        return _finished(folder, kind=kind, shape=shape, plan=whole, data_fingerprint=data.fingerprint, seed=seed)
+        return _finished(folder, kind=kind, shape=shape, settings=whole, data_fingerprint=data.fingerprint, seed=seed)
     pairs = data.train[:most] if most else data.train
     subwords = SubWords.learn((text for pair in pairs for text in pair), vocab)
     rows = _rows(pairs, subwords, shape["limit"])
@@ -99,14 +99,16 @@ def train(
         "parameters": sum(p.numel() for p in model.parameters()),
     }
     card = Card(
+        role="translator",
         kind=kind,
         shape=shape,
-        plan={**asdict(plan), "vocab": vocab, "pairs": most},
+        settings={**asdict(plan), "vocab": vocab, "pairs": most},
         data=data.name,
         data_fingerprint=data.fingerprint,
         seed=seed,
         figures=figures,
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(history[-1].seconds, 1),
+        **stamp(),
     )
     checkpoint.save(folder, card, model, subwords, words_of(p.source for p in pairs))
     unfinished.clear()

@@ -15,6 +15,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.models import checkpoint
 from malaprop.models.classifierfolder import read_classifier
 from malaprop.models.embeddings import last_linear, read_by
+from malaprop.models.fitting.card import read_card
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.inside.attention import WordAttention, from_transformers
@@ -61,7 +62,7 @@ def load_transformers(
         device=device,
         precision=precision,
         name=name or folder.name,
-        limit=checkpoint.read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
+        limit=read_card(folder).limit if local and checkpoint.is_checkpoint(folder) else None,
         fingerprint=checkpoint.fingerprint(folder) if local else str(getattr(model.config, "_commit_hash", "") or ""),
         label=label,
     )

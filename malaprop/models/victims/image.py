@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,29 +14,14 @@ from numpy.typing import NDArray
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.core.score import Floats
+from malaprop.models.fitting.card import ROLES, Card, read_card, write_card
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-CARD, WEIGHTS = "image.json", "image.safetensors"
-FORMAT = 1
+CARD, WEIGHTS = ROLES["image classifier"].file, "image.safetensors"
 KINDS = ("lenet", "mlp", "forest")
 Size = tuple[int, int, int]  # channels, height, width
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageCard:
-    """What a folder says of its image classifier."""
-
-    kind: str
-    image: Size
-    classes: int
-    settings: dict[str, Any]
-    data: str
-    data_fingerprint: str
-    seed: int
-    figures: dict[str, float]
-    format: int = FORMAT
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,30 +113,16 @@ def of_sklearn(classifier: Any, *, name: str, **known: Any) -> ImageVictim:
     return ImageVictim(name=name, scores=scores, **known)
 
 
-def save(folder: Path, card: ImageCard, weights: Mapping[str, Tensor]) -> None:
+def save(folder: Path, card: Card, weights: Mapping[str, Tensor]) -> None:
     """Writes the folder; its card comes last, so that a folder with a card is whole."""
     from safetensors.torch import save_file
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save_file({k: t.detach().cpu().contiguous() for k, t in weights.items()}, folder / WEIGHTS)
-        text = json.dumps(asdict(card), indent=1, ensure_ascii=False)
-        (folder / f".{CARD}").write_text(text + "\n", encoding="utf-8")
-        (folder / f".{CARD}").replace(folder / CARD)
+        write_card(folder, card)
     except OSError as error:
         raise VictimError(f"cannot write {folder}: {error.strerror or error}; name another folder") from None
-
-
-def read_card(folder: Path) -> ImageCard:
-    try:
-        raw = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = str(error)[:80]
-        raise VictimError(f"{folder} is no image classifier ({reason}); train one: malaprop train lenet") from None
-    if not isinstance(raw, Mapping) or raw.get("format") != FORMAT or set(raw) != {f.name for f in fields(ImageCard)}:
-        raise VictimError(f"{folder / CARD} is damaged or of another version; train the model again")
-    channels, height, width = map(int, raw["image"])
-    return ImageCard(**{**raw, "image": (channels, height, width)})
 
 
 def load(spec: str, *, device: str = "cpu") -> ImageVictim:
@@ -199,13 +169,15 @@ def _folder(folder: Path, device: str) -> ImageVictim:
 
     from malaprop.models.imagenets import network
 
-    card = read_card(folder)
+    card = read_card(folder, "image classifier")
     try:
         weights = load_file(folder / WEIGHTS)
-        net = network(card.kind, card.image, card.classes, card.settings, weights)
+        channels, height, width = map(int, card.shape["image"])
+        image = (channels, height, width)
+        net = network(card.kind, image, int(card.shape["classes"]), card.settings, weights)
     except (OSError, SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
         reason = str(error).splitlines()[0][:160]
         raise VictimError(f"{folder} is damaged or cut short ({reason}); train the model again") from None
     mark = sha256((folder / WEIGHTS).read_bytes()).hexdigest()[:16]
-    victim = of_network(net, name=folder.name, device=device, image=card.image, fingerprint=mark)
+    victim = of_network(net, name=folder.name, device=device, image=image, fingerprint=mark)
     return replace(victim, network=None) if card.kind == "forest" else victim  # a forest's steps have no slope

@@ -199,9 +199,10 @@ def _ensemble(spec: str, **options: Any) -> Victim:
 
 def _folder(path: Path, device: str, precision: str) -> Victim:
     from malaprop.models import checkpoint
+    from malaprop.models.fitting.card import read_card
 
     if checkpoint.is_checkpoint(path):
-        card = checkpoint.read_card(path)
+        card = read_card(path)
         if not card.zoo.fine_tuned:
             from malaprop.models.victims.zoo import zoo_victim
 
