@@ -430,7 +430,7 @@ def study(
 
     Settings:
         victims: Victims, separated by commas, as malaprop audit takes them.
-        attacks: Recipes, separated by commas: see malaprop list recipes.
+        attacks: Recipes, with commas: see malaprop list recipes.
         budget: Most victim queries an example may ask.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from malaprop.cli import options as o
+from malaprop.cli.command import command
+from malaprop.studies.selection import Selection
+from malaprop.studies.settings import opt
 
 
-def augment(
-    out: Annotated[Path, typer.Option(help="The file to write: .csv, .tsv or .jsonl, with text,label and the source.")],
-    method: Annotated[
-        str,
-        typer.Option(
-            help="switch (important words give way to neighbours), keyboard (slips to a neighbouring key), blackbox "
-            "(characters changed at random); settings behind a colon, as switch:words=3."
-        ),
-    ] = "switch",
-    data: o.Data = "mr",
-    copies: Annotated[int, typer.Option(help="How many copies of each text.", min=1)] = 4,
-    victim: Annotated[
-        str, typer.Option(help="switch: the victim that says which words are important; any that --victim takes.")
-    ] = "LSTM-W-GloVe-1",
-    n: o.CountOrAll = 0,
-    split: Annotated[
-        str,
-        typer.Option(
-            help="The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: train, "
-            "and of a file all of it."
-        ),
-    ] = "auto",
-    originals: Annotated[
-        bool, typer.Option("--originals/--no-originals", help="Whether the texts themselves are written too.")
-    ] = True,
-    seed: o.Seed = 0,
-    text: o.TextColumn = None,
-    label: o.LabelColumn = None,
-    device: o.Device = "auto",
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Write a dataset with perturbed copies of its texts, to train on.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AugmentCommand:
+    """Write a dataset with perturbed copies of its texts, to train on. --split auto is train, and of a file all of it.
 
     Examples:
 
@@ -52,28 +24,58 @@ def augment(
 
       malaprop augment --method keyboard:r=0.05 --data mr --no-originals --out typos.csv
     """
-    from dataclasses import replace
 
-    from malaprop.core.errors import SettingError
+    out: Path = opt(help="The file to write: .csv, .tsv or .jsonl, with text,label and the source.")
+    method: str = opt(
+        "switch",
+        "switch (important words give way to neighbours), keyboard (slips to a neighbouring key), blackbox (characters "
+        "changed at random); settings behind a colon, as switch:words=3.",
+    )
+    copies: int = opt(4, "How many copies of each text.", min=1)
+    victim: Any = opt(
+        "LSTM-W-GloVe-1", "switch: the victim that says which words are important; any that --victim takes."
+    )
+    originals: bool = opt(True, "Whether the texts themselves are written too.")
+    texts: Selection = Selection(n=0)
+    device: str = opt("auto", "cpu, cuda or auto.")
+    json: bool = opt(False, "Make the last line of standard output one JSON object.")
+    quiet: bool = opt(False, "Print no progress and no table.")
+
+    def check(self) -> None:
+        from malaprop.core.errors import SettingError
+
+        data = Path(self.texts.data).expanduser()
+        if self.texts.fields is not None:
+            raise SettingError("--fields is no option of augment: copies may change every field; leave it out")
+        if self.out.exists() and data.exists() and self.out.samefile(data):
+            raise SettingError(f"--out {self.out} is the data itself; give another file")
+        if self.out.exists():
+            raise SettingError(f"--out {self.out} exists already; delete it or give another file")
+
+
+def write_copies(asked: AugmentCommand) -> None:
+    """Writes the file whole or not at all."""
     from malaprop.defences.augment import augmenter, write
 
-    make = augmenter(method, copies)
-    if out.exists() and Path(data).expanduser().exists() and out.samefile(Path(data).expanduser()):
-        raise SettingError(f"--out {out} is the data itself; give another file")
-    if out.exists():
-        raise SettingError(f"--out {out} exists already; delete it or give another file")
-    texts = o.selection(data, split, n, seed, text=text, label=label)
-    if split == "auto" and not texts.is_file:
+    make, texts = augmenter(asked.method, asked.copies), asked.texts
+    asked.check()
+    if texts.split == "auto" and not texts.is_file:
         texts = replace(texts, split="train")
-    chosen = texts.held() if n else texts.whole()
-    o.tell(chosen.notes, quiet)
+    chosen = texts.held() if texts.n else texts.whole()
+    o.tell(chosen.notes, asked.quiet)
     found = None
     if make.needs_victim:
-        from malaprop.runs.victims import device_of
-        from malaprop.runs.victims import victim as open_victim
+        from malaprop.runs.victims import device_of, victim
 
-        found = open_victim(victim, device=device_of(device), quiet=quiet)
-    counts = write(out, chosen, make, found, seed=seed, originals=originals, say=lambda line: o.say(line, quiet))
-    if not quiet:
-        print(f"{counts.rows:,} rows of {counts.texts:,} texts in {out}; {counts.bare:,} texts had nothing to change")
-    o.finish({"command": "augment", "out": str(out), **counts._asdict()}, json)
+        found = victim(asked.victim, device=device_of(asked.device), quiet=asked.quiet)
+    counts = write(
+        asked.out, chosen, make, found, seed=texts.seed, originals=asked.originals,
+        say=lambda line: o.say(line, asked.quiet),
+    )  # fmt: skip
+    if not asked.quiet:
+        changed = f"{counts.rows:,} rows of {counts.texts:,} texts in {asked.out}"
+        print(f"{changed}; {counts.bare:,} texts had nothing to change")
+    o.finish({"command": "augment", "out": str(asked.out), **counts._asdict()}, asked.json)
+
+
+augment = command(AugmentCommand, write_copies)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from malaprop.cli import options as o
+from malaprop.cli.command import command
+from malaprop.studies.settings import opt
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
@@ -15,36 +17,8 @@ if TYPE_CHECKING:
     from malaprop.reports.heat import Heat
 
 
-def explain(
-    text: Annotated[str, typer.Argument(help="The text to explain; of a pair, the hypothesis.")],
-    victim: Annotated[str, typer.Option(help="What audit takes; several, separated by commas, share one heat map.")],
-    premise: Annotated[str | None, typer.Option(help="Of a pair, the premise.")] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(help="The label to explain, by name or number; what the victim says if not given."),
-    ] = None,
-    substitutes: Annotated[bool, typer.Option(help="Weigh WordNet synonyms of every word too.")] = True,
-    against: Annotated[
-        str | None,
-        typer.Option(help="The text with some words replaced: show attention and states before and after."),
-    ] = None,
-    attack: Annotated[
-        str | None, typer.Option(help="A recipe that finds such a text: see malaprop list recipes.")
-    ] = None,
-    attention: Annotated[
-        bool,
-        typer.Option("--attention", help="Show the attention of the text itself; a victim without any is refused."),
-    ] = False,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of --attack, as name=value; may be repeated.")
-    ] = None,
-    seed: o.Seed = 0,
-    device: o.Device = "auto",
-    precision: o.Precision = "auto",
-    out: o.Out = None,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainCommand:
     """Show how much each word of a text, and each synonym in its place, moves a victim's answer.
 
     A word's importance is the log-likelihood of the label with the word, less that with an unknown word instead. With
@@ -62,43 +36,77 @@ def explain(
 
       malaprop explain "a moving, funny film" --attack gs-ec --victim BiLSTM-Attention --set vocabulary=2000 --out heat
     """
-    from malaprop.core.errors import DataError, SettingError
-    from malaprop.core.settings import overrides
+
+    text: str = opt(help="The text to explain; of a pair, the hypothesis.", argument=True)
+    victim: tuple[str, ...] = opt(help="What audit takes; several, separated by commas, share one heat map.")
+    premise: str | None = opt(None, "Of a pair, the premise.")
+    label: str | None = opt(None, "The label to explain, by name or number; what the victim says if not given.")
+    substitutes: bool = opt(True, "Weigh WordNet synonyms of every word too.")
+    against: str | None = opt(None, "The text with some words replaced: show attention and states before and after.")
+    attack: str | None = opt(None, "A recipe that finds such a text: see malaprop list recipes.")
+    attention: bool = opt(False, "Show the attention of the text itself; a victim without any is refused.")
+    settings: Mapping[str, Any] = opt({}, "A setting of --attack, as name=value; may be repeated.", name="set")
+    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    device: str = opt("auto", "cpu, cuda or auto.")
+    precision: str = opt(
+        "auto",
+        "fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device is made for them, "
+        "and what they find is confirmed in fp32; other models reckon in fp32.",
+    )
+    out: Path | None = opt(None, "Folder for what is written; made if it is missing.")
+    json: bool = opt(False, "Make the last line of standard output one JSON object.")
+    quiet: bool = opt(False, "Print no progress and no table.")
+
+    def check(self) -> None:
+        from malaprop.core.errors import DataError, SettingError
+
+        if not self.victim:
+            raise SettingError("--victim names no victim")
+        if self.out is not None and self.out.exists() and not self.out.is_dir():
+            raise SettingError(f"--out {self.out} is a file; give a folder")
+        if self.against is not None and self.attack is not None:
+            raise SettingError("--against and --attack both give the second text; choose one")
+        if self.settings and self.attack is None:
+            raise SettingError("--set does nothing without --attack, whose settings it gives")
+        if self.premise is not None and not self.premise.strip():
+            raise DataError("the premise is empty; give a sentence, or leave --premise out for a single text")
+
+    @property
+    def source(self) -> str | dict[str, str]:
+        """The text, or both fields of a pair."""
+        return self.text if self.premise is None else {"premise": self.premise, "hypothesis": self.text}
+
+
+def explain_text(asked: ExplainCommand) -> None:
+    """Prints what each victim's answer rests on, and writes it where that is asked for."""
     from malaprop.reports.heat import print_heat, reach, write_heat
+    from malaprop.runs.api import recipe
     from malaprop.runs.importance import wordnet_substitutes
     from malaprop.runs.victims import victim as open_victim
 
-    specs = o.listed(victim) or ()
-    if not specs:
-        raise SettingError("--victim names no victim")
-    if out is not None and out.exists() and not out.is_dir():
-        raise SettingError(f"--out {out} is a file; give a folder")
-    if against is not None and attack is not None:
-        raise SettingError("--against and --attack both give the second text; choose one")
-    if premise is not None and not premise.strip():
-        raise DataError("the premise is empty; give a sentence, or leave --premise out for a single text")
-    made = None if attack is None else _recipe(attack, overrides(set_ or []))
-    others = _substitutes(wordnet_substitutes, quiet) if substitutes else None
+    asked.check()
+    quiet, out = asked.quiet, asked.out
+    made = None if asked.attack is None else recipe(asked.attack, **asked.settings)
+    others = _substitutes(wordnet_substitutes, quiet) if asked.substitutes else None
     heats: list[Heat] = []
     sights: list[AttentionSight] = []
-    for spec in specs:
-        opened = open_victim(spec, device=device, precision=precision, quiet=quiet)
-        wanted = _label(opened, label)
-        if attention or against is not None or attack is not None:
-            after = (against, made)
-            sights += _sights(opened, _source(text, premise), after, seed=seed, label=wanted, attention=attention)
-        heats.append(_heat(opened, _source(text, premise), wanted, others))
+    for spec in asked.victim:
+        opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=quiet)
+        wanted = _label(opened, asked.label)
+        if asked.attention or asked.against is not None or made is not None:
+            sights += _sights(opened, asked, made, wanted)
+        heats.append(_heat(opened, asked.source, wanted, others))
         if not quiet:
             print_heat(heats[-1])
             _print_sights(sights[-1:])
-    if label is None and len({heat["label"] for heat in heats}) > 1:
+    if asked.label is None and len({heat["label"] for heat in heats}) > 1:
         o.say("the victims give different labels, and each is explained for its own; --label sets one for all", quiet)
     if out is not None:
         o.say(f"heat map: {write_heat(heats, out)}", quiet)
         _write_sights(sights, out, quiet)
     spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
     summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
-    o.finish({**summary, **_summary(sights)}, json)
+    o.finish({**summary, **_summary(sights)}, asked.json)
 
 
 def _label(victim: Victim, given: str | None) -> int | None:
@@ -117,16 +125,6 @@ def _label(victim: Victim, given: str | None) -> int | None:
             f"{victim.name} has the labels {known}; --label takes one of them or a number, got {given!r}"
         )
     raise SettingError(f"{victim.name} has no names for its labels; --label takes a number from 0, got {given!r}")
-
-
-def _source(text: str, premise: str | None) -> str | dict[str, str]:
-    return text if premise is None else {"premise": premise, "hypothesis": text}
-
-
-def _recipe(name: str, settings: dict[str, Any]) -> Any:
-    from malaprop.runs.api import recipe
-
-    return recipe(name, **settings)
 
 
 def _substitutes(find: Any, quiet: bool) -> Any:
@@ -148,13 +146,16 @@ def _heat(victim: Victim, source: str | dict[str, str], label: int | None, other
     return cast("Heat", found.to_dict())
 
 
-def _sights(victim: Victim, source: Any, after: tuple[str | None, Any], **how: Any) -> list[AttentionSight]:
+def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionSight]:
     """The text beside the one that --against gives or --attack finds; none where the attack fails."""
     from malaprop.analysis.sights import compare_inside
 
-    found = compare_inside(victim, source, against=after[0], attack=after[1], **how)
+    found = compare_inside(
+        victim, asked.source, against=asked.against, attack=attack, seed=asked.seed, label=label,
+        attention=asked.attention,
+    )  # fmt: skip
     if found is None:
-        o.say(f"{after[1].name} finds no adversarial text for {victim.name}")
+        o.say(f"{attack.name} finds no adversarial text for {victim.name}")
     return [] if found is None else [found]
 
 
@@ -176,3 +177,6 @@ def _summary(sights: list[AttentionSight]) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {"sights": [asdict(sight) for sight in sights]} if sights else {}
+
+
+explain = command(ExplainCommand, explain_text)

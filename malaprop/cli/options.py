@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as _json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,14 +17,6 @@ from malaprop.core.leftovers import clear_leftovers
 if TYPE_CHECKING:
     from malaprop.studies.selection import Selection
 
-Victim = Annotated[
-    str,
-    typer.Option(
-        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of "
-        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), "
-        "ensemble:A+B, or any of these behind a defence: five(BERT)."
-    ),
-]
 Data = Annotated[
     str,
     typer.Option(
@@ -59,7 +51,6 @@ Split = Annotated[
         "a file all of it where no victim was trained on that very file."
     ),
 ]
-OwnSplit = Annotated[str, typer.Option(help="Of a packaged or hub dataset: train, validation or test.")]
 TextColumn = Annotated[
     str | None,
     typer.Option("--text", help="Name of the text column, if it is not 'text'; of pairs both, as question1,question2."),
@@ -72,15 +63,7 @@ Labels = Annotated[
 ]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="Name of the label column, if it is not 'label'.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
-Precision = Annotated[
-    str,
-    typer.Option(
-        help="fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device is made for "
-        "them, and what they find is confirmed in fp32; other models reckon in fp32."
-    ),
-]
 Out = Annotated[Path | None, typer.Option(help="Folder for what is written; made if it is missing.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")]
 Json = Annotated[bool, typer.Option("--json", help="Make the last line of standard output one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress and no table.")]
 
@@ -95,18 +78,6 @@ def selection(
     return Selection(
         data=data, split=split, n=n, seed=seed, text=text, label=label, fields=fields, labels=listed(labels) or ()
     )
-
-
-def refuse_elsewhere(context: typer.Context, mine: str, belongs: Mapping[str, Sequence[str]]) -> None:
-    """Refuses options that the user gave and that belong to other uses of a command than `mine`.
-
-    `belongs` gives for each parameter the uses that heed it.
-    """
-    words = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    for name, uses in belongs.items():
-        source = context.get_parameter_source(name)
-        if mine not in uses and source is not None and source.name == "COMMANDLINE":
-            raise SettingError(f"{words[name]} does nothing in {mine}; it belongs to {' and '.join(uses)}")
 
 
 def tell(notes: Iterable[str], quiet: bool = False) -> None:
