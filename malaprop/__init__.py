@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "attack": "malaprop.studies.attack:attack",
     "audit": "malaprop.studies.audit:audit",
+    "check": "malaprop.studies.check:check",
     "harden": "malaprop.studies.harden:harden",
     "recipe": "malaprop.runs.api:recipe",
     "study": "malaprop.studies.api:study",

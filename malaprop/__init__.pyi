@@ -24,6 +24,7 @@ from malaprop.studies.api import report as report
 from malaprop.studies.api import run as run
 from malaprop.studies.attack import attack as attack
 from malaprop.studies.audit import audit as audit
+from malaprop.studies.check import check as check
 from malaprop.studies.harden import harden as harden
 from malaprop.studies.study import Result as Result
 from malaprop.studies.train import train as train

@@ -7,6 +7,7 @@ from sample_study import STUDY as HOTFLIP
 
 from malaprop.core.spending import Limits
 from malaprop.records.certified import Certificate, CertifiedRecord
+from malaprop.records.check import BarResult, CheckRecord, CheckRow, MarkedRun, NewlyBroken
 from malaprop.records.claims import ClaimRow, ClaimsRecord
 from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecord, Gain
 from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
@@ -59,6 +60,13 @@ RECORDS = {
         recipe="homoglyph", data="toy", texts=2, wanted=5, seed=0, models=("one",), unseen=(), upper=None, lower=None,
         chosen=(ChosenEnsemble(size=1, how="exact", members=("one",), fitness=0.5, counts=_COUNTS, drawn=1, hits=(1,),
                        totals=(2,), outside=None, common=None, unseen=None),),
+    ),
+    "check": CheckRecord(
+        passed=False, max_drop=0.05, alpha=0.01, baseline="base", notes=("a note",), settings={"n": 2, "data": "t"},
+        rows=(CheckRow(victim="v", attack="typos", now=Rate(0, 2), before=Rate(2, 2), lost=2, won=0, p=0.25, worse=True,
+                       broken=(NewlyBroken(id="1", text="a <b> film", adversarial="a fjlm"),)),),
+        bars=(BarResult(name="accuracy", bound=0.5, row="v, typos", found=HALF),), digests={"1": "ab", "2": "cd"},
+        runs=(MarkedRun(victim="v", attack="typos", marks={"1": "broken", "2": "wrong"}),),
     ),
     "spending": SpendingRecord(
         state="budget", queries=9, tokens_in=90, tokens_out=9, cost=0.1, seconds=3.0, examples=2,

@@ -96,6 +96,7 @@ class SettingsCommand(TyperCommand):
 
 def perform(study: Study) -> None:
     """Conducts a study as the command line does: progress, the figures, and where they are."""
+    from malaprop.cli.github import announce
     from malaprop.cli.watch import watch
     from malaprop.records.codec import encode, finite
 
@@ -129,6 +130,9 @@ def perform(study: Study) -> None:
     if view.failed:
         say(f"malaprop: {view.failed}")
         raise typer.Exit(1)
+    announce(view)
+    if view.code:
+        raise typer.Exit(view.code)
 
 
 def _go_on(study: Study) -> str:

@@ -11,6 +11,7 @@ from malaprop.cli import options as o
 
 KINDS = (
     "recipes",
+    "suites",
     "models",
     "defences",
     "datasets",
@@ -61,6 +62,10 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         from malaprop.data.base import names
 
         return [{"name": name} for name in (*names(), *images.names())]
+    if kind == "suites":
+        from malaprop.attacks.recipes.suites import SUITES
+
+        return [{"name": name, "recipes": ", ".join(one.recipes), "what": one.about} for name, one in SUITES.items()]
     if kind == "models":
         from malaprop.models.trained import listing
 

@@ -138,6 +138,7 @@ _OWN = (
     _own("mined", "MinedRecord", "malaprop rules mine", "run it again"),
     _own("measured", "MeasuredRecord", "malaprop rules measure", "run it again"),
     _own("natural", "NaturalRecord", "natural adversaries", "run it again", indent=None),
+    _own("check", "CheckRecord", "malaprop check", "run it again", indent=None),
     _own("spending", "SpendingRecord", "what a run has spent", "remove it, and nothing is counted as spent"),
     _own("naturaltext", "NaturalTextRecord", "natural adversaries", "run it again"),
     _own("trained", "TrainedRecord", "trained models", "train them again"),

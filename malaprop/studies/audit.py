@@ -81,7 +81,9 @@ class Audit:
         "prompt (causal:FOLDER, openai:MODEL@http://host/v1).",
         free=True,
     )
-    attacks: tuple[Any, ...] = opt(ATTACKS, "Recipes, separated by commas: see malaprop list recipes.", free=True)
+    attacks: tuple[Any, ...] = opt(
+        ATTACKS, "Recipes and suites (quick, standard ...), with commas: see malaprop list recipes.", free=True
+    )
     conditions: Conditions = opt(Conditions(), free=True)
     prompting: Prompting = opt(Prompting(), free=True)
     texts: Selection = opt(Selection(), free=True)  # all are free: the run.toml of each run says what it holds
@@ -97,11 +99,12 @@ class Audit:
     @cached_property
     def suite(self) -> dict[str, Attack]:
         """The attacks, by the names of their folders; one that is named twice runs once."""
+        from malaprop.attacks.recipes.suites import expand_suites
         from malaprop.runs.api import make_attack
 
         made: dict[str, Attack] = {}
         _, texts, prompt = split_sides(self.texts.fields)
-        for named in dict.fromkeys(self.attacks):
+        for named in expand_suites(self.attacks):
             base = self.conditions.apply(make_attack(named, _light(named)))
             both = [base] if texts or base.together is not None else []
             both += [on_prompt(base, self.prompting.panel)] if prompt and base.together is None else []

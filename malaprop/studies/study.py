@@ -53,6 +53,9 @@ class View:
     troubles: Sequence[str] = ()
     last: str = ""
     failed: str = ""
+    code: int = 0  # of a command that ended as it should, where its finding has an exit code of its own
+    markdown: str = ""  # a page for the summary of a job of continuous integration
+    annotations: Sequence[tuple[str, str, str]] = ()  # level, title and message, for the same
     report: bool = True  # an HTML report is written with the record
     kept: bool = True  # there is a folder to name
 

@@ -37,6 +37,7 @@ class Command:
 _CLI, _TRANSLATE, _NATURAL = "malaprop.cli", "malaprop.studies.translate", "malaprop.studies.natural"
 COMMANDS: dict[str, Command] = {
     "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
+    "check": Command("malaprop.studies.check:Check", "Fail where a model is less robust than a baseline: a gate."),
     "attack": Command("malaprop.studies.attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
     "explain": Command(f"{_CLI}.explain:explain", "Show which words a victim's answer rests on."),
     "train": Command("malaprop.studies.train:Train", "Train a model of the zoo to a folder that --victim takes."),

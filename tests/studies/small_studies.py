@@ -141,6 +141,9 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
     "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
     "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8, "resume": True},
+    "check": lambda root: {
+        "victim": model(root), "attacks": ["typos"], "min": {"accuracy": 0.1}, "n": 8, "resume": True,
+    },
     "study defences": lambda root: {
         "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=4"], "n": 4,
         "draws": 1, "fresh": 3, "samples": 20,

@@ -1,0 +1,38 @@
+"""Suites: attacks that belong together, by one name. `malaprop audit --attacks NAME` runs them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The recipes of a suite, in their order."""
+
+    recipes: tuple[str, ...]
+    about: str
+
+
+SUITES: dict[str, Suite] = {
+    "quick": Suite(
+        ("keyboard", "deepwordbug"),
+        "For every change of a model: characters alone, nothing to fetch, a minute on a CPU.",
+    ),
+    "standard": Suite(
+        ("pwws", "textfooler", "deepwordbug", "typos", "homoglyph"), "What audit runs: words and characters."
+    ),
+    "characters": Suite(
+        ("deepwordbug", "typos", "keyboard", "homoglyph"), "Misspellings and look-alikes: what people type, and more."
+    ),
+}
+
+
+def expand_suites(named: Iterable[Any]) -> tuple[Any, ...]:
+    """The attacks with the recipes of a suite in the place of its name, each once."""
+    found: dict[Any, None] = {}
+    for one in named:
+        inside = SUITES[one].recipes if isinstance(one, str) and one in SUITES else (one,)
+        found.update(dict.fromkeys(inside))
+    return tuple(found)
