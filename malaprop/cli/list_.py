@@ -13,6 +13,7 @@ KINDS = (
     "recipes",
     "suites",
     "models",
+    "victims",
     "defences",
     "datasets",
     "assets",
@@ -66,6 +67,10 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         from malaprop.attacks.recipes.suites import SUITES
 
         return [{"name": name, "recipes": ", ".join(one.recipes), "what": one.about} for name, one in SUITES.items()]
+    if kind == "victims":
+        from malaprop.runs.victims import WRITTEN
+
+        return [{"name": written, "what": what} for written, what in WRITTEN.items()]
     if kind == "models":
         from malaprop.models.trained import listing
 

@@ -40,7 +40,7 @@ class Paid:
     @property
     def withheld(self) -> str:
         kept = "its answers are kept on disk, and the rest would go past them"
-        return self.inside.withheld if self._cached is None else kept
+        return self.inside.withheld or ("" if self._cached is None else kept)
 
     @property
     def name(self) -> str:

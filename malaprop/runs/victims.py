@@ -23,6 +23,20 @@ WRAPPERS = Catalogue(
         "ranmask": "malaprop.defences.ranmask:RanMask",
     },
 )
+# How victims are written, and what they are.
+WRITTEN = {
+    "FOLDER": "a model that malaprop train wrote, or a transformers classifier",
+    "NAME": "a model of the zoo, trained first if need be: malaprop list models",
+    "module:attribute": "a function from a list of texts to scores",
+    "http://host/path": "a model behind an address that takes JSON",
+    "hub:ORG/NAME": "a transformers classifier of the hub",
+    "FILE.skops": "a scikit-learn pipeline",
+    "FILE.onnx": "an exported classifier",
+    "causal:FOLDER": "a language model asked with --prompt, here; also causal:FILE.gguf and causal:smollm2",
+    "openai:MODEL@http://host/v1": "a language model asked with --prompt, behind a server of OpenAI's protocol",
+    "ensemble:A+B": "several victims as one",
+    "DEFENCE(VICTIM)": "a victim behind a defence: malaprop list defences",
+}
 # What makes the victim of such a spec, given a function that finds the one inside: for the defences above a function of
 # a higher layer, so it is named as text; for others, plug-ins may bring their own under the name that is typed.
 _DEFEND = Catalogue("layer", {"defend": "malaprop.defences.wrap:defended"})

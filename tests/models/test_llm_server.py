@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,7 @@ from http_server import serving
 from llm_server import KEY, MODEL, Log, application
 
 from malaprop.attacks.goals.goal import LabelOnly
+from malaprop.cli.main import main
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError, VictimError
 from malaprop.core.victim import NO_LABEL
@@ -117,6 +122,26 @@ def test_a_victim_travels_to_another_process_without_its_connections(server: tup
     victim = open_victim(url, "healthy")
     again = pickle.loads(pickle.dumps(victim))
     np.testing.assert_array_equal(again.predict(FILMS), victim.predict(FILMS))
+
+
+def test_a_command_accounts_for_every_example_and_shows_no_key(
+    server: tuple[str, Log, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, _, _ = server
+    data, out = tmp_path / "films.csv", tmp_path / "out"
+    data.write_text("text,label\n" + "".join(f'"{text}",{WORDS[at % 2]}\n' for at, text in enumerate(FILMS)))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    words = f"attack typos --victim openai:{MODEL}@{url}/flaky/v1#pause=0.01:retries=6 --n all --cache none --json"
+    monkeypatch.setattr(sys, "argv", ["malaprop", *words.split(), "--data", str(data), "--out", str(out)])
+    with suppress(SystemExit):
+        main()
+    shown = capsys.readouterr()
+    found = json.loads(shown.out.splitlines()[-1])
+    assert sum(found["counts"].values()) == len(FILMS)
+    assert found["counts"]["error"] == 0
+    assert found["labels"] == [*WORDS, NO_LABEL]
+    written = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    assert KEY not in shown.out + shown.err + written
 
 
 @pytest.mark.parametrize(

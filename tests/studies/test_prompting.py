@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from malaprop.cli.main import main
 from malaprop.core.errors import MalapropError
 from malaprop.records.store import read_outcomes
 from malaprop.studies.prompting import Prompting, draw_shots, names_language_model
@@ -36,19 +35,6 @@ def films(tmp_path: Path) -> Path:
     ]
     path.write_text("text,label\n" + "\n".join(rows) + "\n")
     return path
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    def run(*words: Any) -> int:
-        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-        return 0
-
-    return run
 
 
 def test_attack_with_a_prompt_file_and_worked_examples(

@@ -16,7 +16,6 @@ from malaprop.attacks.attack import Attack, Together
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.goals.moved import Moved
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.cli.main import main
 from malaprop.core.errors import SettingError
 from malaprop.models.victims.load import load
 from malaprop.records.run import Run
@@ -34,19 +33,6 @@ PROMPT = "A good film gets the word good, a bad one the word bad: {labels}.\n\nT
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_causal.folder(tmp_path_factory.mktemp("lm") / "llama", "llama")
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    def run(*words: Any) -> int:
-        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-        return 0
-
-    return run
 
 
 def prefix(**more: Any) -> Attack:
