@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "great awful fine nice poor okay movie"])
 PIECES = [

@@ -37,8 +37,8 @@ def neighbours(
     import torch
     from torch.nn.functional import normalize
 
-    from malaprop.models import checkpoint
     from malaprop.models.gradients.chars import embedding_of
+    from malaprop.models.zoo.zoo import checkpoint
 
     words = embedding_of(checkpoint.load(folder)[1].to(device))
     vocab = words.vocab

@@ -13,8 +13,8 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
-from malaprop.models.embeddings import L1
 from malaprop.models.inside.states import WordStates
+from malaprop.models.zoo.embeddings import L1
 from malaprop.records.attention import AttentionMean
 
 Z95 = 1.959964  # the normal's 97.5% point

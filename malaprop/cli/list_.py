@@ -72,7 +72,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
         return [{"name": written, "what": what} for written, what in WRITTEN.items()]
     if kind == "models":
-        from malaprop.models.trained import listing
+        from malaprop.models.zoo.trained import listing
 
         return listing()
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search

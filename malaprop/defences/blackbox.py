@@ -17,14 +17,14 @@ from malaprop.core.text import word_pattern
 from malaprop.core.victim import Fields
 from malaprop.defences.hotflip import check_share, counts, usable_in
 from malaprop.defences.spelling import Signs, spelling
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.rows import settled
 from malaprop.models.gradients.chars import plain_words, respelled
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.openvocab import BETWEEN, OTHER, OpenVocab
 from malaprop.models.tokens.ragged import Ragged
-from malaprop.models.train import Job
-from malaprop.models.training import Batch, Hooks
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.rows import settled
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Batch, Hooks
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 

@@ -16,12 +16,12 @@ from malaprop.core.text import Ints, Text
 from malaprop.defences.defended import Counters, cut_up
 from malaprop.defences.important import Side
 from malaprop.defences.switch import Choice, Switch
-from malaprop.models.finetune import FineTuning
 from malaprop.models.gradients.sizes import token_gradients
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.ragged import Ragged
-from malaprop.models.train import Job
-from malaprop.models.training import Batch, Hooks
+from malaprop.models.zoo.finetune import FineTuning
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Batch, Hooks
 
 _KEPT = 1 << 16  # texts whose important words are kept, some kilobytes each
 

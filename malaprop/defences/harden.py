@@ -16,9 +16,9 @@ from malaprop.defences import DEFENCES
 
 if TYPE_CHECKING:
     from malaprop.models.splits import Splits
-    from malaprop.models.train import Job
-    from malaprop.models.training import Hooks
-    from malaprop.models.zoo import ZooSpec
+    from malaprop.models.zoo.train import Job
+    from malaprop.models.zoo.training import Hooks
+    from malaprop.models.zoo.zoo import ZooSpec
 
 
 class Defence(Protocol):
@@ -59,7 +59,7 @@ class Hardening:
 
 def own_spec(folder: str) -> ZooSpec:
     """A user's own classifier as a model of the zoo: called after its folder."""
-    from malaprop.models.zoo import OWN, ZooSpec
+    from malaprop.models.zoo.zoo import OWN, ZooSpec
 
     name = Path(folder).expanduser().resolve().name
     return ZooSpec(encoder=OWN, units="piece", embedding=name, depth=0)

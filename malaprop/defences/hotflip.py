@@ -12,13 +12,13 @@ from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.defences.spelling import Signs, Spelling, char_gradients, spelling
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.rows import settled
 from malaprop.models.gradients.chars import Slopes, flipped, gains, plain_words, respelled, symbols, vectors
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.openvocab import BETWEEN, OTHER
-from malaprop.models.train import Job
-from malaprop.models.training import Batch, Hooks
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.rows import settled
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Batch, Hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from malaprop.core.errors import SettingError
 from malaprop.defences.spelling import Spelling, char_gradients, spelling
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.rows import settled, within
 from malaprop.models.splits import Splits
-from malaprop.models.train import Job
-from malaprop.models.training import Batch, Hooks
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.rows import settled, within
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Batch, Hooks
 
 _PROBE = 0.1  # length of the first guess in the virtual kind, as a share of the noise
 Logits = Float[Tensor, "batch label"]

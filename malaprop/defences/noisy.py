@@ -11,12 +11,12 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Words
 from malaprop.core.victim import Fields
 from malaprop.defences.smooth import Noise, cut
-from malaprop.models.finetune import FineTuning
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
-from malaprop.models.train import Job
-from malaprop.models.training import Batch
+from malaprop.models.zoo.finetune import FineTuning
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,8 +19,8 @@ from malaprop.defences.noisy import NoisyTraining
 from malaprop.defences.smooth import answered
 from malaprop.defences.votes import Vote, check_samples, check_vote
 from malaprop.models.splits import Splits
-from malaprop.models.train import Job
-from malaprop.models.training import Hooks
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.gradients.chars import through, windows
 from malaprop.models.tokens.openvocab import NOTHING
+from malaprop.models.zoo.blocks.charwords import CharWords
 
 Vectors = Float[Tensor, "batch token dim"]
 Signs = Int[Tensor, "batch token char"]

@@ -19,7 +19,7 @@ from malaprop.runs.victims import WRAPPERS
 
 if TYPE_CHECKING:
     from malaprop.models.splits import Splits
-    from malaprop.models.zoo import ZooSpec
+    from malaprop.models.zoo.zoo import ZooSpec
 
 NONE, TWIN = "none", "twin"
 NOISY = ("safer", "ranmask")  # wrap a model that was trained with their own noise, unless another is named
@@ -76,8 +76,8 @@ class Stock:
             return found
         spec, seed, parts = self._origin(name)
         from malaprop.assets.folders import locked
-        from malaprop.models import checkpoint, zoo
-        from malaprop.models.trained import home
+        from malaprop.models.zoo.trained import home
+        from malaprop.models.zoo.zoo import checkpoint, zoo
 
         if plain_name == TWIN:
             defence, seed, told = None, seed + 1, dict(self.settings)
@@ -95,8 +95,8 @@ class Stock:
     def _train(
         self, defence: Defence | None, called: str, spec: ZooSpec, seed: int, parts: Splits, folder: Path
     ) -> None:
-        from malaprop.models.train import Given, train
-        from malaprop.models.training import Hooks
+        from malaprop.models.zoo.train import Given, train
+        from malaprop.models.zoo.training import Hooks
 
         card = train(
             spec,
@@ -114,9 +114,9 @@ class Stock:
 
     def _origin(self, name: str) -> tuple[ZooSpec, int, Splits]:
         """What the victim is in the zoo, and the data it was trained on."""
-        from malaprop.models import checkpoint, zoo
         from malaprop.models.fitting.card import read_card
         from malaprop.models.splits import splits
+        from malaprop.models.zoo.zoo import checkpoint, zoo
 
         path = Path(self.victim).expanduser()
         if checkpoint.is_checkpoint(path):
@@ -152,7 +152,7 @@ def given(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def folders(pairs: tuple[str, ...]) -> dict[str, Path]:
     """`name=FOLDER` pairs of --hardened."""
-    from malaprop.models import checkpoint
+    from malaprop.models.zoo.zoo import checkpoint
 
     out = {}
     for pair in pairs:

@@ -10,9 +10,9 @@ import torch
 
 from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
-from malaprop.models.checkpoint import CARD
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.probes import check_vocabulary
+from malaprop.models.zoo.checkpoint import CARD
 
 
 def is_classifier_folder(name: str) -> bool:

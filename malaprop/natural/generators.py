@@ -19,9 +19,9 @@ from malaprop.models.generative.images import ImageManifold, is_generator, save,
 from malaprop.models.generative.images import load as open_generator
 from malaprop.models.generative.networks import Shape
 from malaprop.models.generative.training import Curves, ImageWork, train
-from malaprop.models.imagenets import LeNet
-from malaprop.models.imagetraining import Schooling, fit
 from malaprop.models.victims.image import ImageVictim, of_network
+from malaprop.models.zoo.imagenets import LeNet
+from malaprop.models.zoo.imagetraining import Schooling, fit
 from malaprop.natural.images import predictions
 
 _MOST = 5000  # images that are measured

@@ -11,8 +11,8 @@ from malaprop.attacks.latent.probe import LatentSearch
 from malaprop.core.errors import SettingError
 from malaprop.data.images import ImageSet
 from malaprop.models.generative.images import ImageManifold
-from malaprop.models.imagetraining import Schooling, accurate, fit
 from malaprop.models.victims.image import of_network
+from malaprop.models.zoo.imagetraining import Schooling, accurate, fit
 from malaprop.natural.images import ImageTarget
 from malaprop.natural.quest import Ground, Quest
 from malaprop.records.natural import SweepDot, Tried

@@ -24,9 +24,9 @@ def find_homes(
     training: Mapping[str, Any] | None = None,
 ) -> dict[str, Path]:
     """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
-    from malaprop.models import zoo
-    from malaprop.models.train import Given
-    from malaprop.models.trained import home
+    from malaprop.models.zoo.train import Given
+    from malaprop.models.zoo.trained import home
+    from malaprop.models.zoo.zoo import zoo
 
     if not names:
         return {}
@@ -74,10 +74,10 @@ def train_model(
 ) -> Iterator[Any]:
     """The work of such a task; two studies that want the same model train it once."""
     from malaprop.assets.folders import locked
-    from malaprop.models import checkpoint, zoo
     from malaprop.models.fitting.card import read_card
     from malaprop.models.tokens.wordrows import WordRows
-    from malaprop.models.train import Given, train
+    from malaprop.models.zoo.train import Given, train
+    from malaprop.models.zoo.zoo import checkpoint, zoo
     from malaprop.studies.common import settings_of
     from malaprop.tasks.outputs import Note
 

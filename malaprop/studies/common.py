@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.core.victim import Victim
     from malaprop.data.base import Examples
-    from malaprop.models.training import Epoch
+    from malaprop.models.zoo.training import Epoch
     from malaprop.records.outcome import Outcome
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Share
@@ -53,15 +53,15 @@ def slug(name: str) -> str:
 
 def is_trained_here(spec: Any) -> bool:
     """Whether a model is a name of the zoo, which a study trains, and no folder."""
-    from malaprop.models.zoo import is_name
+    from malaprop.models.zoo.zoo import is_name
 
     return isinstance(spec, str) and is_name(spec) and not Path(spec).is_dir()
 
 
 def settings_of(spec: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Of the settings of training those that this model has."""
-    from malaprop.models.train import check_settings
-    from malaprop.models.zoo import parse
+    from malaprop.models.zoo.train import check_settings
+    from malaprop.models.zoo.zoo import parse
 
     def has(setting: str) -> bool:
         try:

@@ -76,7 +76,7 @@ class HotFlip:
         return Plan(methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes)
 
     def check(self) -> None:
-        from malaprop.models import zoo
+        from malaprop.models.zoo.zoo import zoo
 
         if not self.confidences or not all(0 <= floor < 1 for floor in self.confidences):
             given = ",".join(f"{floor:g}" for floor in self.confidences)
@@ -107,7 +107,7 @@ class HotFlip:
     def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """One model, plainly or hardened."""
         from malaprop.defences.harden import Hardening
-        from malaprop.models.train import Given
+        from malaprop.models.zoo.train import Given
         from malaprop.tasks.outputs import Note
 
         del inputs

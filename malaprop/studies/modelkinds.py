@@ -181,7 +181,7 @@ def _train_generator(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> 
 
 def _classifier_plan(asked: Train) -> Any:
     from malaprop.core.settings import call
-    from malaprop.models.imagetraining import Schooling
+    from malaprop.models.zoo.imagetraining import Schooling
 
     spec, settings = asked.spec.lower(), dict(asked.beginning.settings)
     if isinstance(widths := settings.get("widths"), int):
@@ -191,7 +191,7 @@ def _classifier_plan(asked: Train) -> Any:
 
 def _train_classifier(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
     from malaprop.data.images import load
-    from malaprop.models.imagetraining import train
+    from malaprop.models.zoo.imagetraining import train
 
     del inputs
     parts = [load(asked.texts.name, part) for part in ("train", "test")]

@@ -151,7 +151,7 @@ class ImageDomain:
 
     def train_victim(self, kind: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """A classifier; a judge, which no search asks, is a LeNet of another seed."""
-        from malaprop.models.imagetraining import Schooling, train
+        from malaprop.models.zoo.imagetraining import Schooling, train
         from malaprop.natural.generators import plan_judge
 
         learn, seed, judges = inputs["learn"], self.asked.seed, kind == JUDGE
@@ -229,7 +229,7 @@ class ImageDomain:
         yield self._figures(desk, inputs, errand, finds, search=errand.search, settings=method)
 
     def _figures(self, desk: Desk, inputs: Inputs, errand: Errand, finds: Sequence[Find], **known: Any) -> ImageFigures:
-        from malaprop.models.imagetraining import accurate
+        from malaprop.models.zoo.imagetraining import accurate
         from malaprop.records.summary import Rate
 
         victim = self.open_victim(desk, inputs, errand.model)

@@ -99,8 +99,8 @@ class OneWord:
 
     def check(self) -> None:
         from malaprop.analysis.quality import check
-        from malaprop.models.train import check_settings
-        from malaprop.models.zoo import parse
+        from malaprop.models.zoo.train import check_settings
+        from malaprop.models.zoo.zoo import parse
         from malaprop.runs.api import recipe
 
         check(self.measure)
@@ -149,7 +149,7 @@ class OneWord:
         return {"test": self.test()}
 
     def train(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.models.train import Given
+        from malaprop.models.zoo.train import Given
         from malaprop.tasks.outputs import Note
 
         del inputs

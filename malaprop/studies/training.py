@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from malaprop.defences.harden import Hardening
     from malaprop.models.fitting.card import Card
     from malaprop.models.splits import Splits
-    from malaprop.models.train import Given
-    from malaprop.models.training import Epoch
+    from malaprop.models.zoo.train import Given
+    from malaprop.models.zoo.training import Epoch
     from malaprop.records.trained import TrainedModel, TrainedRecord
     from malaprop.tasks.desk import Desk
 
@@ -65,7 +65,7 @@ class Beginning:
 
     @property
     def given(self) -> Given:
-        from malaprop.models.train import Given
+        from malaprop.models.zoo.train import Given
 
         return Given(vectors=self.vectors, start=self.start, settings=self.settings)
 
@@ -73,9 +73,9 @@ class Beginning:
 def check_named(name: str, settings: Mapping[str, Any]) -> None:
     """Refuses a wrong name or setting before the data is read; `name` as for `train_named`."""
     from malaprop.defences.harden import own_spec
-    from malaprop.models import zoo
     from malaprop.models.classifierfolder import is_classifier_folder
-    from malaprop.models.train import check_settings
+    from malaprop.models.zoo.train import check_settings
+    from malaprop.models.zoo.zoo import zoo
 
     check_settings(settings, [own_spec(name) if is_classifier_folder(name) else zoo.parse(name)[0]])
 
@@ -97,12 +97,12 @@ def train_named(
     of every epoch.
     """
     from malaprop.defences.harden import in_terms_of, own_spec
-    from malaprop.models import zoo
-    from malaprop.models.checkpoint import is_checkpoint
     from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.models.fitting.finished import FILE as RECIPE
-    from malaprop.models.train import train
-    from malaprop.models.training import Hooks
+    from malaprop.models.zoo.checkpoint import is_checkpoint
+    from malaprop.models.zoo.train import train
+    from malaprop.models.zoo.training import Hooks
+    from malaprop.models.zoo.zoo import zoo
 
     check_named(name, given.settings or {})
     if folder.parent.name == ROOM and is_checkpoint(folder) and not (folder / RECIPE).is_file():

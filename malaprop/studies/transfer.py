@@ -85,14 +85,14 @@ class Transfer:
         make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
         entrants = self.entrants()
         if self.training:
-            from malaprop.models.train import check_settings
-            from malaprop.models.zoo import parse
+            from malaprop.models.zoo.train import check_settings
+            from malaprop.models.zoo.zoo import parse
 
             check_settings(self.training, [parse(one.spec)[0] for one in entrants if one.trains])
 
     def entrants(self) -> list[Entrant]:
         """The models, with their seconds."""
-        from malaprop.models.zoo import called, parse
+        from malaprop.models.zoo.zoo import called, parse
         from malaprop.transferability.entrants import enter
 
         def find(names: Sequence[str]) -> dict[str, Path]:

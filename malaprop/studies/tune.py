@@ -242,9 +242,9 @@ class Tune:
             return around(self.defence, plain)(settings, number)
         from malaprop.defences.fact import Fact
         from malaprop.defences.harden import Hardening
-        from malaprop.models import checkpoint
         from malaprop.models.gradients.sizes import token_gradients
-        from malaprop.models.train import Given
+        from malaprop.models.zoo.train import Given
+        from malaprop.models.zoo.zoo import checkpoint
         from malaprop.runs.victims import victim as load
 
         folder = desk.place.root / "models" / f"trial-{number}"

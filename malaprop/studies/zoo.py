@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from malaprop.models.fitting.card import Card
     from malaprop.models.splits import Splits
     from malaprop.models.tokens.wordrows import WordRows
-    from malaprop.models.zoo import ZooSpec
+    from malaprop.models.zoo.zoo import ZooSpec
     from malaprop.studies.train import Train
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
@@ -48,7 +48,7 @@ class Member(NamedTuple):
 
     @property
     def name(self) -> str:
-        from malaprop.models.zoo import called
+        from malaprop.models.zoo.zoo import called
 
         return called(self.spec, self.seed)
 
@@ -80,15 +80,15 @@ class Zoo:
 
     @property
     def specs(self) -> list[ZooSpec]:
-        from malaprop.models import zoo
+        from malaprop.models.zoo.zoo import zoo
 
         return [zoo.ZooSpec.of(name) for name in self.study.only] or list(zoo.grid())
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
         """Models of one layer as often as asked for, the others once; in --out, or in the cache."""
-        from malaprop.models import zoo
-        from malaprop.models.trained import home
+        from malaprop.models.zoo.trained import home
+        from malaprop.models.zoo.zoo import zoo
 
         given = self.study.beginning.given
         told = given.plain() if given.vectors or given.start or given.settings else None
@@ -100,7 +100,7 @@ class Zoo:
         return tuple(found)
 
     def check(self) -> None:
-        from malaprop.models.train import check_settings
+        from malaprop.models.zoo.train import check_settings
 
         check_settings(self.study.beginning.settings, self.specs)
         for member in self.members:
@@ -108,8 +108,8 @@ class Zoo:
 
     def _card(self, member: Member, root: Path | None) -> Card | None:
         """The card of a model that was trained before; None of one that is damaged."""
-        from malaprop.models import checkpoint
         from malaprop.models.fitting.card import read_card
+        from malaprop.models.zoo.zoo import checkpoint
 
         folder = (root or Path()) / member.at
         if (root is None and not self.study.cache) or not checkpoint.is_checkpoint(folder):
@@ -154,7 +154,7 @@ class Zoo:
         return tuple(sorted(found, key=lambda model: (model.number, model.name)))
 
     def _describe(self, member: Member, root: Path) -> TrainedModel:
-        from malaprop.models import zoo
+        from malaprop.models.zoo.zoo import zoo
         from malaprop.tasks.outputs import skipped
 
         number = zoo.number(member.spec.name) if member.spec in set(zoo.grid()) else SPECIAL
@@ -202,7 +202,7 @@ def prepare_vectors(kind: str, desk: Desk, inputs: Inputs) -> Iterator[bool]:
 
 def train_member(study: Train, member: Member, desk: Desk, inputs: Inputs) -> Iterator[Any]:
     """One model, in its own folder."""
-    from malaprop.models.train import train
+    from malaprop.models.zoo.train import train
     from malaprop.tasks.outputs import Note
 
     card = train(

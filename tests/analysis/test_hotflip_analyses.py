@@ -10,11 +10,10 @@ from malaprop.analysis.hotflip import PLAIN, Plan
 from malaprop.analysis.nearest import edited_words, neighbours
 from malaprop.analysis.operations import changed_characters, of_outcome, operations
 from malaprop.core.text import Text, Words
-from malaprop.models import checkpoint
 from malaprop.models.fitting.card import Card
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.zoo import ZooSpec
+from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint
 from malaprop.records import Outcome, Queries, Side, edits_between
 
 

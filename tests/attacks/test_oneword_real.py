@@ -11,11 +11,11 @@ from malaprop.core.example import number
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.inside.attention import WordAttention
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import SEP, UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of, padding_of
+from malaprop.models.zoo.special import SPECIAL_MODELS
 from malaprop.records.outcome import compare_key
 from malaprop.runs.local import run
 

@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn import functional
 
 from malaprop.core.example import Example
-from malaprop.models.blocks.rows import recur
 from malaprop.models.splits import Splits
+from malaprop.models.zoo.blocks.rows import recur
 
 X = torch.ones(3, 7, 10)
 

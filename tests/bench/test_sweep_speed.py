@@ -14,10 +14,10 @@ from malaprop_bench.recording import Recording
 from malaprop.attacks.recipes.oneword import gs_gr
 from malaprop.core.example import number
 from malaprop.models.fitting.seeds import seeded
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of, padding_of
+from malaprop.models.zoo.special import SPECIAL_MODELS
 from malaprop.runs.local import run
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]

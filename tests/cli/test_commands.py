@@ -328,7 +328,7 @@ def test_a_full_disk_keeps_what_was_finished(place, type_in, monkeypatch):
 def test_no_figure_of_a_list_is_broken_by_a_narrow_terminal(place, type_in, monkeypatch, columns, whole):
     row = {"name": "BiLSTM-WC-Random-1", "state": "on first use", "data": "reviews.jsonl", "accuracy": "73.7%"}
     row |= {"MB": 12.34, "parameters": 1568502, "date": "2026-11-15", "reads": "words and characters"}
-    monkeypatch.setattr("malaprop.models.trained.listing", lambda: [row])
+    monkeypatch.setattr("malaprop.models.zoo.trained.listing", lambda: [row])
     monkeypatch.setenv("COLUMNS", columns)
     code, out, _ = type_in("list", "models", "--json")
     assert code == 0

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 
 from malaprop.models.fitting.seeds import seeded
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.training import Batch
+from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.models.zoo.training import Batch
 
 TEXTS = ["a good film, really good", "bad", "the worst idea of 2004 was good", "so bad it's bad ."]
 LABELS = [1, 0, 1, 0]

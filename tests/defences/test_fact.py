@@ -14,12 +14,12 @@ from malaprop.cli.main import main
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.example import number
 from malaprop.defences.fact import Fact, added
-from malaprop.models import zoo
 from malaprop.models.fitting.card import read_card
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.splits import Splits
-from malaprop.models.train import Given, _job
-from malaprop.models.training import Batch, fit
+from malaprop.models.zoo.train import Given, _job
+from malaprop.models.zoo.training import Batch, fit
+from malaprop.models.zoo.zoo import zoo
 
 WORDS = ("great", "good", "fine", "bad", "awful", "film")
 

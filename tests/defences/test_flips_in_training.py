@@ -12,12 +12,12 @@ from malaprop.core.seeds import generator
 from malaprop.defences.blackbox import KeyStar, drawn, mistyped
 from malaprop.defences.hotflip import HotFlip, best_flips, counts, flipped_loss, reads_characters, usable_in
 from malaprop.defences.spelling import char_gradients, spelling
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.chars import plain_words, respelled
 from malaprop.models.tokens.openvocab import BETWEEN, OTHER
-from malaprop.models.training import Hooks, Rows, Training, fit, judge
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.lstm import WordLSTM
+from malaprop.models.zoo.training import Hooks, Rows, Training, fit, judge
 
 
 def letters(signs):

@@ -7,8 +7,8 @@ from torch.nn import functional
 
 from malaprop.core.errors import SettingError
 from malaprop.defences.miyato import Miyato, _Reading
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.fitting.seeds import seeded
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 
 def word_model():

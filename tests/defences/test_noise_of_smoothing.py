@@ -13,7 +13,7 @@ from malaprop.defences.noisy import NoisyTraining
 from malaprop.defences.ranmask import MaskedTraining, Masks
 from malaprop.defences.safer import SwappedTraining
 from malaprop.models.tokens.vocab import UNK, Vocab
-from malaprop.models.training import Batch, Rows
+from malaprop.models.zoo.training import Batch, Rows
 
 VOCAB = Vocab.build(["one two three four five six seven eight"])
 

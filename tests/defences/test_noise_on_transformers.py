@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from malaprop.defences.miyato import Miyato
-from malaprop.models.blocks.transformer import Attending
 from malaprop.models.fitting.seeds import seeded
-from malaprop.models.training import Batch
+from malaprop.models.zoo.blocks.transformer import Attending
+from malaprop.models.zoo.training import Batch
 
 transformers = pytest.importorskip("transformers")
 

@@ -9,11 +9,11 @@ import torch
 from torch.nn import functional
 
 from malaprop.core.example import Example, number
-from malaprop.models.blocks.charcnn import charcnn_lstm
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.victims.zoo import gradients_of
+from malaprop.models.zoo.blocks.charcnn import charcnn_lstm
 
 GOOD = ("good", "great", "lovely", "clever", "moving", "funny", "charming", "superb")
 BAD = ("bad", "awful", "dull", "boring", "clumsy", "stupid", "tedious", "dreadful")

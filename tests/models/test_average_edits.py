@@ -11,12 +11,12 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.blocks.classifier import Classifier
-from malaprop.models.blocks.kim import kim_cnn
-from malaprop.models.blocks.pairs import pair_average
 from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import splice
+from malaprop.models.zoo.blocks.classifier import Classifier
+from malaprop.models.zoo.blocks.kim import kim_cnn
+from malaprop.models.zoo.blocks.pairs import pair_average
 
 
 def model() -> Classifier:

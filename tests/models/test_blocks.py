@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.lstm import WordLSTM
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 MAKERS = {
     "cnn": lambda: WordCNN(20, 3, dim=6, filters=5),

@@ -87,7 +87,7 @@ def test_what_older_cards_called_otherwise(tmp_path):
 
 
 def test_every_card_in_the_cache_is_listed(tmp_path, monkeypatch):
-    from malaprop.models.trained import listing
+    from malaprop.models.zoo.trained import listing
 
     monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path))
     for role, raw in OLD.items():

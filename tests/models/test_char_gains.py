@@ -7,10 +7,6 @@ import torch
 from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError
-from malaprop.models.blocks.charcnn import charcnn_lstm
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.backward import differentiable
 from malaprop.models.gradients.chars import (
     char_slopes,
@@ -22,6 +18,10 @@ from malaprop.models.gradients.chars import (
 )
 from malaprop.models.tokens.openvocab import BEGIN, BLANK, END, NOTHING, OTHER
 from malaprop.models.tokens.vocab import Vocab
+from malaprop.models.zoo.blocks.charcnn import charcnn_lstm
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 TEXTS = ("the good film", "a bad , dull thing", "it is 1 good one", "zebra ?", "don't overestimate me")
 

@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.models import checkpoint
 from malaprop.models.fitting.card import Card
 from malaprop.models.fitting.folder import appearing
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.zoo import ZooSpec, network, shape
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint, network, shape
 
 SPEC = ZooSpec(encoder="CNN", embedding="Random")
 

@@ -11,11 +11,11 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import splice
+from malaprop.models.zoo.blocks.cnn import WordCNN
 
 
 def model(widths: tuple[int, ...] = (3, 4, 5), **more: int) -> WordCNN:

@@ -151,9 +151,9 @@ def test_a_hub_out_of_reach_is_one_line(monkeypatch):
 def test_fine_tuning_a_small_encoder(tmp_path, monkeypatch):
     from malaprop.assets import store
     from malaprop.models.splits import splits
-    from malaprop.models.train import train
-    from malaprop.models.training import Training
-    from malaprop.models.zoo import ZooSpec
+    from malaprop.models.zoo.train import train
+    from malaprop.models.zoo.training import Training
+    from malaprop.models.zoo.zoo import ZooSpec
 
     tokenizer(tmp_path / "base")
     transformers.BertModel(bert().config).save_pretrained(tmp_path / "base")

@@ -10,11 +10,11 @@ from word_edits import VOCABULARY, alone, cut, groups, many_edits
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.lstm import LstmEdits, _Way
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import splice
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 
 def model(*, both: bool, depth: int = 1) -> WordLSTM:

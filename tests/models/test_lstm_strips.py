@@ -9,12 +9,12 @@ from word_edits import VOCABULARY, alone, cut, groups, many_edits
 
 from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.edits import Edits, shared
 from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.scorers.lstmstrips import STEPS, LstmStrips, Strip, Ways
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import Splice, splice
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 
 def strips(lstm: WordLSTM, sizes: tuple[int, ...]) -> LstmStrips:

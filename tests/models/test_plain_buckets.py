@@ -6,10 +6,10 @@ import torch
 from word_edits import VOCABULARY, alone, cut, many_edits
 
 from malaprop.core.pool import Pool
-from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import splice
+from malaprop.models.zoo.blocks.cnn import WordCNN
 
 
 @pytest.mark.parametrize("limit", [99, 19])

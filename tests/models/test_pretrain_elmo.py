@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.models.blocks.elmo import CHARS, CharCNN, Elmo, ScalarMix, spell
 from malaprop.models.pretrain.elmo import _Types
 from malaprop.models.tokens.vocab import tokens
+from malaprop.models.zoo.blocks.elmo import CHARS, CharCNN, Elmo, ScalarMix, spell
 
 FILTERS = ((1, 4), (3, 8))
 

@@ -13,12 +13,12 @@ from tiny_pretraining import PLANS, no_dataset, sentences, tiny_bert, write
 
 from malaprop.assets.maskedlm import merge_adapter, read_adapter
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.models.blocks.elmo import spell
 from malaprop.models.fitting.card import read_card
 from malaprop.models.pretrain import adapters, card, job
 from malaprop.models.pretrain.elmo import load_elmo
 from malaprop.models.pretrain.masking import Masking, Symbols
 from malaprop.models.quiet import quietly
+from malaprop.models.zoo.blocks.elmo import spell
 
 STEPS = {"elmo": 90, "roberta": 150, "albert": 200, "mlm-head": 100}
 

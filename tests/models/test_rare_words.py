@@ -6,11 +6,11 @@ import pytest
 
 from malaprop.core.errors import SettingError
 from malaprop.core.example import number
-from malaprop.models import checkpoint, zoo
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.vocab import UNK
 from malaprop.models.tokens.wordrows import WordRows
-from malaprop.models.train import Given, change_course, check_settings, train
+from malaprop.models.zoo.train import Given, change_course, check_settings, train
+from malaprop.models.zoo.zoo import checkpoint, zoo
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from safetensors.torch import load, save
 from torch import nn
 
 from malaprop.core.errors import CapabilityError, SettingError
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.kim import Channels, Limited, folded, kim_cnn
-from malaprop.models.blocks.rows import settled
-from malaprop.models.blocks.selfattention import transformer
-from malaprop.models.blocks.sides import sides
 from malaprop.models.fitting.seeds import seeded
-from malaprop.models.special import SPECIAL_MODELS, Reads, special
 from malaprop.models.tokens.vocab import SEP, UNK, Vocab
-from malaprop.models.training import Rows, Training, fit, judge
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.kim import Channels, Limited, folded, kim_cnn
+from malaprop.models.zoo.blocks.rows import settled
+from malaprop.models.zoo.blocks.selfattention import transformer
+from malaprop.models.zoo.blocks.sides import sides
+from malaprop.models.zoo.special import SPECIAL_MODELS, Reads, special
+from malaprop.models.zoo.training import Rows, Training, fit, judge
 
 SMALL = {
     "BiLSTM-Attention": {"dim": 12, "hidden": 8},

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.text import BREAK
-from malaprop.models.blocks.charwords import CharWords
 from malaprop.models.tokens.openvocab import BEGIN, BLANK, END, OTHER, OpenVocab
 from malaprop.models.tokens.vocab import SEP, UNK, Vocab
+from malaprop.models.zoo.blocks.charwords import CharWords
 
 TEXTS = ["good film", "bad film", "a good bad idea"]
 

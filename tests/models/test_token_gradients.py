@@ -11,13 +11,13 @@ from malaprop.core.errors import CapabilityError, VictimError
 from malaprop.core.gradient import Aim, CharLook, WordLook
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.layout import ByOffsets, ByParts
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import UNK, Vocab
 from malaprop.models.tokens.wordpieces import WordPieces
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "nice"])
 

@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from malaprop.core.errors import SettingError
-from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.tokens.ragged import Placed, Ragged
-from malaprop.models.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.training import Hooks, Rows, Training, _order, cross_entropy, fit, judge
 
 
 def rows(count, seed):

@@ -11,11 +11,10 @@ import pytest
 import torch
 
 from malaprop.data import of
-from malaprop.models import checkpoint
 from malaprop.models.fitting import state as unfinished
 from malaprop.models.splits import splits
-from malaprop.models.train import Given, train
-from malaprop.models.zoo import ZooSpec
+from malaprop.models.zoo.train import Given, train
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint
 
 TEXTS = [(f"the {w} film number {i} is {w}", y) for i in range(60) for y, w in enumerate(("bad", "good"))]
 SMALL = {"epochs": 4, "batch": 4, "hidden": 6, "patience": 9, "rate": 1e-2}
@@ -33,7 +32,7 @@ def test_killed_and_gone_on(name, tmp_path, monkeypatch):
     monkeypatch.setattr(unfinished, "EVERY", 0.0)
     work(name, tmp_path / "whole", 1e9)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["malaprop.models.train", "torch._dynamo", "safetensors.torch"])
+    context.set_forkserver_preload(["malaprop.models.zoo.train", "torch._dynamo", "safetensors.torch"])
     rng, killed, seen = random.Random(name), 0, 0
     folder, state = tmp_path / "killed", tmp_path / ".killed.unfinished"
     for _ in range(60):

@@ -11,9 +11,6 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.scorers.plain import Plain
@@ -21,6 +18,9 @@ from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import splice
 from malaprop.models.tokens.vocab import Vocab
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 TEXTS = ["the good film was very good indeed and long", "a bad one that we saw to the very end"]
 

@@ -11,14 +11,13 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
-from malaprop.models import checkpoint, zoo
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import splits
-from malaprop.models.train import train
-from malaprop.models.trained import listing, trained
-from malaprop.models.training import Training
 from malaprop.models.victims.zoo import zoo_victim
-from malaprop.models.zoo import ZooSpec
+from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.models.zoo.train import train
+from malaprop.models.zoo.trained import listing, trained
+from malaprop.models.zoo.training import Training
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
 
 WORDS = {1: ["good", "fine", "great"], 0: ["bad", "dull", "poor"]}
 TEXTS = [(f"the {w} film number {i} is {w}", y) for i in range(40) for y, ws in WORDS.items() for w in ws]

@@ -14,15 +14,14 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
-from malaprop.models import checkpoint, zoo
 from malaprop.models.encoders import vectors as starts
 from malaprop.models.pretrain.job import pretrain
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import splits
 from malaprop.models.tokens.wordrows import WordRows
-from malaprop.models.train import Given, check_settings, train
 from malaprop.models.victims.load import load
-from malaprop.models.zoo import ZooSpec
+from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.models.zoo.train import Given, check_settings, train
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
 
 TEXTS = [
     (f"the {w} dog {'bone' if i % 3 else 'sea'} {w} .", y) for i in range(26) for y, w in enumerate(("ship", "rain"))

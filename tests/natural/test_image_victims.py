@@ -15,8 +15,8 @@ from torch import nn
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, VictimError
 from malaprop.data.images import load as images
-from malaprop.models.imagetraining import Schooling, accurate, fit, train
 from malaprop.models.victims.image import CARD, WEIGHTS, load, of_function, of_network, of_sklearn
+from malaprop.models.zoo.imagetraining import Schooling, accurate, fit, train
 from malaprop.natural.fgsm import Fgsm
 
 

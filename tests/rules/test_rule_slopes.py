@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from malaprop.core.example import number
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.gradients.backward import below_mean, log_odds
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import UNK, Vocab
 from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 from malaprop.rules.agree import agreement
 from malaprop.rules.mine import Miner, mine
 from malaprop.rules.swaps import ListedSwaps

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError
-from malaprop.models.zoo import ZooSpec
+from malaprop.models.zoo.zoo import ZooSpec
 from malaprop.transferability.choose import Genetic, exact, fitness, greedy
 from malaprop.transferability.expert import expert, missing
 

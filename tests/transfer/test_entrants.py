@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from malaprop.core.errors import SettingError
-from malaprop.models import checkpoint
 from malaprop.models.fitting.card import Card
-from malaprop.models.zoo import ZooSpec, parse
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint, parse
 from malaprop.transferability import entrants
 from malaprop.transferability.entrants import enter, spread
 

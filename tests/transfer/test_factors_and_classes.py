@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from malaprop.models.zoo import ZooSpec, grid
+from malaprop.models.zoo.zoo import ZooSpec, grid
 from malaprop.records.transfer import Traits
 from malaprop.transferability.classes import tables
 from malaprop.transferability.entrants import traits

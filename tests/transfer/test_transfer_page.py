@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from malaprop.models.zoo import grid, number
+from malaprop.models.zoo.zoo import grid, number
 from malaprop.records.ensembles import ChosenEnsemble, Contrast, EnsemblesRecord
 from malaprop.records.run import Run
 from malaprop.records.transfer import Estimate, Speed, TransferModel, TransferRecord

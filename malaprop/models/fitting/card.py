@@ -14,7 +14,7 @@ from malaprop.records.documents import write_whole
 from malaprop.records.run import now, versions
 
 if TYPE_CHECKING:
-    from malaprop.models.zoo import ZooSpec
+    from malaprop.models.zoo.zoo import ZooSpec
 
     Number = float
 else:
@@ -95,7 +95,7 @@ class Card:
 
     @property
     def name(self) -> str:
-        from malaprop.models.zoo import called
+        from malaprop.models.zoo.zoo import called
 
         if not self.spec:
             return f"{self.kind}#{self.seed + 1}" if self.seed and self.role == "translator" else self.kind
@@ -104,7 +104,7 @@ class Card:
 
     @property
     def zoo(self) -> ZooSpec:
-        from malaprop.models.zoo import ZooSpec
+        from malaprop.models.zoo.zoo import ZooSpec
 
         return ZooSpec(**self.spec)
 

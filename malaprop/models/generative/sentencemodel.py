@@ -16,7 +16,6 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
-from malaprop.models.checkpoint import VOCAB, WEIGHTS
 from malaprop.models.fitting.card import Card, holds, read_card, write_card
 from malaprop.models.fitting.folder import appearing
 from malaprop.models.generative.arae import reconstruction
@@ -24,6 +23,7 @@ from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencenet import SentenceNet, Shape
 from malaprop.models.generative.sentences import Codec
 from malaprop.models.tokens.vocab import Vocab
+from malaprop.models.zoo.checkpoint import VOCAB, WEIGHTS
 
 CORPUS = "sentences.txt"  # what it was trained on: the yardstick of fluency is counted from it
 _BATCH = 4096

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.rows import settled, within
 from malaprop.models.gradients.backward import log_odds
 from malaprop.models.tokens.openvocab import END, NOTHING, OTHER, OpenVocab
 from malaprop.models.tokens.vocab import PAD, tokens
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.rows import settled, within
 
 _AT_ONCE = 1024  # words whose windows are held at a time
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from malaprop.models.blocks.selfattention import Layer, SelfAttention
+from malaprop.models.zoo.blocks.selfattention import Layer, SelfAttention
 
 Doubles = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ from torch import Tensor
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors
 from malaprop.models.gradients.layout import Laid, Layout
 from malaprop.models.inside.firstlayer import FirstLayer
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.plain import second_segment
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
 
 Read = Callable[[Ids, Lengths], tuple[Vectors, ...]]
 

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 
 from malaprop.core.errors import VictimError
-from malaprop.models.checkpoint import fingerprint
 from malaprop.models.classifierfolder import check_folder
 from malaprop.models.llm.asking import Asking
 from malaprop.models.llm.causal import CausalVictim
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.hf import places
 from malaprop.models.victims.probes import check_vocabulary
+from malaprop.models.zoo.checkpoint import fingerprint
 
 PACKAGED = "smollm2"
 KIND = "causal:"

@@ -18,11 +18,11 @@ from torch.nn import functional
 
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.text import Ints
-from malaprop.models.blocks.elmo import FILTERS, MARK, Elmo, spell
 from malaprop.models.fitting.card import read_card
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.pretrain.texts import Blocks, Corpus, blocks
 from malaprop.models.tokens.vocab import tokens
+from malaprop.models.zoo.blocks.elmo import FILTERS, MARK, Elmo, spell
 
 WEIGHTS, OUTPUT, WORDS = "model.safetensors", "output.safetensors", "words.txt"
 _UNKNOWN, _BREAK = 0, 1  # outputs; the break between texts is also type 0 of the input

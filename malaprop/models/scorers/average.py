@@ -12,13 +12,13 @@ from torch.nn import functional as F
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
-from malaprop.models.blocks.classifier import Classifier
-from malaprop.models.blocks.pairs import Average, compared
 from malaprop.models.scorers.edits import Edits
 from malaprop.models.tokens.batches import batches, bounds_for
 from malaprop.models.tokens.pieces import runs
 from malaprop.models.tokens.splice import Splice
 from malaprop.models.tokens.vocab import SEP
+from malaprop.models.zoo.blocks.classifier import Classifier
+from malaprop.models.zoo.blocks.pairs import Average, compared
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

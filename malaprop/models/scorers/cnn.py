@@ -15,11 +15,11 @@ from torch.nn import functional as F
 from malaprop.core.distinct import find_used
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
-from malaprop.models.blocks.cnn import WordCNN
 from malaprop.models.scorers.edits import Edits, blocks, shared
 from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.tokens.batches import batches, bounds_for
 from malaprop.models.tokens.splice import Splice
+from malaprop.models.zoo.blocks.cnn import WordCNN
 
 _NONE = -torch.inf
 

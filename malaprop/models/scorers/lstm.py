@@ -13,12 +13,12 @@ from torch.nn import functional as F
 
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
-from malaprop.models.blocks.lstm import WordLSTM
 from malaprop.models.scorers.edits import Edits, blocks, shared
 from malaprop.models.scorers.lstmstrips import LstmStrips, Ways
 from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.tokens.splice import Splice
 from malaprop.models.tokens.vocab import UNK
+from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 
 @dataclass(frozen=True, slots=True, eq=False)

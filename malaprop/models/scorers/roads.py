@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from malaprop.models.embeddings import last_linear
 from malaprop.models.precision import ROUNDING
 from malaprop.models.scorers import Scorer
 from malaprop.models.scorers.bert import BertScorer, readable
@@ -22,6 +21,7 @@ from malaprop.models.scorers.plain import Forward, Plain, attended
 from malaprop.models.scorers.varlen import can_pack
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.splice import Splice
+from malaprop.models.zoo.embeddings import last_linear
 
 _TOKENS = 1 << 14  # of a packed batch
 

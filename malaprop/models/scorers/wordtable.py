@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from malaprop.core.errors import SettingError
-from malaprop.models.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.charwords import CharWords
 
 
 @dataclass(slots=True, eq=False)

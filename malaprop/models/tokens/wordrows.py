@@ -10,7 +10,7 @@ from malaprop.models.splits import Splits
 from malaprop.models.tokens.openvocab import OpenVocab
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNK, Vocab
-from malaprop.models.training import Rows
+from malaprop.models.zoo.training import Rows
 
 
 class WordRows(NamedTuple):

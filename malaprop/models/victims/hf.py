@@ -12,9 +12,7 @@ from typing import Any
 import torch
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.models import checkpoint
 from malaprop.models.classifierfolder import read_classifier
-from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.fitting.card import read_card
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
@@ -40,6 +38,8 @@ from malaprop.models.victims.probes import (
 )
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.zoo.embeddings import last_linear, read_by
+from malaprop.models.zoo.zoo import checkpoint
 
 MOST = 4_096  # tokens, for models that state no limit
 

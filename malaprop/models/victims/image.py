@@ -167,7 +167,7 @@ def _folder(folder: Path, device: str) -> ImageVictim:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from malaprop.models.imagenets import network
+    from malaprop.models.zoo.imagenets import network
 
     card = read_card(folder, "image classifier")
     try:

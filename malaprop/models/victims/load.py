@@ -17,12 +17,12 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, VictimError, plain
 from malaprop.core.settings import call
 from malaprop.core.victim import Victim, is_language_model
-from malaprop.models import zoo
 from malaprop.models.precision import check as check_precision
 from malaprop.models.precision import check_given
 from malaprop.models.splits import Read
 from malaprop.models.victims.complete import complete, is_victim
 from malaprop.models.victims.options import convert_options, split_options
+from malaprop.models.zoo.zoo import zoo
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -198,8 +198,8 @@ def _ensemble(spec: str, **options: Any) -> Victim:
 
 
 def _folder(path: Path, device: str, precision: str) -> Victim:
-    from malaprop.models import checkpoint
     from malaprop.models.fitting.card import read_card
+    from malaprop.models.zoo.zoo import checkpoint
 
     if checkpoint.is_checkpoint(path):
         card = read_card(path)
@@ -251,7 +251,7 @@ def _file(path: Path) -> Victim:
 
 
 def _zoo(name: str, *, device: str, precision: str, data: str, read: Read | None, seed: int, quiet: bool) -> Victim:
-    from malaprop.models.trained import trained
+    from malaprop.models.zoo.trained import trained
 
     if read is None:
         raise SettingError(f"{name} may have to be trained first; pass read=malaprop.data.load")

@@ -8,15 +8,6 @@ from typing import cast
 import torch
 
 from malaprop.core.gradient import Gradients
-from malaprop.models import checkpoint
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.classifier import Classifier
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.kim import Channels, Windows, folded
-from malaprop.models.blocks.lstm import WordLSTM
-from malaprop.models.blocks.offers import Shows
-from malaprop.models.blocks.pairs import Average
-from malaprop.models.blocks.selfattention import SelfAttention
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.gradients.looks import CharGradients
 from malaprop.models.gradients.tokens import TokenGradients
@@ -32,6 +23,15 @@ from malaprop.models.tokens.padding import ZeroWords
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import PAD, UNK, UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.classifier import Classifier
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.kim import Channels, Windows, folded
+from malaprop.models.zoo.blocks.lstm import WordLSTM
+from malaprop.models.zoo.blocks.offers import Shows
+from malaprop.models.zoo.blocks.pairs import Average
+from malaprop.models.zoo.blocks.selfattention import SelfAttention
+from malaprop.models.zoo.zoo import checkpoint
 
 
 def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) -> TokenVictim:

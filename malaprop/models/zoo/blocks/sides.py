@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from malaprop.models.blocks.rows import within
 from malaprop.models.tokens.vocab import SEP
+from malaprop.models.zoo.blocks.rows import within
 
 
 class Side(NamedTuple):

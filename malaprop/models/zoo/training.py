@@ -16,7 +16,6 @@ from torch.nn import functional
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
-from malaprop.models.blocks.rows import settled
 from malaprop.models.fitting import fit as loop
 from malaprop.models.fitting.course import Course, Descent, Look, Losses, Now, Phase, Sums
 from malaprop.models.fitting.pace import Learner, Pace, rise_and_fall
@@ -24,6 +23,7 @@ from malaprop.models.fitting.seeds import reseed
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.tokens.batches import Bounds, batches
 from malaprop.models.tokens.ragged import Placed, Ragged
+from malaprop.models.zoo.blocks.rows import settled
 
 
 class Rows(NamedTuple):

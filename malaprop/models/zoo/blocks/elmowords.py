@@ -9,9 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError
-from malaprop.models.blocks.elmo import Elmo, ScalarMix, spell
 from malaprop.models.tokens.openvocab import OpenVocab
 from malaprop.models.tokens.vocab import PAD, UNK, Vocab
+from malaprop.models.zoo.blocks.elmo import Elmo, ScalarMix, spell
 
 _AT_ONCE = 4096  # words read at a time
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
-from malaprop.models.special import SPECIAL_MODELS, Reads
+from malaprop.models.zoo.special import SPECIAL_MODELS, Reads
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from malaprop.models.training import Training
+    from malaprop.models.zoo.training import Training
 
 ALL = "all63"
 UNITS = {"word": "W", "character": "C", "both": "WC"}  # as they stand in a name
@@ -183,18 +183,18 @@ def network(spec: ZooSpec, vocab: int, labels: int, settings: dict[str, Any]) ->
     rest = {name: value for name, value in settings.items() if name not in ("chars", "elmo", "words")}
     embedding: nn.Module | None = None
     if spec.units == "character":
-        from malaprop.models.blocks.charwords import CharWords
+        from malaprop.models.zoo.blocks.charwords import CharWords
 
         embedding = CharWords(dim=rest["dim"], **settings["chars"])
     if spec.units == "both":
-        from malaprop.models.blocks.elmowords import ElmoWords
+        from malaprop.models.zoo.blocks.elmowords import ElmoWords
 
         embedding = ElmoWords(vocab=vocab, words=settings["words"], **settings["elmo"])
     if spec.encoder == "CNN":
-        from malaprop.models.blocks.cnn import WordCNN
+        from malaprop.models.zoo.blocks.cnn import WordCNN
 
         return WordCNN(vocab, labels, embedding=embedding, **rest)
-    from malaprop.models.blocks.lstm import WordLSTM
+    from malaprop.models.zoo.blocks.lstm import WordLSTM
 
     return WordLSTM(vocab, labels, embedding=embedding, **rest)
 
@@ -225,7 +225,7 @@ _COURSES: dict[tuple[str, str] | str, dict[str, Any]] = {
 
 def training(spec: ZooSpec, rows: int = 10_000) -> Training:
     """How a model is trained on so many texts unless the user says otherwise."""
-    from malaprop.models.training import Training
+    from malaprop.models.zoo.training import Training
 
     if spec.special:
         return SPECIAL_MODELS[spec.encoder].training

@@ -23,8 +23,8 @@ from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.fitting.pace import Learner, Pace
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
-from malaprop.models.imagenets import Forest, Size, forest_arrays, fresh
 from malaprop.models.victims.image import CARD, KINDS, ImageVictim, load, of_network, save
+from malaprop.models.zoo.imagenets import Forest, Size, forest_arrays, fresh
 
 
 class Labelled(Protocol):

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.blocks.classifier import fresh_words
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
-from malaprop.models.blocks.rows import largest, recur, settled, within
-from malaprop.models.blocks.silent import no_attention
 from malaprop.models.tokens.vocab import UNK
+from malaprop.models.zoo.blocks.classifier import fresh_words
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.zoo.blocks.rows import largest, recur, settled, within
+from malaprop.models.zoo.blocks.silent import no_attention
 
 
 class WordLSTM(nn.Module):

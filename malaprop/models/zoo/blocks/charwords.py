@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.models.blocks.rows import strongest
 from malaprop.models.tokens.openvocab import BETWEEN, NOTHING, OTHER, OpenVocab
 from malaprop.models.tokens.vocab import PAD, UNK, Vocab
+from malaprop.models.zoo.blocks.rows import strongest
 
 _AT_ONCE = 1024  # words composed at a time where no gradient is wanted
 

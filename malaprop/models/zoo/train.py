@@ -16,9 +16,6 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError, plain
 from malaprop.core.example import PAIR
 from malaprop.core.victim import Fields
-from malaprop.models import checkpoint, zoo
-from malaprop.models.blocks.kim import Channels
-from malaprop.models.checkpoint import opened
 from malaprop.models.encoders.vectors import check_width, starting
 from malaprop.models.fitting.card import Card, read_card, stamp
 from malaprop.models.fitting.finished import check_recipe, keep_recipe
@@ -28,8 +25,10 @@ from malaprop.models.fitting.state import Unfinished
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.vocab import PAD, SPECIAL, Vocab
 from malaprop.models.tokens.wordrows import WordRows
-from malaprop.models.training import Fitted, Hooks, Rows, Training, fit, judge
-from malaprop.models.zoo import RANDOM_DIM, ZooSpec
+from malaprop.models.zoo.blocks.kim import Channels
+from malaprop.models.zoo.checkpoint import opened
+from malaprop.models.zoo.training import Fitted, Hooks, Rows, Training, fit, judge
+from malaprop.models.zoo.zoo import RANDOM_DIM, ZooSpec, checkpoint, zoo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +155,7 @@ class Job(Protocol):
 def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows | None) -> Job:
     if not spec.fine_tuned:
         return _Words(spec, data, seed, given, words or WordRows.of(data))
-    from malaprop.models.finetune import FineTuning
+    from malaprop.models.zoo.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start, limit=_limit(spec, given))
 
@@ -168,7 +167,7 @@ def _limit(spec: ZooSpec, given: Given) -> int:
 
 def _course(spec: ZooSpec, start: str | None, rows: int) -> Training:
     """How a model is trained: what suits the weights that it starts from, not its name."""
-    from malaprop.models.finetune import PACKAGED
+    from malaprop.models.zoo.finetune import PACKAGED
 
     return zoo.training(ZooSpec.of(PACKAGED[start][0]) if spec.fine_tuned and start in PACKAGED else spec, rows)
 

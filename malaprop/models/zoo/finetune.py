@@ -14,8 +14,6 @@ from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.core.example import Example
 from malaprop.core.victim import Fields
-from malaprop.models import zoo
-from malaprop.models.blocks.transformer import Attending
 from malaprop.models.fitting.card import Card, read_card, write_card
 from malaprop.models.fitting.folder import appearing
 from malaprop.models.fitting.seeds import seeded
@@ -23,8 +21,9 @@ from malaprop.models.pretrain import card as pretrained
 from malaprop.models.quiet import quietly
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.models.training import Rows
-from malaprop.models.zoo import FINE_TUNED, OWN, ZooSpec
+from malaprop.models.zoo.blocks.transformer import Attending
+from malaprop.models.zoo.training import Rows
+from malaprop.models.zoo.zoo import FINE_TUNED, OWN, ZooSpec, zoo
 
 _TOKENIZER = (
     "tokenizer.json",

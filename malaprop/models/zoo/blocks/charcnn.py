@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.blocks.charwords import CharWords
-from malaprop.models.blocks.classifier import Classifier
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.rows import last
+from malaprop.models.zoo.blocks.charwords import CharWords
+from malaprop.models.zoo.blocks.classifier import Classifier
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
+from malaprop.models.zoo.blocks.rows import last
 
 
 class Stacked(nn.Module):

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.blocks.classifier import Classifier, fresh_words
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.rows import largest, mean, recur
-from malaprop.models.blocks.sides import Side, sides
+from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
+from malaprop.models.zoo.blocks.rows import largest, mean, recur
+from malaprop.models.zoo.blocks.sides import Side, sides
 
 SPREAD = 0.5  # about GloVe's: shorter vectors are too alike to be compared
 

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from malaprop.models.blocks.classifier import Classifier, fresh_words
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
-from malaprop.models.blocks.pairs import SPREAD, compared, joined, judge
-from malaprop.models.blocks.rows import recur, within
-from malaprop.models.blocks.sides import Side, sides
+from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.zoo.blocks.pairs import SPREAD, compared, joined, judge
+from malaprop.models.zoo.blocks.rows import recur, within
+from malaprop.models.zoo.blocks.sides import Side, sides
 
 
 class Attentive(nn.Module):

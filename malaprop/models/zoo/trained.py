@@ -14,11 +14,10 @@ from malaprop.assets import store
 from malaprop.assets.download import say
 from malaprop.assets.folders import locked
 from malaprop.core.errors import MalapropError
-from malaprop.models import checkpoint, zoo
 from malaprop.models.fitting.card import ROLES, Card, read_card
-from malaprop.models.special import SPECIAL_MODELS
 from malaprop.models.splits import Read, Splits, splits
-from malaprop.models.zoo import ZooSpec
+from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
 
 _READS = {
     "encoder": "texts",
@@ -41,7 +40,7 @@ def trained(
     folder = home(spec, parts, seed)
     with locked(folder.name):
         if not checkpoint.is_checkpoint(folder):
-            from malaprop.models.train import train
+            from malaprop.models.zoo.train import train
 
             if not quiet:
                 texts = f"{len(parts.train):,} texts"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from malaprop.core.catalogue import unknown
 
 if TYPE_CHECKING:
-    from malaprop.models.blocks.classifier import Classifier
-    from malaprop.models.training import Training
+    from malaprop.models.zoo.blocks.classifier import Classifier
+    from malaprop.models.zoo.training import Training
 
 
 class Reads(StrEnum):
@@ -44,12 +44,12 @@ class Special:
     @property
     def training(self) -> Training:
         """How it is trained unless the user says otherwise."""
-        from malaprop.models.training import Training
+        from malaprop.models.zoo.training import Training
 
         return Training(**self.trained_by)
 
 
-_BLOCKS = "malaprop.models.blocks"
+_BLOCKS = "malaprop.models.zoo.blocks"
 _SELF_ATTENTIVE = "Hsieh et al. 2019, On the Robustness of Self-Attentive Models"
 _HOTFLIP = "Ebrahimi et al. 2018, HotFlip: White-Box Adversarial Examples for Text Classification"
 _NATURAL = "Zhao et al. 2018, Generating Natural Adversarial Examples"

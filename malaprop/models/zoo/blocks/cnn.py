@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from malaprop.models.blocks.classifier import fresh_words
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
-from malaprop.models.blocks.rows import strongest, within
-from malaprop.models.blocks.silent import no_attention
+from malaprop.models.zoo.blocks.classifier import fresh_words
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.zoo.blocks.rows import strongest, within
+from malaprop.models.zoo.blocks.silent import no_attention
 
 
 class WordCNN(nn.Module):

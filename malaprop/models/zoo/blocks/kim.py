@@ -9,11 +9,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from malaprop.models.blocks.classifier import Classifier, fresh_words
-from malaprop.models.blocks.cnn import WordCNN
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.rows import strongest, within
 from malaprop.models.tokens.vocab import PAD
+from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
+from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
+from malaprop.models.zoo.blocks.rows import strongest, within
 
 
 class Channels(nn.Module):

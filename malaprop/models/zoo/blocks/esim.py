@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from malaprop.models.blocks.classifier import Classifier, fresh_words
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors
-from malaprop.models.blocks.pairs import SPREAD, joined, judge
-from malaprop.models.blocks.rows import largest, mean, recur, within
-from malaprop.models.blocks.sides import Side, sides
+from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
+from malaprop.models.zoo.blocks.pairs import SPREAD, joined, judge
+from malaprop.models.zoo.blocks.rows import largest, mean, recur, within
+from malaprop.models.zoo.blocks.sides import Side, sides
 
 
 class Inference(nn.Module):

@@ -12,7 +12,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.fitting.card import ROLES, Card, holds, read_card, write_card
 from malaprop.models.fitting.folder import appearing
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.zoo import network
+from malaprop.models.zoo.zoo import network
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -41,8 +41,8 @@ def _stored(name: str, tensor: Tensor) -> Tensor:
 
 def opened(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
     """The vocabulary by which texts are numbered for a model: one that reads characters meets new words."""
-    from malaprop.models.blocks.charwords import CharWords
-    from malaprop.models.blocks.elmowords import ElmoWords
+    from malaprop.models.zoo.blocks.charwords import CharWords
+    from malaprop.models.zoo.blocks.elmowords import ElmoWords
 
     embedding = model.get_submodule("embedding")
     return embedding.open_to(vocab) if isinstance(embedding, CharWords | ElmoWords) else vocab

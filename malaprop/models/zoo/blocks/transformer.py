@@ -7,8 +7,8 @@ from typing import Any
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from malaprop.models.blocks.rows import within
 from malaprop.models.scorers.plain import attended, second_segment
+from malaprop.models.zoo.blocks.rows import within
 
 
 class Attending(nn.Module):

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.models.blocks.classifier import Classifier, fresh_words
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
-from malaprop.models.blocks.rows import mean, within
 from malaprop.models.scorers.plain import second_segment
 from malaprop.models.tokens.vocab import SEP
+from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.zoo.blocks.rows import mean, within
 
 Inside = Bool[Tensor, "batch 1 1 token"]
 

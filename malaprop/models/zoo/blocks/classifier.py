@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from malaprop.core.errors import CapabilityError
-from malaprop.models.blocks.offers import Ids, Lengths, Vectors, Weights
-from malaprop.models.blocks.rows import settled, within
 from malaprop.models.tokens.vocab import PAD, UNK
+from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors, Weights
+from malaprop.models.zoo.blocks.rows import settled, within
 
 
 class Encoder(Protocol):
@@ -37,7 +37,7 @@ def fresh_words(vocab: int, dim: int, spread: float = 0.1) -> nn.Embedding:
 
 
 class Classifier(nn.Module):
-    """One network of `malaprop.models.special`; offers what `Shows` says.
+    """One network of `malaprop.models.zoo.special`; offers what `Shows` says.
 
     `encoder` is a module that does what `Encoder` says, or with `attends` what `Attending` says. An empty text is read
     as one token `empty`.
