@@ -58,8 +58,8 @@ class Timed:
 def folder(name: str, data: str) -> str:
     """What names the victim to every process: a zoo model's folder, trained first if need be, or what was given."""
     from malaprop.data import load
+    from malaprop.models.zoo import zoo
     from malaprop.models.zoo.trained import trained
-    from malaprop.models.zoo.zoo import zoo
 
     if Path(name).exists() or not zoo.is_name(name):
         return name

@@ -102,7 +102,7 @@ def _words(shape: Shape, data: Splits, folder: Path, seconds: float, device: str
     from malaprop.models.fitting.card import Card
     from malaprop.models.fitting.seeds import seeded
     from malaprop.models.tokens.vocab import Vocab
-    from malaprop.models.zoo.zoo import checkpoint, zoo
+    from malaprop.models.zoo import checkpoint, zoo
 
     spec = zoo.ZooSpec.of(shape.zoo)
     vocab = Vocab.build(_texts(data.train), least=2, most=30_000)

@@ -38,7 +38,7 @@ def neighbours(
     from torch.nn.functional import normalize
 
     from malaprop.models.gradients.chars import embedding_of
-    from malaprop.models.zoo.zoo import checkpoint
+    from malaprop.models.zoo import checkpoint
 
     words = embedding_of(checkpoint.load(folder)[1].to(device))
     vocab = words.vocab

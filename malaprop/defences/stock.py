@@ -76,8 +76,8 @@ class Stock:
             return found
         spec, seed, parts = self._origin(name)
         from malaprop.assets.folders import locked
+        from malaprop.models.zoo import checkpoint, zoo
         from malaprop.models.zoo.trained import home
-        from malaprop.models.zoo.zoo import checkpoint, zoo
 
         if plain_name == TWIN:
             defence, seed, told = None, seed + 1, dict(self.settings)
@@ -116,7 +116,7 @@ class Stock:
         """What the victim is in the zoo, and the data it was trained on."""
         from malaprop.models.fitting.card import read_card
         from malaprop.models.splits import splits
-        from malaprop.models.zoo.zoo import checkpoint, zoo
+        from malaprop.models.zoo import checkpoint, zoo
 
         path = Path(self.victim).expanduser()
         if checkpoint.is_checkpoint(path):
@@ -152,7 +152,7 @@ def given(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def folders(pairs: tuple[str, ...]) -> dict[str, Path]:
     """`name=FOLDER` pairs of --hardened."""
-    from malaprop.models.zoo.zoo import checkpoint
+    from malaprop.models.zoo import checkpoint
 
     out = {}
     for pair in pairs:

@@ -24,9 +24,9 @@ def find_homes(
     training: Mapping[str, Any] | None = None,
 ) -> dict[str, Path]:
     """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
+    from malaprop.models.zoo import zoo
     from malaprop.models.zoo.train import Given
     from malaprop.models.zoo.trained import home
-    from malaprop.models.zoo.zoo import zoo
 
     if not names:
         return {}
@@ -76,8 +76,8 @@ def train_model(
     from malaprop.assets.folders import locked
     from malaprop.models.fitting.card import read_card
     from malaprop.models.tokens.wordrows import WordRows
+    from malaprop.models.zoo import checkpoint, zoo
     from malaprop.models.zoo.train import Given, train
-    from malaprop.models.zoo.zoo import checkpoint, zoo
     from malaprop.studies.common import settings_of
     from malaprop.tasks.outputs import Note
 

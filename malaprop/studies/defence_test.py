@@ -109,7 +109,7 @@ class DefenceTest:
     @cached_property
     def reading(self) -> Reading:
         """The texts of the test; of a file that has no parts, those that no model here was trained on."""
-        from malaprop.models.zoo.zoo import checkpoint
+        from malaprop.models.zoo import checkpoint
 
         trained = checkpoint.is_checkpoint(Path(self.victim[0]).expanduser())
         return Reading(selection=self.texts, victims=(self.victim[0], *map(str, self.folders.values())), trains=trained)

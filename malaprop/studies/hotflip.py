@@ -76,7 +76,7 @@ class HotFlip:
         return Plan(methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes)
 
     def check(self) -> None:
-        from malaprop.models.zoo.zoo import zoo
+        from malaprop.models.zoo import zoo
 
         if not self.confidences or not all(0 <= floor < 1 for floor in self.confidences):
             given = ",".join(f"{floor:g}" for floor in self.confidences)

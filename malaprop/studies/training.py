@@ -74,8 +74,8 @@ def check_named(name: str, settings: Mapping[str, Any]) -> None:
     """Refuses a wrong name or setting before the data is read; `name` as for `train_named`."""
     from malaprop.defences.harden import own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
+    from malaprop.models.zoo import zoo
     from malaprop.models.zoo.train import check_settings
-    from malaprop.models.zoo.zoo import zoo
 
     check_settings(settings, [own_spec(name) if is_classifier_folder(name) else zoo.parse(name)[0]])
 
@@ -99,10 +99,10 @@ def train_named(
     from malaprop.defences.harden import in_terms_of, own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.models.fitting.finished import FILE as RECIPE
+    from malaprop.models.zoo import zoo
     from malaprop.models.zoo.checkpoint import is_checkpoint
     from malaprop.models.zoo.train import train
     from malaprop.models.zoo.training import Hooks
-    from malaprop.models.zoo.zoo import zoo
 
     check_named(name, given.settings or {})
     if folder.parent.name == ROOM and is_checkpoint(folder) and not (folder / RECIPE).is_file():

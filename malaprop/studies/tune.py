@@ -243,8 +243,8 @@ class Tune:
         from malaprop.defences.fact import Fact
         from malaprop.defences.harden import Hardening
         from malaprop.models.gradients.sizes import token_gradients
+        from malaprop.models.zoo import checkpoint
         from malaprop.models.zoo.train import Given
-        from malaprop.models.zoo.zoo import checkpoint
         from malaprop.runs.victims import victim as load
 
         folder = desk.place.root / "models" / f"trial-{number}"

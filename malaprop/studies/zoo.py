@@ -80,15 +80,15 @@ class Zoo:
 
     @property
     def specs(self) -> list[ZooSpec]:
-        from malaprop.models.zoo.zoo import zoo
+        from malaprop.models.zoo import zoo
 
         return [zoo.ZooSpec.of(name) for name in self.study.only] or list(zoo.grid())
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
         """Models of one layer as often as asked for, the others once; in --out, or in the cache."""
+        from malaprop.models.zoo import zoo
         from malaprop.models.zoo.trained import home
-        from malaprop.models.zoo.zoo import zoo
 
         given = self.study.beginning.given
         told = given.plain() if given.vectors or given.start or given.settings else None
@@ -109,7 +109,7 @@ class Zoo:
     def _card(self, member: Member, root: Path | None) -> Card | None:
         """The card of a model that was trained before; None of one that is damaged."""
         from malaprop.models.fitting.card import read_card
-        from malaprop.models.zoo.zoo import checkpoint
+        from malaprop.models.zoo import checkpoint
 
         folder = (root or Path()) / member.at
         if (root is None and not self.study.cache) or not checkpoint.is_checkpoint(folder):
@@ -154,7 +154,7 @@ class Zoo:
         return tuple(sorted(found, key=lambda model: (model.number, model.name)))
 
     def _describe(self, member: Member, root: Path) -> TrainedModel:
-        from malaprop.models.zoo.zoo import zoo
+        from malaprop.models.zoo import zoo
         from malaprop.tasks.outputs import skipped
 
         number = zoo.number(member.spec.name) if member.spec in set(zoo.grid()) else SPECIAL

@@ -9,7 +9,8 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.models.fitting.card import Card, read_card
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
+from malaprop.models.zoo import checkpoint, zoo
+from malaprop.models.zoo.zoo import ZooSpec
 from malaprop.records.transfer import Traits
 
 Find = Callable[[Sequence[str]], Mapping[str, Path]]  # where models of the zoo are, or will be when they are trained

@@ -12,8 +12,9 @@ from malaprop.analysis.operations import changed_characters, of_outcome, operati
 from malaprop.core.text import Text, Words
 from malaprop.models.fitting.card import Card
 from malaprop.models.tokens.vocab import Vocab
+from malaprop.models.zoo import checkpoint
 from malaprop.models.zoo.special import SPECIAL_MODELS
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint
+from malaprop.models.zoo.zoo import ZooSpec
 from malaprop.records import Outcome, Queries, Side, edits_between
 
 

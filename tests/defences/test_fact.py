@@ -17,9 +17,9 @@ from malaprop.defences.fact import Fact, added
 from malaprop.models.fitting.card import read_card
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.splits import Splits
+from malaprop.models.zoo import zoo
 from malaprop.models.zoo.train import Given, _job
 from malaprop.models.zoo.training import Batch, fit
-from malaprop.models.zoo.zoo import zoo
 
 WORDS = ("great", "good", "fine", "bad", "awful", "film")
 

@@ -9,7 +9,8 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.fitting.card import Card
 from malaprop.models.fitting.folder import appearing
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint, network, shape
+from malaprop.models.zoo import checkpoint
+from malaprop.models.zoo.zoo import ZooSpec, network, shape
 
 SPEC = ZooSpec(encoder="CNN", embedding="Random")
 

@@ -9,8 +9,8 @@ from malaprop.core.example import number
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.vocab import UNK
 from malaprop.models.tokens.wordrows import WordRows
+from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.train import Given, change_course, check_settings, train
-from malaprop.models.zoo.zoo import checkpoint, zoo
 
 
 @pytest.fixture

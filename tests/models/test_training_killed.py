@@ -13,8 +13,9 @@ import torch
 from malaprop.data import of
 from malaprop.models.fitting import state as unfinished
 from malaprop.models.splits import splits
+from malaprop.models.zoo import checkpoint
 from malaprop.models.zoo.train import Given, train
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint
+from malaprop.models.zoo.zoo import ZooSpec
 
 TEXTS = [(f"the {w} film number {i} is {w}", y) for i in range(60) for y, w in enumerate(("bad", "good"))]
 SMALL = {"epochs": 4, "batch": 4, "hidden": 6, "patience": 9, "rate": 1e-2}

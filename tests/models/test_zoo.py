@@ -13,11 +13,12 @@ from malaprop.core.variants import Variants
 from malaprop.data import of
 from malaprop.models.splits import splits
 from malaprop.models.victims.zoo import zoo_victim
+from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.special import SPECIAL_MODELS
 from malaprop.models.zoo.train import train
 from malaprop.models.zoo.trained import listing, trained
 from malaprop.models.zoo.training import Training
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
+from malaprop.models.zoo.zoo import ZooSpec
 
 WORDS = {1: ["good", "fine", "great"], 0: ["bad", "dull", "poor"]}
 TEXTS = [(f"the {w} film number {i} is {w}", y) for i in range(40) for y, ws in WORDS.items() for w in ws]

@@ -19,9 +19,10 @@ from malaprop.models.pretrain.job import pretrain
 from malaprop.models.splits import splits
 from malaprop.models.tokens.wordrows import WordRows
 from malaprop.models.victims.load import load
+from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.special import SPECIAL_MODELS
 from malaprop.models.zoo.train import Given, check_settings, train
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
+from malaprop.models.zoo.zoo import ZooSpec
 
 TEXTS = [
     (f"the {w} dog {'bone' if i % 3 else 'sea'} {w} .", y) for i in range(26) for y, w in enumerate(("ship", "rain"))

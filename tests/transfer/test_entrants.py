@@ -8,7 +8,8 @@ import pytest
 
 from malaprop.core.errors import SettingError
 from malaprop.models.fitting.card import Card
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint, parse
+from malaprop.models.zoo import checkpoint
+from malaprop.models.zoo.zoo import ZooSpec, parse
 from malaprop.transferability import entrants
 from malaprop.transferability.entrants import enter, spread
 

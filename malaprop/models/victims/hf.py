@@ -38,8 +38,8 @@ from malaprop.models.victims.probes import (
 )
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.zoo import checkpoint
 from malaprop.models.zoo.embeddings import last_linear, read_by
-from malaprop.models.zoo.zoo import checkpoint
 
 MOST = 4_096  # tokens, for models that state no limit
 

@@ -22,7 +22,7 @@ from malaprop.models.precision import check_given
 from malaprop.models.splits import Read
 from malaprop.models.victims.complete import complete, is_victim
 from malaprop.models.victims.options import convert_options, split_options
-from malaprop.models.zoo.zoo import zoo
+from malaprop.models.zoo import zoo
 
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -199,7 +199,7 @@ def _ensemble(spec: str, **options: Any) -> Victim:
 
 def _folder(path: Path, device: str, precision: str) -> Victim:
     from malaprop.models.fitting.card import read_card
-    from malaprop.models.zoo.zoo import checkpoint
+    from malaprop.models.zoo import checkpoint
 
     if checkpoint.is_checkpoint(path):
         card = read_card(path)

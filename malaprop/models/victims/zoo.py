@@ -23,6 +23,7 @@ from malaprop.models.tokens.padding import ZeroWords
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import PAD, UNK, UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
+from malaprop.models.zoo import checkpoint
 from malaprop.models.zoo.blocks.charwords import CharWords
 from malaprop.models.zoo.blocks.classifier import Classifier
 from malaprop.models.zoo.blocks.cnn import WordCNN
@@ -31,7 +32,6 @@ from malaprop.models.zoo.blocks.lstm import WordLSTM
 from malaprop.models.zoo.blocks.offers import Shows
 from malaprop.models.zoo.blocks.pairs import Average
 from malaprop.models.zoo.blocks.selfattention import SelfAttention
-from malaprop.models.zoo.zoo import checkpoint
 
 
 def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) -> TokenVictim:

@@ -21,9 +21,10 @@ from malaprop.models.pretrain import card as pretrained
 from malaprop.models.quiet import quietly
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.wordpieces import WordPieces
+from malaprop.models.zoo import zoo
 from malaprop.models.zoo.blocks.transformer import Attending
 from malaprop.models.zoo.training import Rows
-from malaprop.models.zoo.zoo import FINE_TUNED, OWN, ZooSpec, zoo
+from malaprop.models.zoo.zoo import FINE_TUNED, OWN, ZooSpec
 
 _TOKENIZER = (
     "tokenizer.json",

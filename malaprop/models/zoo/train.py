@@ -25,10 +25,11 @@ from malaprop.models.fitting.state import Unfinished
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.vocab import PAD, SPECIAL, Vocab
 from malaprop.models.tokens.wordrows import WordRows
+from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.blocks.kim import Channels
 from malaprop.models.zoo.checkpoint import opened
 from malaprop.models.zoo.training import Fitted, Hooks, Rows, Training, fit, judge
-from malaprop.models.zoo.zoo import RANDOM_DIM, ZooSpec, checkpoint, zoo
+from malaprop.models.zoo.zoo import RANDOM_DIM, ZooSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,9 @@ from malaprop.assets.folders import locked
 from malaprop.core.errors import MalapropError
 from malaprop.models.fitting.card import ROLES, Card, read_card
 from malaprop.models.splits import Read, Splits, splits
+from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.special import SPECIAL_MODELS
-from malaprop.models.zoo.zoo import ZooSpec, checkpoint, zoo
+from malaprop.models.zoo.zoo import ZooSpec
 
 _READS = {
     "encoder": "texts",

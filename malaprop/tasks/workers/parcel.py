@@ -61,8 +61,8 @@ def portable(thing: Any) -> Any:
     A zoo name is trained here first where it has to be, for workers would each train their own.
     """
     from malaprop.data.base import load
+    from malaprop.models.zoo import zoo
     from malaprop.models.zoo.trained import trained
-    from malaprop.models.zoo.zoo import zoo
 
     if not isinstance(thing, (str, os.PathLike)):
         return thing
