@@ -85,7 +85,8 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
 def _fitting(found: Sources) -> tuple[Question, ...]:
     """The usual questions, less those that compare where there is nothing to compare."""
     usual = chosen(NATURAL if found.natural else ASKED)
-    return usual if len(found.systems) > 1 else tuple(q for q in usual if q.shape != "pair")
+    compared = any(len({*map(str, source.broken.values())}) > 1 for source in found.sources)
+    return usual if compared else tuple(q for q in usual if q.shape != "pair")
 
 
 def _items(found: Sources, questions: Sequence[Question], design: Design) -> list[Item]:

@@ -43,6 +43,22 @@ _LABELS = "The victim's labels in the order of its scores, by the names that the
 _SEARCH = "hybrid or iterative, as in the paper, or boundary, which needs less."
 
 
+def _check(study: Natural | NaturalCompare) -> None:
+    study.work.check(study.saving.out, study.where, resume=study.resume)
+
+
+def _plan(study: Natural | NaturalCompare) -> Iterator[Task]:
+    return study.work.plan()
+
+
+def _gather(study: Natural | NaturalCompare, root: Path) -> Any:
+    return study.work.gather(root)
+
+
+def _view(study: Natural | NaturalCompare, record: Any) -> View:
+    return view_record(study.command, record)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Natural:
     """Find adversaries that look like the data: changes of a latent point, not of pixels or words.
@@ -95,17 +111,7 @@ class Natural:
             domain=domain, victims=name_victims([victim]), searches=(self.search,), apart=False, width=self.width
         )
 
-    def check(self) -> None:
-        self.work.check(self.saving.out, self.where, resume=self.resume)
-
-    def plan(self) -> Iterator[Task]:
-        return self.work.plan()
-
-    def gather(self, root: Path) -> Any:
-        return self.work.gather(root)
-
-    def view(self, record: Any) -> View:
-        return view_record(self.command, record)
+    check, plan, gather, view = _check, _plan, _gather, _view
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,17 +149,7 @@ class NaturalCompare:
         victims = name_victims(self.victims)
         return Expedition(domain=domain, victims=victims, searches=self.searches, apart=True, width=self.width)
 
-    def check(self) -> None:
-        self.work.check(self.saving.out, self.where, resume=self.resume)
-
-    def plan(self) -> Iterator[Task]:
-        return self.work.plan()
-
-    def gather(self, root: Path) -> Any:
-        return self.work.gather(root)
-
-    def view(self, record: Any) -> View:
-        return view_record(self.command, record)
+    check, plan, gather, view = _check, _plan, _gather, _view
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -115,3 +115,10 @@ def test_sides_of_images_turn_with_the_rater(tmp_path):
         one = study.items[turns[0].item]
         assert show(one, True, ()).texts == show(one, False, ()).texts[::-1]
         assert isinstance(turns[0], Turn)
+
+
+def test_where_nothing_differs_nothing_is_compared(tmp_path):
+    write_finds(tmp_path / "runs" / "forest", "forest", 10)
+    write_finds(tmp_path / "runs" / "lenet", "lenet", 10)
+    made = export([tmp_path / "runs"], tmp_path / "s.db", Design())
+    assert made.ask == ("naturalness", "meaning")

@@ -264,7 +264,7 @@ def test_results_are_neither_emptied_nor_mixed(type_in, place):
         (("--victim", "forest", "--resume"), "victim = 'mlp', and here it is 'forest'"),
         (("--victim", "mlp", "--resume", "--seed", 1), "seed = 0, and here it is 1"),
         (("--victim", "mlp", "--resume", "--n", 7), "n = 6, and here it is 7"),
-        (("--victim", "mlp", "--resume", "--set", "step=0.2"), "and here it is {'samples': 30, 'step': 0.2}"),
+        (("--victim", "mlp", "--resume", "--set", "step=0.2"), "set step = 0.1, and here it is 0.2"),
         (("--victim", "mlp", "--resume", "--search", "iterative"), "search = 'hybrid', and here it is 'iterative'"),
         (("--victim", "mlp", "--resume", "--cap", 50), "and here it is 50"),
         (("--victim", "mlp", "--resume", "--refine", 2), "refine = 0, and here it is 2"),
