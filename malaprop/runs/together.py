@@ -59,6 +59,8 @@ class SharedChange:
     def describe(self) -> str:
         """One line on what was changed and what that did to the panel."""
         said = {"prompt": "the instruction", "prefix": "the prefix of every text"}[self.side]
+        if self.after == self.before:
+            return f"{said} stays {self.before!r}: none of {self.tried} changes lowers the score of {self.panel} texts"
         return (
             f"{said} became {self.after!r} (it was {self.before!r}): the mean score of the true labels went from "
             f"{self.score_before:.3f} to {self.score_after:.3f} on {self.panel} texts, by {self.tried} changes tried"

@@ -69,6 +69,17 @@ def test_what_comes_behind_an_edit_is_scored_as_whole_prompts_are(folders: Any, 
     assert saved < victim.meter.tokens_in / 4  # half of them were asked by the plain road
 
 
+def test_a_prompt_that_begins_with_its_text_shares_the_text_alone(folders: Any) -> None:
+    victim: Any = load(f"causal:{folders('gpt2')}", labels=("bad", "good"), prompt="{text} It was")
+    reads, answers = [victim.tokens_read], []
+    for _ in range(2):
+        answers.append(ask_round(victim))
+        reads.append(victim.tokens_read)
+    assert reads[2] - reads[1] < reads[1] - reads[0]  # the second time its bases are kept
+    for fast, plain in answers:
+        assert np.abs(fast - plain).max() < 1e-4
+
+
 def test_bases_that_have_no_room_are_read_anew(folders: Any) -> None:
     victim: Any = load(f"causal:{folders('llama')}", labels=("bad", "good"))
     victim._reader.trunks.store.room = victim._reader.trunks.store.weight * 60  # the prompt and one text

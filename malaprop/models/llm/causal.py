@@ -60,7 +60,8 @@ class CausalVictim:
     withheld: ClassVar[str] = ""
     _reader: Reader = field(init=False, repr=False)
     _kept: dict[int, deque[Trunk]] = field(default_factory=dict, init=False, repr=False)  # by example
-    _prefix: Trunk = field(default=EMPTY, init=False, repr=False)
+    _prefix: Trunk = field(default=EMPTY, init=False, repr=False)  # what every prompt begins with; it may be nothing
+    _ready: bool = field(default=False, init=False, repr=False)
     _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -153,7 +154,7 @@ class CausalVictim:
 
     def _keep(self, owners: Sequence[int], rows: Sequence[Ints]) -> None:
         """Makes trunks of bases, as far as there is room."""
-        if not len(self._prefix.tokens):
+        if not self._ready:
             self._renew()
         fresh = [(owner, row) for owner, row in zip(owners, rows, strict=True) if not self._has(owner, row)]
         if not self._reader.trunks.store.takes(sum(self._request(row, owner).new for owner, row in fresh)):
@@ -174,7 +175,7 @@ class CausalVictim:
         """Forgets all but what every prompt begins with."""
         self._kept.clear()
         self._reader.trunks.forget()
-        self._prefix = EMPTY
+        self._prefix, self._ready = EMPTY, True
         beginning = self._reader.beginning()
         if len(beginning):
             (self._prefix,) = self._reader.trunks.keep([Request(beginning, EMPTY, 0)])
