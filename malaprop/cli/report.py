@@ -8,12 +8,21 @@ from typing import Annotated
 import typer
 
 from malaprop.cli import options as o
+from malaprop.core.errors import RecordError
+from malaprop.records.documents import write_whole
 
 
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Run folders, or folders above them.")],
     out: Annotated[
         Path | None, typer.Option(help="The HTML file; report.html in the first folder if not given.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(help="A new folder for the adversarial texts, which the datasets library loads, with a card."),
+    ] = None,
+    card: Annotated[
+        Path | None, typer.Option(help="A file for a section of a model's card, in Markdown; - prints it.")
     ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
@@ -25,6 +34,8 @@ def report(
       malaprop report runs/mine
 
       malaprop report runs/monday runs/tuesday --out both.html
+
+      malaprop report runs/mine --export adversarial --card robustness.md
     """
     from malaprop.reports.page import gather, sections, write_page
     from malaprop.reports.terminal import print_summary
@@ -40,4 +51,15 @@ def report(
                 print(f"\n{section.title}\n\n{section.terminal(record)}")
     o.say(f"report: {path}", quiet)
     counts = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
+    if export is not None or card is not None:
+        from malaprop.reports.export import model_card, write_export
+
+        if not runs:
+            raise RecordError("--export and --card are about runs, and there are none below these folders")
+        if export is not None:
+            o.say(f"adversarial texts: {write_export(runs, export)}", quiet)
+        if card is not None and str(card) == "-":
+            print(model_card(runs), end="")
+        elif card is not None:
+            o.say(f"section for a model's card: {write_whole(card, model_card(runs))}", quiet)
     o.finish({"command": "report", "report": str(path), **counts}, json)

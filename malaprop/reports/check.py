@@ -10,7 +10,7 @@ from malaprop.records.check import SHOWN, CheckRecord, CheckRow
 from malaprop.records.summary import Rate
 from malaprop.reports.markup import Markup, join
 from malaprop.reports.section import Section
-from malaprop.reports.tables import DASH, bullets, card, lines_of, table
+from malaprop.reports.tables import DASH, bullets, card, lines_of, plain_markdown, row_of_markdown, table
 
 NAMES = ("Victim", "Attack", "Baseline", "Now", "Newly break", "Newly hold", "p", "")
 _LEAD = (
@@ -126,25 +126,21 @@ def _quote(text: str) -> str:
 
 def markdown(record: CheckRecord) -> str:
     """A page for a job's summary."""
-    lines = [f"### malaprop check: {headline(record)}", "", _md_row(NAMES), _md_row(["---"] * len(NAMES))]
-    lines += [_md_row(row) for row in rows_of(record)]
-    lines += ["", *(f"- {_plain(line)}" for line in record.failures())] if record.failures() else []
+    lines = [
+        f"### malaprop check: {headline(record)}",
+        "",
+        row_of_markdown(NAMES),
+        row_of_markdown(["---"] * len(NAMES)),
+    ]
+    lines += [row_of_markdown(row) for row in rows_of(record)]
+    lines += ["", *(f"- {plain_markdown(line)}" for line in record.failures())] if record.failures() else []
     for row in record.rows:
         if row.worse and row.broken:
-            lines += ["", f"<details><summary>newly break: {_plain(row.victim)}, {row.attack}</summary>", ""]
-            lines += [*(f"- {_plain(line)}" for line in examples_of(row)), "", "</details>"]
-    lines += ["", *(_plain(note) for note in record.notes)]
+            named = plain_markdown(f"{row.victim}, {row.attack}")
+            lines += ["", f"<details><summary>newly break: {named}</summary>", ""]
+            lines += [*(f"- {plain_markdown(line)}" for line in examples_of(row)), "", "</details>"]
+    lines += ["", *(plain_markdown(note) for note in record.notes)]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _md_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_plain(cell) for cell in cells)} |"
-
-
-def _plain(text: str) -> str:
-    """Text that is nothing but text in Markdown and in the HTML that may stand in it."""
-    flat = " ".join(_fit(text).split())
-    return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", escape(flat)).replace("@", "&#64;")
 
 
 def annotate(record: CheckRecord) -> list[tuple[str, str, str]]:

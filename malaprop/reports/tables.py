@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 
@@ -108,3 +109,15 @@ def markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a table in Markdown."""
     lines = [names, ["---"] * len(names), *rows]
     return [f"| {' | '.join(' '.join(c.split()).replace('|', chr(92) + '|') for c in line)} |" for line in lines]
+
+
+def row_of_markdown(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(plain_markdown(cell) for cell in cells)} |"
+
+
+def plain_markdown(text: str) -> str:
+    """Text that is nothing but text in Markdown, and in the HTML that may stand in it; always one line."""
+    flat = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    shown = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
+    return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", shown).replace("&\\#64;", "&#64;")

@@ -78,7 +78,11 @@ def _send_to_wandb(result: Result, figures: Mapping[str, float], settings: Mappi
     import wandb
 
     with wandb.init(
-        project=PROJECT, name=result.folder.name, job_type=result.study.command, config=dict(settings)
+        dir=str(result.folder),
+        project=PROJECT,
+        name=result.folder.name,
+        job_type=result.study.command,
+        config=dict(settings),
     ) as to:
         to.log(dict(figures))
         to.summary["state"] = result.state
