@@ -22,6 +22,7 @@ from malaprop.studies.training import (
     check_named,
     check_room,
     fill,
+    refuse_precision,
     train_named,
 )
 from malaprop.studies.where import Saving, Where
@@ -102,6 +103,7 @@ class Harden:
                 f"{self.name} trains nothing, it wraps a trained victim; give --victim '{self.method}(MODEL)' to "
                 "attack, audit or serve"
             )
+        refuse_precision(self.command, self.where)
         assert DEFENCES[self.name]
         assert self.hardening
         assert self.beginning.given

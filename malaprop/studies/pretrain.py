@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError
 from malaprop.studies.settings import opt
 from malaprop.studies.study import FILE, View
-from malaprop.studies.training import check_room, fill
+from malaprop.studies.training import check_room, fill, refuse_precision
 from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class Pretrain:
             raise SettingError(f"--minutes must be above 0, got {self.minutes:g}")
         if (device := self.where.device).partition(":")[0] not in ("auto", "cpu", "cuda"):
             raise SettingError(f"--device is cpu, cuda or auto, got {device!r}")
-        if self.where.precision != "auto":
-            raise SettingError("--precision is no option of pretrain; it belongs to commands that ask a trained model")
+        refuse_precision(self.command, self.where)
         assert plan(self.kind, self.settings)
         if self.cache:
             return

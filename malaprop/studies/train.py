@@ -14,7 +14,7 @@ from malaprop.studies.common import slug
 from malaprop.studies.modelkinds import ALL, BELONGS, ModelKind, kind_of
 from malaprop.studies.settings import build, flat, opt
 from malaprop.studies.study import View, conduct
-from malaprop.studies.training import Beginning, LearningData, Trained, check_room, fill
+from malaprop.studies.training import Beginning, LearningData, Trained, check_room, fill, refuse_precision
 from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ class Train:
         for name in unread:
             if given[name] not in (None, ()):
                 raise SettingError(f"--{name} is no option of train {self.spec.lower()}; it belongs to {BELONGS[name]}")
-        if self.machine.precision != "auto":
-            raise SettingError("--precision is no option of train; it belongs to commands that ask a trained model")
+        refuse_precision(self.command, self.machine)
 
     def plan(self) -> Iterator[Task]:
         from malaprop.tasks.outputs import OwnFolder

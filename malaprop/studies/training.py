@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from malaprop.core.errors import SettingError
 from malaprop.studies.settings import opt
 from malaprop.studies.study import FILE, Result
+from malaprop.studies.where import Where
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
@@ -127,6 +128,12 @@ def train_named(
 
 
 # --- a study whose own folder is the model's
+
+
+def refuse_precision(command: str, where: Where) -> None:
+    """Training reckons as its course says."""
+    if where.precision != "auto":
+        raise SettingError(f"--precision is no option of {command}; it belongs to commands that ask a trained model")
 
 
 def check_room(out: Path | None, mark: str) -> None:
