@@ -69,8 +69,9 @@ def test_what_comes_behind_an_edit_is_scored_as_whole_prompts_are(folders: Any, 
     assert saved < victim.meter.tokens_in / 4  # half of them were asked by the plain road
 
 
-def test_a_prompt_that_begins_with_its_text_shares_the_text_alone(folders: Any) -> None:
-    victim: Any = load(f"causal:{folders('gpt2')}", labels=("bad", "good"), prompt="{text} It was")
+def test_a_prompt_that_begins_with_its_text_shares_the_text_alone(tmp_path: Path) -> None:
+    folder = tiny_causal.folder(tmp_path, "gpt2", frame="$A")
+    victim: Any = load(f"causal:{folder}", labels=("bad", "good"), prompt="{text} It was")
     reads, answers = [victim.tokens_read], []
     for _ in range(2):
         answers.append(ask_round(victim))

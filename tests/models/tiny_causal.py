@@ -33,9 +33,9 @@ def model(name: str, vocabulary: int) -> Any:
     return getattr(transformers, f"{kind}{'LMHeadModel' if kind == 'GPT2' else 'ForCausalLM'}")(config).eval()
 
 
-def folder(at: Path, name: str, *, chat: bool = False) -> Path:
-    """A folder that transformers reads; with `chat` its tokenizer has a template for chats."""
-    tokenizer = tiny_folders.tokenizer("bytes", frame="<s> $A")
+def folder(at: Path, name: str, *, chat: bool = False, frame: str = "<s> $A") -> Path:
+    """A folder that transformers reads; with `chat` its tokenizer has a template for chats, `frame` says what it puts first."""
+    tokenizer = tiny_folders.tokenizer("bytes", frame=frame)
     tokenizer.model_max_length = 256
     if chat:
         tokenizer.chat_template = CHAT
