@@ -34,7 +34,7 @@ def model(name: str, vocabulary: int) -> Any:
 
 
 def folder(at: Path, name: str, *, chat: bool = False, frame: str = "<s> $A") -> Path:
-    """A folder that transformers reads; with `chat` it has a template for chats, `frame` says what its tokenizer puts first."""
+    """A folder that transformers reads; with `chat` it has a template for chats, `frame` says what comes first."""
     tokenizer = tiny_folders.tokenizer("bytes", frame=frame)
     tokenizer.model_max_length = 256
     if chat:
