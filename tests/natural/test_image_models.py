@@ -161,6 +161,30 @@ def test_large_images_in_colour_train_too(kind):
     assert all(np.isfinite(value) for curve in curves for name, value in curve.items() if name != "phase")
 
 
+def test_an_inverter_of_large_images_goes_on_exactly(tmp_path):
+    """Its generator has norms that must not learn from batches, also where the inverter goes on after a kill."""
+    images = np.random.default_rng(0).random((6, 3, 64, 64), np.float32)
+    plan = ImagePlan(kind="wgan", steps=1, inverter_steps=4, critic_steps=1, batch=3, width=1, dim=4)
+
+    def work():
+        return ImageWork(plan, Shape.of((3, 64, 64), width=1, dim=4), images, seed=0, device="cpu")
+
+    whole, rest = work(), work()
+    train(whole)
+    state = Unfinished(folder=tmp_path / "state", recipe={}, every=0)
+
+    def killed(phase, step):
+        if (phase, step) == ("inverter", 3):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(work(), state, glimpse=killed)
+    train(rest, state)
+    for name, net in whole.nets.items():
+        for key, tensor in net.state_dict().items():
+            assert torch.equal(tensor, rest.nets[name].state_dict()[key]), (name, key)
+
+
 def test_a_vae_learns_bars(data, tmp_path):
     plan = ImagePlan(kind="vae", width=8, dim=4, steps=300, batch=32, inverter_rate=3e-3, weight=0.05)
     made = train_generator(plan, data, tmp_path / "vae", seed=0)
