@@ -16,17 +16,22 @@ GOALS = {
     ("pwws", "CNN", "fp32"): 40.0,
     ("pwws", "BERT", "fp32"): 1.5,
     ("pwws", "BERT", "bf16"): 3.5,
+    ("pwws", "BERT", "int8"): 3.0,
     ("pwws (stock wrapper)", "BERT", "fp32"): 15.0,
+    ("pwws", "DistilBERT", "fp32"): 1.3,
+    ("pwws (stock wrapper)", "DistilBERT", "fp32"): 15.0,
+    ("pwws", "RoBERTa", "fp32"): 1.3,
+    ("pwws (stock wrapper)", "RoBERTa", "fp32"): 15.0,
     ("textfooler", "LSTM", "fp32"): 12.0,
     ("textfooler", "CNN", "fp32"): 40.0,
     ("genetic", "LSTM", "fp32"): 30.0,
     ("genetic", "CNN", "fp32"): 45.0,
 }
-FLOOR_GOALS = {"LSTM": 1.0, "CNN": 1.0, "BERT": 0.85}  # our wall time over that of plain forward passes, at most
 
 
 def encoder(victim: str) -> str:
-    return next((kind for kind in ("LSTM", "CNN", "BERT") if kind in victim), "")
+    kinds = ("LSTM", "CNN", "DistilBERT", "RoBERTa", "BERT")
+    return next((kind for kind in kinds if kind in victim), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +61,13 @@ class Duel:
     ours: Measured
     theirs: Measured
     ratios: tuple[float, ...]
+    processor_ratios: tuple[float, ...] = ()  # of processor time, where both sides tell it
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Measured, Measured]]) -> Duel:
         ratios = tuple(theirs.wall_s / ours.wall_s for ours, theirs in pairs)
-        return cls(*pairs[ratios.index(median_low(ratios))], ratios)
+        spent = tuple(t.processor_s / o.processor_s for o, t in pairs if o.processor_s and t.processor_s)
+        return cls(*pairs[ratios.index(median_low(ratios))], ratios, spent)
 
     @property
     def faster(self) -> float:
@@ -75,6 +82,7 @@ class Duel:
             "ours_wall_s": round(self.ours.wall_s, 4),
             "faster": three(self.faster),
             "ratios": [three(r) for r in self.ratios],
+            "processor_ratios": [three(r) for r in self.processor_ratios],
             "equal": asdict(agreement),
         }
 
@@ -112,6 +120,13 @@ class Cell:
             return None
         return self.ours.wall_s / self.floor.seconds
 
+    @property
+    def processor_of_floor(self) -> float | None:
+        """The same of processor times."""
+        if self.ours is None or self.floor is None or not self.floor.processor_s:
+            return None
+        return self.ours.processor_s / self.floor.processor_s
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "recipe": self.recipe,
@@ -124,6 +139,7 @@ class Cell:
             "peers": {tool: duel.to_dict(self.rows) for tool, duel in self.duels},
             "floor": None if self.floor is None else {**asdict(self.floor), "of": self.floor_of},
             "share_of_floor": three(self.of_floor),
+            "processor_share_of_floor": three(self.processor_of_floor),
             "reasons": list(self.reasons),
         }
 
@@ -133,6 +149,7 @@ def side(held: Measured, rows: Sequence[Row]) -> dict[str, Any]:
         "tool": held.tool,
         "threads": held.threads,
         "wall_s": round(held.wall_s, 4),
+        "processor_s": round(held.processor_s, 4),
         "model_s": round(held.model_s, 4),
         "lookup_s": round(held.lookup_s, 4),
         "ms_per_example": three(1000 * held.wall_s / max(1, len(held.outcomes))),

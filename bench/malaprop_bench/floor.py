@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 from malaprop.core.victim import Victim
@@ -24,6 +24,7 @@ class Floor:
     """Seconds for all distinct texts, at the best batch size; `measured` of them were timed, the rest follows from it.
 
     `tokens` says that the texts lay ready as tokens; otherwise the victim reads strings, and cutting them is inside.
+    `processor_s` is the least processor time of the passes at that size, for all texts.
     """
 
     seconds: float
@@ -31,6 +32,7 @@ class Floor:
     texts: int
     measured: int
     tokens: bool
+    processor_s: float = 0.0
 
 
 def floor(
@@ -52,32 +54,40 @@ def floor(
     if not distinct:
         return Floor(seconds=0.0, batch=sizes[0], texts=0, measured=0, tokens=False)
     sample = _sample(distinct, victim, seconds, forward)
-    best, batch = float("inf"), sizes[0]
+    best, spent, batch = float("inf"), 0.0, sizes[0]
     tokens = False
     for size in sizes:
         one_pass, tokens = _passes(victim, sample, size, forward)
-        took = _best(one_pass, repeats)
+        took, of_it = _best(one_pass, repeats)
         if took < best:
-            best, batch = took, size
+            best, spent, batch = took, of_it, size
     scale = len(distinct) / len(sample)
-    return Floor(seconds=best * scale, batch=batch, texts=len(distinct), measured=len(sample), tokens=tokens)
+    return Floor(
+        seconds=best * scale,
+        batch=batch,
+        texts=len(distinct),
+        measured=len(sample),
+        tokens=tokens,
+        processor_s=spent * scale,
+    )
 
 
-def _best(one_pass: Pass, repeats: int) -> float:
-    """The shortest of some passes; without end where the device has no room for them."""
+def _best(one_pass: Pass, repeats: int) -> tuple[float, float]:
+    """The shortest of some passes, and the least processor time; without end where the device has no room for them."""
     try:
-        return min(_time(one_pass) for _ in range(repeats))
+        times = [_time(one_pass) for _ in range(repeats)]
     except RuntimeError as error:
         if "out of memory" not in str(error):
             raise
-        return float("inf")
+        return float("inf"), 0.0
+    return min(wall for wall, _ in times), min(spent for _, spent in times)
 
 
 def _sample(texts: list[str], victim: Victim, seconds: float, forward: Forward | None) -> list[str]:
     probe = texts[:: -(-len(texts) // 64)]
     one_pass, _ = _passes(victim, probe, 32, forward)
     one_pass()
-    each = _time(one_pass) / len(probe)
+    each = _time(one_pass)[0] / len(probe)
     wanted = max(64, int(seconds / max(each, 1e-9)))
     return texts[:: -(-len(texts) // wanted)]
 
@@ -116,10 +126,11 @@ def _token_pass(victim: TokenVictim, texts: Sequence[str], size: int, forward: F
     return one_pass
 
 
-def _time(work: Pass) -> float:
-    began = perf_counter()
+def _time(work: Pass) -> tuple[float, float]:
+    """Wall and processor seconds."""
+    began, spent = perf_counter(), process_time()
     work()
-    return perf_counter() - began
+    return perf_counter() - began, process_time() - spent
 
 
 def in_threads(threads: int) -> Callable[[], None]:

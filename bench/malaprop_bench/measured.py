@@ -33,8 +33,9 @@ class Ended:
 class Measured:
     """`outcomes` are of the first rows, in order. `texts` are the distinct ones asked, where the tool keeps them.
 
-    `model_s` of `wall_s` was spent in the model, `lookup_s` in finding candidates (0: not told apart). `forwarded`
-    counts texts that reached the model.
+    `model_s` of `wall_s` was spent in the model, `lookup_s` in finding candidates (0: not told apart). `processor_s` is
+    what the process had of the processor in that time, which other work on the machine changes less. `forwarded` counts
+    texts that reached the model.
     """
 
     tool: str
@@ -46,6 +47,7 @@ class Measured:
     texts: tuple[str, ...] = ()
     unique: int = 0
     lookup_s: float = 0.0
+    processor_s: float = 0.0
 
     @property
     def asked(self) -> int:

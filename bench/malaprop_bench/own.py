@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.ask import Steps
@@ -23,6 +23,7 @@ from malaprop_bench.recording import Recording
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack, Candidates
     from malaprop.attacks.trial import Trial
+    from malaprop.engine.service import Service
 
 
 DEFAULTS = " (our defaults)"  # behind the name of a recipe: ours is not brought in line with the peer's variant
@@ -53,6 +54,24 @@ class Timed:
             finally:
                 self.watch.seconds += perf_counter() - began
             answer = yield ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedLookup:
+    """A service that looks words up, with the time that it takes."""
+
+    inner: Service
+    watch: Watch
+
+    def begin(self, asks: Sequence[Sequence[Any]]) -> Any:
+        return self.inner.begin(asks)
+
+    def finish(self, pending: Any) -> list[list[Any]]:
+        began = perf_counter()
+        try:
+            return self.inner.finish(pending)
+        finally:
+            self.watch.seconds += perf_counter() - began
 
 
 def folder(name: str, data: str) -> str:
@@ -103,6 +122,7 @@ def build(recipe: str) -> Attack:
 def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
     """Attacks the rows; words, tags and scores are looked up afresh. The texts that the model read are kept."""
     from malaprop import __version__
+    from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
     from malaprop.engine.service import Scoring
     from malaprop.runs.local import run as run_local
     from malaprop.runs.services import services
@@ -111,17 +131,19 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
     watch = Watch()
     seen = Recording(victim)
     known = services(seen.victim)
+    known[SYNONYMS] = TimedLookup(inner=known[SYNONYMS], watch=watch)
     timed = replace(attack, candidates=Timed(inner=attack.candidates, watch=watch))
     examples = [Example(f"row {number}", {"text": text}, label) for number, (text, label) in enumerate(rows)]
-    began = perf_counter()
+    began, spent = perf_counter(), process_time()
     found = {o.id: o for o in run_local(timed, seen.victim, examples, seed=seed, width=width, services=known)}
-    wall = perf_counter() - began
+    wall, processor = perf_counter() - began, process_time() - spent
     outcomes = [found[e.id] for e in examples]
     scoring = known["victim"]
     return Measured(
         tool=f"malaprop {__version__}",
         threads=torch_threads(),
         wall_s=wall,
+        processor_s=processor,
         model_s=scoring.clock.victim if isinstance(scoring, Scoring) else 0.0,
         lookup_s=watch.seconds,
         forwarded=sum(o.queries.forwarded for o in outcomes),

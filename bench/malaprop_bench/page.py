@@ -18,7 +18,7 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
-from malaprop_bench import prompts, savings, table, throughput, turns
+from malaprop_bench import architectures, prompts, savings, table, throughput, turns
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
@@ -61,6 +61,9 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "prompts": lambda records: table.lines(prompts.ROBUST, prompts.robust_rows(records)),
     "prompt-sharing": lambda records: table.lines(prompts.SPEED, prompts.speed_rows(records)),
     "scorers": _bench(lambda held: table.lines(savings.HEAD, savings.rows(held))),
+    "architectures": lambda records: table.lines(architectures.HEAD, architectures.rows(records)),
+    "gpu-goals": lambda records: table.lines(architectures.GOAL_HEAD, architectures.goal_rows(records)),
+    "processor": lambda records: table.lines(table.PROCESSOR, table.processor_rows(records)),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from math import log
+from statistics import median_low
 from typing import Any
 
 from malaprop.records.summary import Rate
@@ -25,6 +26,20 @@ TIMES = (
     "times OpenAttack",
     "floor s",
     "share of floor",
+)
+PROCESSOR = (
+    "recipe",
+    "victim",
+    "precision",
+    "texts",
+    "ours, processor s",
+    "TextAttack, processor s",
+    "times TextAttack",
+    "goal",
+    "times by the clock",
+    "equal statuses",
+    "bare forward passes, processor s",
+    "share of them",
 )
 RESULTS = (
     "recipe",
@@ -120,14 +135,44 @@ def _times(cell: Held) -> list[str]:
     ]
 
 
+def processor_rows(summaries: Sequence[Held]) -> list[list[str]]:
+    """The table under PROCESSOR: by processor time, for comparisons on a machine that has other work, too."""
+    return [_processor(cell) for summary in summaries for cell in summary["cells"] if cell["ours"]]
+
+
+def _processor(cell: Held) -> list[str]:
+    ours, least, text = cell["ours"], cell["floor"] or {}, cell["peers"].get("TextAttack", {})
+    equal = text.get("equal")
+    return [
+        cell["recipe"],
+        cell["victim"],
+        cell["precision"],
+        str(cell["rows"]),
+        number(ours["processor_s"]),
+        number(text.get("processor_s")),
+        _spread(text.get("processor_ratios", ())),
+        number(cell["goal"]),
+        _spread(text.get("ratios", ())),
+        f"{equal['statuses']} of {equal['rows']}" if equal else "-",
+        number(least.get("processor_s")),
+        number(cell["processor_share_of_floor"]),
+    ]
+
+
+def _spread(ratios: Sequence[float]) -> str:
+    """The middle one, of two the lower, and the range of several."""
+    if not ratios:
+        return "-"
+    span = f" ({number(min(ratios))}-{number(max(ratios))})" if len(ratios) > 1 else ""
+    return f"{number(median_low(ratios))}{span}"
+
+
 def _ratio(peer: Held, rows: int) -> str:
     """With the range of several runs, and the texts where the peer finished fewer."""
     if not peer:
         return "-"
-    ratios = peer["ratios"]
-    spread = f" ({number(min(ratios))}-{number(max(ratios))})" if len(ratios) > 1 else ""
     fewer = f" on {peer['rows']}" if peer["rows"] < rows else ""
-    return f"{number(peer['faster'])}{spread}{fewer}"
+    return f"{_spread(peer['ratios'])}{fewer}"
 
 
 def _results(cell: Held) -> list[list[str]]:

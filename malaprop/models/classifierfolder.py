@@ -67,6 +67,7 @@ def _refuse_own_code(folder: Path) -> None:
             raise VictimError(f"{folder / name} is no JSON: {error}; copy the folder again") from None
         if isinstance(settings, dict) and (own := settings.get("auto_map")):
             shown = next(iter(own.values())) if isinstance(own, dict) and own else own
+            shown = next((part for part in shown if part), shown) if isinstance(shown, list) else shown
             raise VictimError(
                 f"{folder} brings code of its own ({name} has auto_map: {str(shown)[:80]}), which is never run here; "
                 "if you trust it, load it yourself and give it as a function, module:attribute"

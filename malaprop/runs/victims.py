@@ -77,7 +77,8 @@ def device_of(asked: str) -> str:
     try:
         torch.empty(0, device=asked)
     except (RuntimeError, AssertionError) as error:
-        raise SettingError(f"device {asked!r} cannot be used here: {str(error).splitlines()[0]}") from None
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise SettingError(f"device {asked!r} cannot be used here: {reason}; leave --device out, or name cpu") from None
     if asked.startswith("cuda") and (parts := os.environ.get("MALAPROP_GPU_PARTS")):
         from malaprop.models.tokens.batches import share_gpu
 
