@@ -5,7 +5,7 @@ import pytest
 from malaprop_bench.cell import Agreement, Cell, Duel
 from malaprop_bench.floor import Floor
 from malaprop_bench.measured import Ended, Measured
-from malaprop_bench.table import RESULTS, TIMES, markdown, svg
+from malaprop_bench.table import PROCESSOR, RESULTS, TIMES, markdown, processor_rows, svg
 
 ROWS = (("a good film", 1), ("a bad film", 0))
 
@@ -45,6 +45,9 @@ def test_ratios_are_the_peers_over_ours():
         ("textfooler", "CNN-W-Random-1", "fp32", 40),
         ("pwws", "BERT", "fp32", 1.5),
         ("pwws", "BERT", "bf16", 3.5),
+        ("pwws", "BERT", "int8", 3),
+        ("pwws", "DistilBERT", "fp32", 1.3),
+        ("pwws (stock wrapper)", "RoBERTa", "fp32", 15),
         ("pwws (stock wrapper)", "BERT", "fp32", 15),
         ("genetic", "BERT", "fp32", None),
     ],
@@ -93,6 +96,18 @@ def test_repeats_show_their_spread():
     runs = [(OURS, side(wall, ("failed", "", 1))) for wall in (5.0, 6.0, 7.0)]
     cell = Cell(recipe="pwws", victim="BERT", rows=ROWS[:1], ours=OURS, duels=(("TextAttack", Duel.of(runs)),))
     assert "| 12 (10-14) |" in markdown(summary(cell))
+
+
+def test_processor_times_are_compared_beside_the_clock():
+    ours = side(9.0, ("success", "a", 1), processor_s=2.0)
+    runs = [(ours, side(18.0, ("success", "a", 1), processor_s=spent)) for spent in (5.0, 7.0, 6.0)]
+    least = Floor(seconds=4.0, batch=32, texts=3, measured=3, tokens=True, processor_s=4.0)
+    duels = (("TextAttack", Duel.of(runs)),)
+    cell = Cell(recipe="pwws", victim="DistilBERT", rows=ROWS[:1], ours=ours, duels=duels, floor=least)
+    (row,) = processor_rows([summary(cell)])
+    shown = dict(zip(PROCESSOR, row, strict=True))
+    assert (shown["times TextAttack"], shown["goal"], shown["times by the clock"]) == ("3 (2.5-3.5)", "1.3", "2 (2-2)")
+    assert (shown["equal statuses"], shown["share of them"]) == ("1 of 1", "0.5")
 
 
 def test_what_a_tool_lays_out_anew_is_not_counted_as_changed():

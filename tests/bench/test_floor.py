@@ -23,6 +23,7 @@ def test_each_distinct_text_is_passed_once_a_pass_sorted_by_length():
     assert victim.batches[-2:] == [["a", "bb"], ["ccc"]]
     assert (least.texts, least.measured, least.batch, least.tokens) == (3, 3, 2, False)
     assert least.seconds > 0
+    assert least.processor_s > 0
 
 
 def test_a_slow_victim_is_sampled_and_the_rest_follows():

@@ -35,6 +35,7 @@ def test_the_warm_up_is_outside_the_numbers():
     assert held["forwarded"] == 6
     assert held["outcomes"] == [{"status": "success", "text": t, "queries": 3} for t in ("a!", "b!")]
     assert 0 <= held["model_s"] <= held["wall_s"]
+    assert held["processor_s"] > 0
 
 
 def test_no_example_is_begun_after_the_time():

@@ -47,6 +47,20 @@ def test_timed_candidates_pass_questions_and_answers_on():
     assert watch.seconds > 0
 
 
+def test_a_service_that_looks_words_up_is_timed():
+    class Slow:
+        def begin(self, asks):
+            return asks
+
+        def finish(self, pending):
+            return [[ask * 2] for ask in pending]
+
+    watch = own.Watch()
+    timed = own.TimedLookup(inner=Slow(), watch=watch)
+    assert timed.finish(timed.begin([1, 2])) == [[2], [4]]
+    assert watch.seconds > 0
+
+
 @pytest.mark.parametrize("recipe", own.RECIPES)
 def test_recipes_are_the_peers_variants(recipe):
     attack = own.build(recipe)

@@ -53,7 +53,9 @@ def test_lines_are_added(tmp_path):
     assert page.read(path) == [{"number": 1}, {"number": 2}]
 
 
-@pytest.mark.parametrize(("name", "least"), [("performance.md", 6), ("figures.md", 2), ("zoo.md", 1), ("llm.md", 2)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("performance.md", 8), ("victims.md", 1), ("figures.md", 2), ("zoo.md", 1), ("llm.md", 2)]
+)
 def test_tables_of_the_documentation_are_what_was_measured(name, least):
     text = (DOCS / name).read_text(encoding="utf-8")
     made, count = page.filled(text, DOCS)

@@ -169,7 +169,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (attack("--measure", "simlarity"), "did you mean similarity?"),
         (attack("--out", "reviews.csv"), "is a file; give a folder"),
         (attack("--resume"), "--resume needs the --out"),
-        (attack("--device", "abacus"), "device 'abacus' cannot be used here"),
+        (attack("--device", "abacus"), "leave --device out, or name cpu"),
         (("report", "nowhere"), "no such folder"),
         (("list", "recipies"), "recipes"),
         (("fetch", "wordnett"), "did you mean wordnet?"),

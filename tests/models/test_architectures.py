@@ -272,6 +272,12 @@ def test_code_of_its_own_and_missing_shards_are_refused(folders: Any, tmp_path: 
     (own / "modeling_own.py").write_text("raise SystemExit('it was run')")
     with pytest.raises(VictimError, match=r"brings code of its own .*modeling_own.OwnModel.* never run"):
         load(own)
+    words = shutil.copytree(folders("bert"), tmp_path / "words")
+    about = json.loads((words / "tokenizer_config.json").read_text())
+    about["auto_map"] = {"AutoTokenizer": [None, "tokenization_own.Own"]}
+    (words / "tokenizer_config.json").write_text(json.dumps(about))
+    with pytest.raises(VictimError, match=r"tokenizer_config.json has auto_map: tokenization_own.Own\), which"):
+        load(words)
     sharded = tiny.folder(tmp_path / "sharded", "bert", shard="8KB")
     lost = sorted(sharded.glob("model-*.safetensors"))[1]
     lost.unlink()
