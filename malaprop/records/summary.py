@@ -129,11 +129,11 @@ class Summary:
         return tuple(out)
 
     @classmethod
-    def of(cls, outcomes: Iterable[Outcome]) -> Summary:
+    def of(cls, outcomes: Iterable[Outcome], labels: Sequence[str] = ()) -> Summary:
         """Of outcomes in memory or as they are read; none is kept."""
         from malaprop.records.totals import Totals
 
-        return Totals(outcomes).summary()
+        return Totals(outcomes, labels).summary()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a rate or mean of nothing is null."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import fsum
 
+from malaprop.core.victim import NO_LABEL
 from malaprop.records.outcome import NAMES_NO_LABEL, NOTHING_TO_CHANGE, STATUSES, TARGET_ALREADY, Outcome
 from malaprop.records.summary import Rate, Spread, Summary
 
@@ -20,7 +21,8 @@ _APART = (
 class Totals:
     """A summary under way: `add` each outcome, then read `summary()`, at any time."""
 
-    def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
+    def __init__(self, outcomes: Iterable[Outcome] = (), labels: Sequence[str] = ()) -> None:
+        self.named = len([name for name in labels if name != NO_LABEL])  # which a guess could be; 0: not known
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.apart: Counter[str] = Counter()  # by the reasons that are counted beside the rates
@@ -57,6 +59,7 @@ class Totals:
     def summary(self) -> Summary:
         broken, held, skipped = (self.counts[status] for status in ("success", "failed", "skipped"))
         spared, every = self.apart[TARGET_ALREADY], broken + held + skipped
+        labels = min(self.width, self.named or self.width)
         measures = {name.removeprefix("measure "): name for name in self._numbers if name.startswith("measure ")}
         return Summary(
             counts={status: self.counts[status] for status in STATUSES},
@@ -75,7 +78,7 @@ class Totals:
             target_already=spared,
             no_label=self.apart[NAMES_NO_LABEL],
             majority=Rate(max(self.truths.values(), default=0), self.truths.total()),
-            chance=1 / self.width if self.width else 0.0,
+            chance=1 / labels if labels else 0.0,
         )
 
     def _spread(self, name: str) -> Spread:

@@ -35,7 +35,14 @@ def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
     attacks = _distinct(victims, [run for run, _ in runs])
     colors = {name: number for number, name in enumerate(dict.fromkeys(attacks))}
     return [
-        RunEntry(run=run, outcomes=found, summary=Summary.of(found), victim=victim, attack=attack, color=colors[attack])
+        RunEntry(
+            run=run,
+            outcomes=found,
+            summary=Summary.of(found, run.labels),
+            victim=victim,
+            attack=attack,
+            color=colors[attack],
+        )
         for (run, found), victim, attack in zip(runs, victims, attacks, strict=True)
     ]
 

@@ -110,7 +110,7 @@ class AttackRun:
 
     def check(self) -> None:
         self.conditions.check(self.where)
-        self.prompting.check((self.target,))
+        self.prompting.check((self.target,), self.texts.fields)
         assert self.attack
         refuse_unasked(self.saving.out, ["."], resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model

@@ -208,7 +208,8 @@ class RunFigures:
         from malaprop.records.store import iter_outcomes
         from malaprop.records.totals import Totals
 
-        run, totals = Run.read(folder), Totals(iter_outcomes(folder))
+        run = Run.read(folder)
+        totals = Totals(iter_outcomes(folder), run.labels)
         many, errors = totals.counts.total(), totals.counts["error"]
         if errors > many / 2:  # a rate over what is left would say nothing about the victim
             reason, count = totals.reasons.most_common(1)[0]

@@ -70,8 +70,11 @@ class Prompting:
     def given(self) -> bool:
         return self.prompt is not None or self.shots > 0 or bool(self.label_words)
 
-    def check(self, victims: Sequence[Any]) -> None:
+    def check(self, victims: Sequence[Any], fields: str | None) -> None:
         """Refuses options that no victim has a use for, and a prompt that cannot be used, before data is read."""
+        others = [one for one in victims if isinstance(one, str) and not names_language_model(one)]
+        if split_sides(fields)[2] and others:
+            raise SettingError(f"{others[0]} has no prompt; --fields prompt is for causal: and openai: victims")
         if self.given and not any(map(names_language_model, victims)):
             shown = ", ".join(str(getattr(one, "name", one)) for one in victims)[:60]
             raise SettingError(f"--prompt, --shots and --label-words are for causal: and openai: victims; got {shown}")

@@ -148,7 +148,7 @@ class Desk:
         except MalapropError:
             raise
         except Exception as error:
-            raise VictimError(f"{thing} cannot be loaded: {plain(error)[:300]}") from error
+            raise VictimError(f"{getattr(thing, 'spec', thing)} cannot be loaded: {plain(error)[:300]}") from error
         place.keep_threads()
         if place.labels and made is not thing:
             name_labels(made, place.labels)

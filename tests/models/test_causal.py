@@ -16,7 +16,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.llm.branches import Branches
 from malaprop.models.llm.template import TEXT_PROMPT, Shot, Template
-from malaprop.models.victims.load import load
+from malaprop.models.victims.load import load, wrap
 from malaprop.runs.local import run
 
 LABELS = ("bad film", "very good", "very poor")  # of several tokens, and two that begin alike
@@ -179,3 +179,11 @@ def test_a_text_longer_than_the_context_is_an_error_of_its_own(folders: Any) -> 
     wrong = next(o for o in found if o.status == "error")
     assert "tokens, llama reads" in str(wrong.reason)
     assert "shorten the text or the prompt" in str(wrong.reason)
+
+
+def test_a_loaded_model_with_its_tokenizer_is_asked_so_too(folders: Any) -> None:
+    loaded: Any = load(f"causal:{folders('llama')}", labels=("bad", "good"))
+    given = wrap(loaded.model, loaded.tokenizer, labels=("bad", "good"))
+    np.testing.assert_array_equal(given.predict(FILMS), loaded.predict(FILMS))
+    with pytest.raises(SettingError, match="at least two labels that differ"):
+        wrap(loaded.model, loaded.tokenizer)

@@ -117,6 +117,13 @@ def test_answers_that_name_no_label_are_counted(server: tuple[str, Log, Any]) ->
     assert sum(found.counts.values()) == 2 * len(FILMS)
 
 
+def test_no_label_is_none_that_a_guess_could_give(server: tuple[str, Log, Any]) -> None:
+    url, _, _ = server
+    found = attack(open_victim(url, "healthy")).values()
+    for names in (WORDS, (*WORDS, NO_LABEL)):
+        assert Summary.of(found, names).chance == 0.5
+
+
 def test_a_victim_travels_to_another_process_without_its_connections(server: tuple[str, Log, Any]) -> None:
     url, _, _ = server
     victim = open_victim(url, "healthy")

@@ -391,6 +391,16 @@ def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str |
     tokenizer = tokenizer or _own_tokenizer(thing)
     if tokenizer is None:
         raise VictimError(f"{type(thing).__name__} needs its tokenizer; pass it as the second argument")
+    if type(model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
+        from malaprop.models.llm.asking import Asking, split_asking
+        from malaprop.models.llm.load import wrap_causal
+
+        asked, rest = split_asking({key: value for key, value in options.items() if key != "precision"})
+        moved = model if device is None else model.to(device)
+        made: Victim = call(
+            wrap_causal, {"model": moved, "tokenizer": tokenizer, "asking": Asking(**asked), "name": name, **rest}, "it"
+        )
+        return made
     return wrap_transformers(model, tokenizer, name=name, device=device, **options)
 
 
