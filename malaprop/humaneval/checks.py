@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from malaprop.core.png import address, is_address, picture_of
 from malaprop.core.seeds import generator
-from malaprop.humaneval.attacked import IMAGE, Fields
+from malaprop.humaneval.changes import IMAGE, Fields
 from malaprop.humaneval.draw import Item
 from malaprop.humaneval.questions import Question
 from malaprop.humaneval.sources import Source

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
-from malaprop.humaneval.attacked import Fields
+from malaprop.humaneval.changes import Fields
 from malaprop.humaneval.questions import Question
 from malaprop.humaneval.sources import Source, Sources
 

@@ -31,7 +31,7 @@ class Question:
     ends: tuple[str, str] = ("", "")
     of_images: tuple[str, str] = ("", "")
 
-    def worded(self, images: bool) -> Question:
+    def word_for(self, images: bool) -> Question:
         """The question as it is put about texts or images."""
         return replace(self, prompt=self.of_images[0], guidance=self.of_images[1]) if images else self
 

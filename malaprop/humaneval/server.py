@@ -89,7 +89,7 @@ class Desk:
             "total": len(turns),
             "done": sum(turn.item in visit.given for turn in turns),
             "due": due,
-            "questions": [q.worded(self.study.images) for q in self.study.facts.questions if q.name in own],
+            "questions": [q.word_for(self.study.images) for q in self.study.facts.questions if q.name in own],
             "what": "image" if self.study.images else "text",
             "labels": self.study.facts.labels,
         }

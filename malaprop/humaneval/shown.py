@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from malaprop.humaneval.allot import Turn
-from malaprop.humaneval.attacked import Fields
+from malaprop.humaneval.changes import Fields
 from malaprop.humaneval.draw import Item
 from malaprop.humaneval.questions import QUESTIONS, SCALE, SIDES, Question, choices
 
@@ -36,7 +36,7 @@ class Shown:
 def show(item: Item, flip: bool, labels: Sequence[str]) -> Shown:
     texts = tuple(map(_parts, item.texts))
     return Shown(
-        question=QUESTIONS[item.question].worded(item.image),
+        question=QUESTIONS[item.question].word_for(item.image),
         texts=texts[::-1] if flip else texts,
         original=None if item.original is None else _parts(item.original),
         choices=_choices(QUESTIONS[item.question], labels, "Image" if item.image else "Text"),

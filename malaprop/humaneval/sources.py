@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.humaneval.attacked import Attacked, Change, Fields, read_attacked
+from malaprop.humaneval.changes import Alteration, AttackedRun, Fields, read_runs
 
 LONGEST = 20_000  # characters; nobody judges more on one page
 LARGEST = 2_000_000  # characters of an image's address
@@ -52,7 +52,7 @@ class Sources:
     images: bool = False
 
 
-def _names(runs: Sequence[Attacked]) -> list[str]:
+def _names(runs: Sequence[AttackedRun]) -> list[str]:
     recipes, victims, data = ([getattr(run, what) for run in runs] for what in ("recipe", "victim", "data"))
     parts = [recipes] if len(set(recipes)) > 1 or len(set(victims)) == 1 else []
     if len(set(victims)) > 1:
@@ -62,7 +62,7 @@ def _names(runs: Sequence[Attacked]) -> list[str]:
     return [", ".join(found) for found in zip(*parts, strict=True)]
 
 
-def _labels(runs: Sequence[Attacked]) -> tuple[str, ...]:
+def _labels(runs: Sequence[AttackedRun]) -> tuple[str, ...]:
     """The names all runs share, numbers where none are known; empty where runs disagree."""
     changes = [change for run in runs for change in run.changes.values()]
     if any(not change.label.isdecimal() for change in changes):  # sentences say their labels by name
@@ -75,14 +75,14 @@ def _labels(runs: Sequence[Attacked]) -> tuple[str, ...]:
     return known.pop() or tuple(f"{word}{number}" for number in range(most + 1))
 
 
-def _number(change: Change, labels: Sequence[str]) -> int:
+def _number(change: Alteration, labels: Sequence[str]) -> int:
     """The label by its number; -1 where it has none."""
     if change.label in labels:
         return labels.index(change.label)
     return int(change.label) if change.label.isdecimal() else -1
 
 
-def _key(data: str, change: Change) -> str:
+def _key(data: str, change: Alteration) -> str:
     """The same for the same original, whatever attacked it."""
     whole = json.dumps([data, change.id, change.original])
     return blake2b(whole.encode(), digest_size=8).hexdigest()
@@ -92,7 +92,7 @@ def _is_long(fields: Fields | None, images: bool) -> bool:
     return fields is not None and sum(map(len, fields.values())) > (LARGEST if images else LONGEST)
 
 
-def _refuse_nothing(folders: Sequence[Path], runs: Sequence[Attacked]) -> None:
+def _refuse_nothing(folders: Sequence[Path], runs: Sequence[AttackedRun]) -> None:
     where = ", ".join(map(str, folders))
     if not any(run.changes for run in runs):
         raise RecordError(f"the runs below {where} hold no outcome; wait for them to end, or attack again")
@@ -102,7 +102,7 @@ def _refuse_nothing(folders: Sequence[Path], runs: Sequence[Attacked]) -> None:
 
 def gather(folders: Sequence[Path]) -> Sources:
     """The sources of all runs at or below the folders, in the order of their keys."""
-    runs = read_attacked(folders)
+    runs = read_runs(folders)
     _refuse_nothing(folders, runs)
     labels, images = _labels(runs), runs[0].kind == "images"
     systems, found, long = [], dict[str, Source](), 0

@@ -65,7 +65,7 @@ class Quest:
     width: int = 64
     cap: int = CAP
 
-    def lines(self, wanted: Collection[str] | None = None) -> Iterator[Any]:
+    def run(self, wanted: Collection[str] | None = None) -> Iterator[Any]:
         """Finished items, in the order they end: those that are wanted, or all."""
         ids = enumerate(self.target.ground.ids)
         jobs = ((at, self._steps(at)) for at, name in ids if wanted is None or name in wanted)

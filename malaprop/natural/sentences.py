@@ -16,7 +16,7 @@ from malaprop.models.generative.sentencemodel import SentenceModel
 from malaprop.models.generative.sentences import dressed
 from malaprop.natural.edits import apart
 from malaprop.natural.quest import Ground
-from malaprop.natural.textlooks import Case, Otherwise, Passes, Probed, Relative, TextLooks
+from malaprop.natural.textlooks import Otherwise, Passes, Probed, Relative, SentenceCase, TextLooks
 from malaprop.records.naturaltext import SentenceTurn
 
 
@@ -60,7 +60,7 @@ class Classified:
     def label(self, example: Example) -> str:
         return self.names[example.label] if example.label < len(self.names) else str(example.label)
 
-    def goal(self, case: Case, answer: Floats) -> Otherwise:
+    def goal(self, case: SentenceCase, answer: Floats) -> Otherwise:
         return Otherwise(case=case, label=winner(answer))
 
     def kept(self, goal: Otherwise, sentence: str, after: Floats) -> bool:
@@ -91,7 +91,7 @@ class Translated:
         del example
         return ""
 
-    def goal(self, case: Case, answer: str) -> Probed:
+    def goal(self, case: SentenceCase, answer: str) -> Probed:
         return Probed(case=case, probe=self._beside(case.fields[0], answer))
 
     def kept(self, goal: Probed, sentence: str, after: str) -> bool:
@@ -126,9 +126,9 @@ class SentenceTarget:
         fresh = TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch, fresh=True)
         return {"latent": self.looks, "verify": fresh, "items": Batched(self.asked.answer, remember=0)}
 
-    def case(self, at: int) -> Case:
+    def case(self, at: int) -> SentenceCase:
         example = self.examples[at]
-        return Case(fields=tuple(example.fields.values()), place=place(example))
+        return SentenceCase(fields=tuple(example.fields.values()), place=place(example))
 
     def describe(self, at: int) -> SentenceTurn:
         example, sentence = self.examples[at], sentence_of(self.examples[at])

@@ -86,7 +86,7 @@ class SweepEntry:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sweep:
+class AccuracySweep:
     """Trains each classifier, judges it on `test`, and searches around the images of the ground."""
 
     learn: ImageSet
@@ -121,7 +121,7 @@ class Sweep:
         )
         quest = Quest(target=target, search=self.search, seed=self.seed, width=self.width, cap=self.cap)
         accuracy = Rate(int(right.sum()), len(right))
-        tried = Tried.of(quest.lines(), victim=name, search="", settings="", accuracy=accuracy)
+        tried = Tried.of(quest.run(), victim=name, search="", settings="", accuracy=accuracy)
         return SweepDot(
             name=name,
             group=group,

@@ -27,7 +27,7 @@ class Writes(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class SentenceCase:
     """One example under attack: where a sentence goes, and that it must be another one than the original."""
 
     fields: Fields
@@ -48,7 +48,7 @@ class Case:
 class Otherwise:
     """Reached where another label wins than `label`; a goal for classifiers."""
 
-    case: Case
+    case: SentenceCase
     label: int
 
     def __call__(self, items: Sequence[str], answers: Sequence[Floats]) -> Flags:
@@ -76,7 +76,7 @@ class Relative(Passes, Protocol):
 class Probed:
     """Reached where a probing function passes; a goal for translators."""
 
-    case: Case
+    case: SentenceCase
     probe: Passes
 
     def __call__(self, items: Sequence[str], answers: Sequence[str]) -> Flags:

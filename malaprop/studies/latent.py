@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -16,8 +16,8 @@ from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
     from malaprop.natural.quest import Ground
-    from malaprop.records.natural import NaturalRecord
-    from malaprop.records.naturaltext import NaturalTextRecord
+    from malaprop.records.natural import NaturalRecord, Tried
+    from malaprop.records.naturaltext import NaturalTextRecord, TextTried
     from malaprop.records.run import Run
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.outputs import RunFolder
@@ -333,31 +333,19 @@ def view_record(command: str, record: NaturalRecord | NaturalTextRecord) -> View
 
 
 # What `--json` calls the figures of a run, where that is not their own name.
-_SAID = {
-    "searched": "distance_where_the_start_held",
-    "kept": "distance_where_start_kept",
-    "started": "changed_at_start",
-    "whole": "came_back_whole",
-    "words": "words_changed",
-    "ratio": "perplexity_ratio",
-}
+_SAID = {"searched": "distance_where_the_start_held", "kept": "distance_where_start_kept", "whole": "came_back_whole"}
+_SAID |= {"started": "changed_at_start", "words": "words_changed"}
 _JUDGED = {"original": "judged_original", "new": "judged_changed", "another": "judged_other"}
-_PLAIN = (
-    *("victim", "search", "accuracy", "success", "distance", "searched", "kept", "asked", "forwarded", "started"),
-    *("whole", "words", "ratio", "reasons", "errors", "seconds"),
-)
 
 
-def summarize(tried: Any) -> dict[str, Any]:
+def summarize(tried: Tried | TextTried) -> dict[str, Any]:
     """A run of images or of texts, as `--json` has it."""
-    from malaprop.records.natural import Tried
+    from malaprop.records.naturaltext import TextTried
     from malaprop.records.summary import Rate, Spread
 
-    def plain(value: Any) -> Any:
-        return value.to_dict() if isinstance(value, (Rate, Spread)) else value
-
-    known = {name for name in dir(tried) if not name.startswith("_")}
-    found = {_SAID.get(name, name): plain(getattr(tried, name)) for name in _PLAIN if name in known}
-    if isinstance(tried, Tried):
-        found["judged"] = {name: getattr(tried, attribute).to_dict() for name, attribute in _JUDGED.items()}
-    return found
+    values = {one.name: getattr(tried, one.name) for one in fields(tried)}
+    plain = {name: value.to_dict() if isinstance(value, (Rate, Spread)) else value for name, value in values.items()}
+    found = {_SAID.get(name, name): value for name, value in plain.items()}
+    if isinstance(tried, TextTried):
+        return {**found, "perplexity_ratio": tried.ratio}
+    return {**found, "judged": {name: plain[attribute] for name, attribute in _JUDGED.items()}}

@@ -217,10 +217,10 @@ class NaturalSweep:
         return [SweepEntry(id=name, group=group, plan=plan) for name, (group, plan) in chosen.items()]
 
     def sweep(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
-        from malaprop.natural.sweep import Sweep
+        from malaprop.natural.sweep import AccuracySweep
 
         asked, manifold, ground = self.latent, self.domain.open_generator(desk, inputs), inputs[GROUND]
-        work = Sweep(
+        work = AccuracySweep(
             learn=inputs["learn"], test=inputs["test"], ground=ground, manifold=manifold,
             search=self.domain.make_search(self.search), refine=asked.refine, seed=asked.seed, width=self.width,
             cap=asked.cap, batch=self.domain.batch(desk), device=desk.device, quiet=desk.quiet,

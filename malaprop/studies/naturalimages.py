@@ -101,9 +101,9 @@ class ImageDomain:
         return {} if self.judge == _NONE else {JUDGE: self.judge}
 
     def make_search(self, name: str) -> LatentSearch:
-        from malaprop.attacks.latent import searching
+        from malaprop.attacks.latent import make_search
 
-        return searching(name, self.asked.settings)
+        return make_search(name, self.asked.settings)
 
     def check(self, victims: Sequence[Any], where: Where) -> None:
         del victims
@@ -220,7 +220,7 @@ class ImageDomain:
             ground=ground, manifold=manifold, victim=victim, judge=judge, batch=self.batch(desk), labels=labels
         )
         quest = Quest(target=target, search=method, seed=asked.seed, width=width, cap=asked.cap)
-        yield from quest.lines({item.id for item in share.items})
+        yield from quest.run({item.id for item in share.items})
 
     def measure(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[ImageFigures]:
         """What the finds of a run add up to, and the victim's accuracy on the whole part."""

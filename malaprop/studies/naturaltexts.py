@@ -120,9 +120,9 @@ class TextDomain:
         return self.generator in _KINDS and not Path(self.generator).is_dir()
 
     def make_search(self, name: str) -> LatentSearch:
-        from malaprop.attacks.latent import searching
+        from malaprop.attacks.latent import make_search
 
-        return searching(name, self.asked.settings, _DEFAULTS.get(name))
+        return make_search(name, self.asked.settings, _DEFAULTS.get(name))
 
     def check(self, victims: Sequence[Any], where: Where) -> None:
         from malaprop.models.victims.image import KINDS
@@ -269,7 +269,7 @@ class TextDomain:
         batch = 1024 if desk.device == "cpu" else 16_384
         target = SentenceTarget(ground=ground, examples=examples, model=model, asked=asked, batch=batch)
         quest = Quest(target=target, search=method, seed=self.asked.seed, width=width, cap=self.asked.cap)
-        yield from quest.lines({item.id for item in share.items})
+        yield from quest.run({item.id for item in share.items})
         yield Took({"forwarded": target.looks.forwarded})
 
     def measure(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[TextFigures]:

@@ -22,7 +22,7 @@ from malaprop.natural.compare import correlation, largest, pairs, ranks, spearma
 from malaprop.natural.generators import train_generator
 from malaprop.natural.images import ImageTarget, lay_ground
 from malaprop.natural.quest import Quest
-from malaprop.natural.sweep import Sweep, line_up
+from malaprop.natural.sweep import AccuracySweep, line_up
 from malaprop.records.natural import Find, NaturalRecord, SweepDot, Tried
 from malaprop.records.summary import Rate, Spread
 
@@ -54,7 +54,7 @@ def quest(place):
 
 
 def test_adversaries_are_found_told_and_true(quest):
-    finds = list(quest().lines())
+    finds = list(quest().run())
     assert len(finds) == 12
     hits = [find for find in finds if find.status == "success"]
     assert len(hits) >= 8
@@ -69,7 +69,7 @@ def test_adversaries_are_found_told_and_true(quest):
 
 
 def test_width_and_pictures_change_nothing(quest):
-    alone, together = (sorted(quest(width=w, drawn=False).lines(), key=lambda f: f.id) for w in (1, 12))
+    alone, together = (sorted(quest(width=w, drawn=False).run(), key=lambda f: f.id) for w in (1, 12))
     assert alone == together
 
 
@@ -77,7 +77,7 @@ def test_a_victim_that_never_changes_ends_at_its_cap(quest):
     def stubborn(arrays):
         return np.eye(4)[np.zeros(len(arrays), int)]
 
-    finds = [f for f in quest(victim=stubborn, cap=500).lines() if f.status != "skipped"]
+    finds = [f for f in quest(victim=stubborn, cap=500).run() if f.status != "skipped"]
     assert finds
     assert {find.status for find in finds} == {"failed"}
     assert all(find.asked <= 500 and find.reason for find in finds)
@@ -93,7 +93,7 @@ def test_a_victim_that_fails_gives_errors_not_an_end(quest):
             raise RuntimeError("out of order")
         return brightest(arrays)
 
-    finds = list(quest(victim=failing).lines())
+    finds = list(quest(victim=failing).run())
     assert {find.status for find in finds} <= {"error", "skipped"}
     assert "out of order" in next(find.reason for find in finds if find.status == "error")
 
@@ -225,7 +225,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
     words = ["natural", "sweep", "--classifiers", 5, "--n", 4, "--epochs", 2, "--set", "samples=20"]
     words += ["--data", place / "bars.npz", "--generator", place / "vae", "--device", "cpu"]
     assert type_in(*words, "--out", "whole")[0] == 0
-    train, names = Sweep.dot, []
+    train, names = AccuracySweep.dot, []
 
     def killed(sweep, name, group, plan):
         if len(names) == 3:
@@ -233,7 +233,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
         names.append(name)
         return train(sweep, name, group, plan)
 
-    monkeypatch.setattr(Sweep, "dot", killed)
+    monkeypatch.setattr(AccuracySweep, "dot", killed)
     assert type_in(*words, "--out", "torn")[0] != 0
     assert [dot.name for dot in NaturalRecord.read(Path("torn")).dots] == names
     assert type_in("report", "torn")[0] == 0
@@ -242,7 +242,7 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
         names.append(name)
         return train(sweep, name, group, plan)
 
-    monkeypatch.setattr(Sweep, "dot", rest)
+    monkeypatch.setattr(AccuracySweep, "dot", rest)
     code, _, err = type_in(*words, "--epochs", 3, "--out", "torn", "--resume")
     assert (code, len(names)) == (2, 3)
     assert "epochs = 2, and here it is 3" in err

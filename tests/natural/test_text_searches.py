@@ -46,7 +46,7 @@ def _quest(predict: Any = _predict, search: Any = None, **more: Any) -> Quest:
 
 
 def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -> None:
-    turns = list(_quest().lines())
+    turns = list(_quest().run())
     assert {turn.status for turn in turns} == {"success"}
     for turn in turns:
         assert turn.fields["premise"] == "someone is outside."
@@ -64,13 +64,13 @@ def test_adversaries_change_the_answer_and_the_sentence_and_keep_the_premise() -
 )
 def test_width_changes_nothing(search: Any) -> None:
     def by_id(width: int) -> dict[str, SentenceTurn]:
-        return {turn.id: turn for turn in _quest(search=search, width=width).lines()}
+        return {turn.id: turn for turn in _quest(search=search, width=width).run()}
 
     assert by_id(1) == by_id(16)
 
 
 def test_a_victim_that_never_changes_ends_at_the_cap_and_says_so() -> None:
-    turns = list(_quest(lambda texts: np.tile([0.9, 0.1], (len(texts), 1)), cap=300).lines())
+    turns = list(_quest(lambda texts: np.tile([0.9, 0.1], (len(texts), 1)), cap=300).run())
     failed = [turn for turn in turns if turn.status == "failed"]
     assert failed
     assert all("cap of 300 queries" in (turn.reason or "") and turn.asked == 300 for turn in failed)
@@ -84,7 +84,7 @@ def test_one_bad_example_ends_as_an_error_alone() -> None:
         return _predict(texts)
 
     turns = {
-        turn.original: turn.status for turn in _quest(picky, search=Iterative(samples=3, step=0.1, reach=0.2)).lines()
+        turn.original: turn.status for turn in _quest(picky, search=Iterative(samples=3, step=0.1, reach=0.2)).run()
     }
     assert turns.pop("the cat likes the bread.") == "error"
     assert set(turns.values()) <= {"failed", "success", "error"}
@@ -102,7 +102,7 @@ def test_a_probe_searches_translations() -> None:
     asked = Translated(translate=translate, probe=WordAppears("isst"))
     target = _target(of([(s, 0) for s in SENTENCES[:12]]), asked)
     quest = Quest(target=target, search=Shrinking(samples=80, step=0.1, reach=3.0), cap=20_000)
-    turns = list(quest.lines())
+    turns = list(quest.run())
     assert {turn.status for turn in turns} == {"success", "skipped"}
     for turn in turns:
         assert ("isst" in turn.answer) == (turn.status == "skipped")
@@ -120,7 +120,7 @@ def test_what_lies_around_grows_with_distance() -> None:
 
 
 def test_record_comes_back_and_damage_is_refused(tmp_path: Path) -> None:
-    turns = list(_quest().lines())
+    turns = list(_quest().run())
     tried = TextTried.of(
         turns,
         victim="v",

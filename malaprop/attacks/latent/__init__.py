@@ -21,7 +21,7 @@ SEARCHES = Catalogue(
 )
 
 
-def searching(name: str, settings: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> LatentSearch:
+def make_search(name: str, settings: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> LatentSearch:
     """A search with its settings: those written NAME.setting are for that search alone."""
     own = dict(defaults or {})
     for key, value in settings.items():
@@ -34,4 +34,4 @@ def searching(name: str, settings: Mapping[str, Any], defaults: Mapping[str, Any
     return made
 
 
-__all__ = ["SEARCHES", "searching"]
+__all__ = ["SEARCHES", "make_search"]

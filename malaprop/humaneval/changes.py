@@ -23,7 +23,7 @@ FGSM = "fgsm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Alteration:
     """An original and what was made of it, if that broke the victim."""
 
     id: str
@@ -34,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attacked:
+class AttackedRun:
     """One recipe on one victim and dataset: shards and seeds of it are one. `labels` are those of its run, in order."""
 
     recipe: str
@@ -42,16 +42,16 @@ class Attacked:
     data: str
     labels: tuple[str, ...]
     kind: str  # outcomes, sentences or images
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, Alteration] = field(default_factory=dict)
 
-    def take(self, found: Iterable[Change]) -> None:
+    def take(self, found: Iterable[Alteration]) -> None:
         for change in found:
             self.changes.setdefault(change.id, change)
 
 
-def read_attacked(folders: Sequence[Path]) -> list[Attacked]:
+def read_runs(folders: Sequence[Path]) -> list[AttackedRun]:
     """Every run at or below the folders, by what it is; runs of images and of texts do not go together."""
-    groups: dict[tuple[str, ...], Attacked] = {}
+    groups: dict[tuple[str, ...], AttackedRun] = {}
     for folder in folders:
         if not folder.is_dir():
             raise RecordError(f"no such folder: {folder}; give a folder that a run wrote, or one above it")
@@ -69,27 +69,27 @@ def read_attacked(folders: Sequence[Path]) -> list[Attacked]:
     return list(groups.values())
 
 
-def _read(folder: Path) -> Iterator[tuple[Attacked, list[Change]]]:
+def _read(folder: Path) -> Iterator[tuple[AttackedRun, list[Alteration]]]:
     """What a run folder holds: outcomes, sentences or images, and beside images those of the baseline."""
-    readers: tuple[tuple[str, str, Callable[[Path], list[Change]]], ...] = (
-        (OUTCOMES, "outcomes", _outcomes),
-        (TURNS, "sentences", _turns),
-        (FINDS, "images", lambda place: _finds(read_finds(place), place)),
+    readers: tuple[tuple[str, str, Callable[[Path], list[Alteration]]], ...] = (
+        (OUTCOMES, "outcomes", _convert_outcomes),
+        (TURNS, "sentences", _convert_turns),
+        (FINDS, "images", lambda place: _convert_finds(read_finds(place), place)),
     )
     for file, kind, read in readers:
         if (folder / file).is_file():
             run = Run.read(folder)
             about: dict[str, Any] = {"victim": run.victim, "data": run.data, "labels": run.labels, "kind": kind}
-            yield Attacked(recipe=run.recipe, **about), read(folder)
+            yield AttackedRun(recipe=run.recipe, **about), read(folder)
             if kind == "images" and (record := NaturalRecord.read(folder)) is not None:
                 baseline = record.gallery.get(f"{run.victim}, {FGSM.upper()}", ())
                 if baseline:
-                    yield Attacked(recipe=FGSM, **about), _finds(baseline, folder)
+                    yield AttackedRun(recipe=FGSM, **about), _convert_finds(baseline, folder)
 
 
-def _outcomes(folder: Path) -> list[Change]:
+def _convert_outcomes(folder: Path) -> list[Alteration]:
     return [
-        Change(
+        Alteration(
             id=o.id,
             label=str(o.label),
             original=o.original.fields,
@@ -101,9 +101,9 @@ def _outcomes(folder: Path) -> list[Change]:
     ]
 
 
-def _turns(folder: Path) -> list[Change]:
+def _convert_turns(folder: Path) -> list[Alteration]:
     return [
-        Change(
+        Alteration(
             id=turn.id,
             label=turn.label,
             original=turn.fields,
@@ -114,7 +114,7 @@ def _turns(folder: Path) -> list[Change]:
     ]
 
 
-def _finds(finds: Iterable[Find], folder: Path) -> list[Change]:
+def _convert_finds(finds: Iterable[Find], folder: Path) -> list[Alteration]:
     found = []
     for find in finds:
         if find.status not in ("success", "failed") or not find.original:
@@ -124,5 +124,7 @@ def _finds(finds: Iterable[Find], folder: Path) -> list[Change]:
                 raise RecordError(f"{folder}: image {find.id} is no PNG that the record holds; run it again")
         changed = {IMAGE: find.adversary} if find.status == "success" and find.adversary else None
         label = str(find.label)
-        found.append(Change(id=find.id, label=label, original={IMAGE: find.original}, changed=changed, last=find.label))
+        found.append(
+            Alteration(id=find.id, label=label, original={IMAGE: find.original}, changed=changed, last=find.label)
+        )
     return found
