@@ -22,6 +22,7 @@ lint: $(VENV)/ready
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports
+	$(RUN)/python tools/limits.py
 
 format: $(VENV)/ready
 	$(RUN)/ruff check --fix .

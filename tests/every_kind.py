@@ -25,7 +25,7 @@ from malaprop.records.trained import TrainedModel, TrainedRecord
 from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
 from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
-from malaprop.studies.leaderboard import Entry, LeaderboardRecord
+from malaprop.studies.leaderboard import LeaderboardEntry, LeaderboardRecord
 
 HALF, NONE = Rate(1, 2), Spread(None, None)
 _COUNTS = {"success": 1, "failed": 1, "skipped": 0, "error": 0}
@@ -104,8 +104,8 @@ RECORDS = {
     "leaderboard": LeaderboardRecord(
         data="toy", texts=2, attacks=("a", "b"),
         entries=(
-            Entry(victim="v", clean=HALF, under_all=HALF, under={"a": HALF}, not_run={"b": "needs gradients"}),
-            Entry(victim="w", reason="no such folder"),
+            LeaderboardEntry(victim="v", clean=HALF, under_all=HALF, under={"a": HALF}, not_run={"b": "needs words"}),
+            LeaderboardEntry(victim="w", reason="no such folder"),
         ),
     ),
     "diagnosis": DiagnosisRecord(

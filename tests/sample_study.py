@@ -1,7 +1,7 @@
 """A made-up record of a HotFlip study, some of its words hostile."""
 
 from malaprop.records import Rate
-from malaprop.records.hotflip import Change, Curve, Economy, Hardened, HotFlipRecord, NearestWords
+from malaprop.records.hotflip import Curve, Economy, Hardened, HotFlipChange, HotFlipRecord, NearestWords
 from malaprop.records.summary import Spread
 
 STUDY = HotFlipRecord(
@@ -10,14 +10,16 @@ STUDY = HotFlipRecord(
     texts=12,
     curves=(Curve(attack="beam", points=((0.0, Rate(9, 10)), (0.9, Rate(7, 10)))),),
     changes=(
-        Change(
+        HotFlipChange(
             attack="beam",
             confidence=0.5,
             success=Rate(9, 10),
             share=Spread(0.04, 0.03),
             operations={"flip": 8, "insert": 1, "delete": 1},
         ),
-        Change(attack="key*", confidence=0.0, success=Rate(0, 10), share=Spread(None, None), operations={"flip": 0}),
+        HotFlipChange(
+            attack="key*", confidence=0.0, success=Rate(0, 10), share=Spread(None, None), operations={"flip": 0}
+        ),
     ),
     hardened=(
         Hardened(name="plain", about="", error=Rate(8, 100), success=Rate(9, 10), epochs=3, epoch_seconds=1.5),

@@ -113,9 +113,9 @@ def bench(
 
         terms = Terms(
             n=n, threads=threads, seconds=seconds, data=data, seed=seed, width=width, repeats=repeats,
-            precisions=("fp32",) if precision == "auto" else o.listed(precision) or (),
+            precisions=("fp32",) if precision == "auto" else o.split_names(precision) or (),
         )  # fmt: skip
-        plan = compare.plan(victims=o.listed(victims), recipes=o.listed(recipes), only=only or ())
+        plan = compare.plan(victims=o.split_names(victims), recipes=o.split_names(recipes), only=only or ())
         given = {"TextAttack": peer, "OpenAttack": openattack}
         folder = o.out_folder(out, resume, "bench")
         table = compare.bench(folder, plan, terms, given=given, resume=resume, say=compare.silent if quiet else None)

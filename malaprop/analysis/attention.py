@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from malaprop.analysis.variation import Moved, column, mean, pooled_variation, variation
+from malaprop.analysis.variation import Movement, column, mean, pooled_variation, variation
 from malaprop.core.capability import Capability
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example
@@ -39,7 +39,7 @@ def same_slots(origin: Text, final: Text) -> Pair:
     return origin, final
 
 
-def received(maps: Maps) -> Floats:
+def measure_received(maps: Maps) -> Floats:
     """[layer, slot]: the attention each word gets, mean over heads and queries, as shares of what all words get."""
     got = maps.mean((1, 2))
     return np.asarray(got / np.maximum(got.sum(1, keepdims=True), 1e-12), np.float32)
@@ -47,22 +47,22 @@ def received(maps: Maps) -> Floats:
 
 def shift(attention: WordAttention, origin: Text, final: Text) -> Floats:
     """[layer]: how much of the attention on words moved to other words, from 0 to 1 (half the L1 distance)."""
-    before, after = (received(attention.words(text)) for text in (origin, final))
+    before, after = (measure_received(attention.words(text)) for text in (origin, final))
     return np.asarray(np.abs(after - before).sum(1) / 2, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Look:
+class AttentionLook:
     """What one pair of texts shows of one victim; what the victim does not offer is empty."""
 
-    moved: list[Moved]
+    moved: list[Movement]
     shift: Floats
     pooled: float | None
 
 
-def look(victim: Victim, origin: Text, final: Text) -> Look:
+def look(victim: Victim, origin: Text, final: Text) -> AttentionLook:
     states, attention, embeddings = map(victim.parts.get, _SHOWN)
-    return Look(
+    return AttentionLook(
         moved=[] if states is None else variation(states, origin, final),
         shift=np.empty(0, np.float32) if attention is None else shift(attention, origin, final),
         pooled=None if embeddings is None else pooled_variation(embeddings, origin, final),

@@ -12,7 +12,7 @@ from malaprop.analysis.confidence import curve, success_at
 from malaprop.analysis.nearest import edited_words, neighbours
 from malaprop.analysis.operations import OPERATIONS, changed_characters, of_outcome
 from malaprop.models.fitting.card import read_card
-from malaprop.records.hotflip import Change, Economy, Hardened, HotFlipRecord
+from malaprop.records.hotflip import Economy, Hardened, HotFlipChange, HotFlipRecord
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import read_outcomes
 from malaprop.records.summary import Rate, Spread, Summary
@@ -38,7 +38,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class HotFlipDesign:
     """`models` are the plain one and those hardened by each method; `confidences` those that attacks ask for."""
 
     methods: tuple[str, ...]
@@ -78,7 +78,7 @@ class Plan:
         return Cell(model=PLAIN, name=f"{search}-{floor:g}", recipe=SEARCHES[search], settings=settings)
 
 
-def gather(root: Path, plan: Plan, *, data: str, device: str = "cpu") -> HotFlipRecord:
+def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -> HotFlipRecord:
     """The study from its runs and models on disk."""
     runs = {
         search: {floor: read_outcomes(plan.search(search, floor).folder(root)) for floor in plan.confidences}
@@ -91,29 +91,29 @@ def gather(root: Path, plan: Plan, *, data: str, device: str = "cpu") -> HotFlip
         model=read_card(root / "models" / PLAIN).zoo.name,
         data=data,
         texts=max(map(len, beam.values())),
-        curves=tuple(curve(_shown(search), found, POINTS) for search, found in runs.items()),
+        curves=tuple(curve(_show(search), found, POINTS) for search, found in runs.items()),
         changes=tuple(
-            _change(_shown(search), floor, outcomes)
+            _change(_show(search), floor, outcomes)
             for search, found in runs.items()
             for floor, outcomes in sorted(found.items())
         ),
-        hardened=tuple(_hardened(root, model) for model in plan.models),
-        neighbours=tuple(_varied(table)),
+        hardened=tuple(_read_hardened(root, model) for model in plan.models),
+        neighbours=tuple(_vary(table)),
         moved=moved,
         economy=_economy(root) if plan.exact else None,
     )
 
 
-def _shown(search: str) -> str:
+def _show(search: str) -> str:
     return search.replace("-star", "*")
 
 
-def _change(attack: str, floor: float, outcomes: Sequence[Outcome]) -> Change:
+def _change(attack: str, floor: float, outcomes: Sequence[Outcome]) -> HotFlipChange:
     won = [o for o in outcomes if o.status == "success"]
     total: Counter[str] = Counter()
     for outcome in won:
         total += of_outcome(outcome)
-    return Change(
+    return HotFlipChange(
         attack=attack,
         confidence=floor,
         success=Summary.of(outcomes).success,
@@ -122,7 +122,7 @@ def _change(attack: str, floor: float, outcomes: Sequence[Outcome]) -> Change:
     )
 
 
-def _hardened(root: Path, model: str) -> Hardened:
+def _read_hardened(root: Path, model: str) -> Hardened:
     card = read_card(root / "models" / model)
     tested, epochs = int(card.figures["test_rows"]), int(card.figures["epochs"])
     outcomes = read_outcomes(Cell(model=model, name="flips", recipe="").folder(root))
@@ -136,7 +136,7 @@ def _hardened(root: Path, model: str) -> Hardened:
     )
 
 
-def _varied(found: Sequence[Any]) -> Iterator[Any]:
+def _vary(found: Sequence[Any]) -> Iterator[Any]:
     """The first few with different words."""
     seen: set[str] = set()
     for line in found:

@@ -23,7 +23,7 @@ Quality = Callable[[Sequence[Outcome]], Mapping[str, list[float]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class OneWordDesign:
     """`models` go by the names of their folders under the study's."""
 
     models: tuple[str, ...]
@@ -88,14 +88,14 @@ def run_folder(root: Path, model: str, recipe: str) -> Path:
     return root / "runs" / model / recipe
 
 
-def done(folder: Path) -> bool:
+def is_done(folder: Path) -> bool:
     """Whether a run has all its outcomes."""
     return folder.is_dir() and (folder / "run.toml").is_file() and len(read_outcomes(folder)) >= Run.read(folder).n
 
 
 def gather(
     root: Path,
-    plan: Plan,
+    plan: OneWordDesign,
     texts: Texts,
     *,
     kin: Mapping[str, str],
@@ -109,7 +109,7 @@ def gather(
         for model, recipe in plan.cells()
         if (folder := run_folder(root, model, recipe)).is_dir()
     }
-    measured = {key: _measured(outcomes, quality) for key, outcomes in runs.items()}
+    measured = {key: _measure(outcomes, quality) for key, outcomes in runs.items()}
     return OneWordRecord(
         data=texts.data,
         task="entailment" if len(texts.fields) > 1 else "sentiment",
@@ -135,7 +135,7 @@ def gather(
 Measured = dict[str, dict[str, float]]  # by measure and by the id of an outcome
 
 
-def _measured(outcomes: Sequence[Outcome], quality: Quality | None) -> Measured:
+def _measure(outcomes: Sequence[Outcome], quality: Quality | None) -> Measured:
     """What was measured of successes in the run, and what can be measured of their texts now."""
     won = [o for o in outcomes if o.status == "success"]
     found: Measured = {}

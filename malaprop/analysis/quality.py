@@ -33,7 +33,7 @@ def quality(outcomes: Sequence[Outcome], names: Sequence[str], *, fields: Sequen
     after = [_whole(o.adversarial.fields, fields) if o.adversarial is not None else "" for o in outcomes]
     out: dict[str, list[float]] = {}
     for name in names:
-        old, new = _asked(_SERVICES[name], before), _asked(_SERVICES[name], after)
+        old, new = _ask(_SERVICES[name], before), _ask(_SERVICES[name], after)
         if name == "similarity":
             out[name] = [float(np.dot(one, two)) for one, two in zip(old, new, strict=True)]
         else:
@@ -45,6 +45,6 @@ def _whole(texts: dict[str, str], fields: Sequence[str]) -> str:
     return " ".join(text for name, text in texts.items() if not fields or name in fields)
 
 
-def _asked(service: str, texts: Sequence[str]) -> list[Any]:
+def _ask(service: str, texts: Sequence[str]) -> list[Any]:
     one = shared()[service]
     return one.finish(one.begin([texts]))[0]

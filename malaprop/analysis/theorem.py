@@ -34,7 +34,7 @@ def mean_part(dim: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Case:
+class TheoremCase:
     """One head, one changed word: s' - s for every word that looks at it, and the theorem's terms."""
 
     moved: Doubles  # [word]
@@ -62,9 +62,11 @@ def simulate(dim: int, words: int, delta: float, *, draws: int = 200, seed: int 
         z = query @ (key.T @ change)
         scale = np.linalg.norm(query, 2) * np.linalg.norm(key, 2)
         bound = float(scale * delta / math.sqrt(dim))
-        cases.append(Case(moved=x @ z, bound=bound, exact=float(np.linalg.norm(z)) * mean_part(dim), delta=delta))
+        cases.append(
+            TheoremCase(moved=x @ z, bound=bound, exact=float(np.linalg.norm(z)) * mean_part(dim), delta=delta)
+        )
         angles.append(mean_cosine(x))
-    return added("sphere, identity" if identity else "sphere, Gaussian", dim, cases, angles)
+    return add_cases("sphere, identity" if identity else "sphere, Gaussian", dim, cases, angles)
 
 
 def _on_sphere(x: Doubles) -> Doubles:
@@ -78,7 +80,7 @@ def mean_cosine(x: Doubles) -> float:
     return float((np.square(rows.sum(0)).sum() - many) / (many * (many - 1))) if many > 1 else float("nan")
 
 
-def cases_of(first: FirstLayer, before: Doubles, after: Doubles, place: int) -> list[Case]:
+def cases_of(first: FirstLayer, before: Doubles, after: Doubles, place: int) -> list[TheoremCase]:
     """Every head of a trained first layer, for inputs that differ at one token; scores without their scale and offset.
 
     The words need not have length 1: the bound is multiplied by their mean norm.
@@ -92,11 +94,11 @@ def cases_of(first: FirstLayer, before: Doubles, after: Doubles, place: int) -> 
         z = query @ (key.T @ change)
         bound = scale * delta * size / math.sqrt(dim)
         exact = float(np.linalg.norm(z)) * size * mean_part(dim)
-        out.append(Case(moved=others @ z, bound=bound, exact=exact, delta=delta))
+        out.append(TheoremCase(moved=others @ z, bound=bound, exact=exact, delta=delta))
     return out
 
 
-def trained(name: str, states: WordStates | None, pairs: Iterable[tuple[Text, Text]]) -> Bound | None:
+def bound_trained(name: str, states: WordStates | None, pairs: Iterable[tuple[Text, Text]]) -> Bound | None:
     """The theorem on a trained first layer, over texts of which one word became another and both are single tokens.
 
     None where the first layer is none of self-attention, or no text is of that kind.
@@ -104,7 +106,7 @@ def trained(name: str, states: WordStates | None, pairs: Iterable[tuple[Text, Te
     first = None if states is None or states.first is None else states.first()
     if states is None or first is None:
         return None
-    cases: list[Case] = []
+    cases: list[TheoremCase] = []
     angles = []
     for origin, final in pairs:
         (laid, (before, *_)), (other, (after, *_)) = states.tokens(origin), states.tokens(final)
@@ -116,10 +118,10 @@ def trained(name: str, states: WordStates | None, pairs: Iterable[tuple[Text, Te
             continue
         cases += cases_of(first, before.astype(np.float64), after.astype(np.float64), int(laid.start[slot]))
         angles.append(mean_cosine(before.astype(np.float64)))
-    return added(name, first.query.shape[1], cases, angles) if cases else None
+    return add_cases(name, first.query.shape[1], cases, angles) if cases else None
 
 
-def added(where: str, dim: int, cases: Sequence[Case], angles: Sequence[float]) -> Bound:
+def add_cases(where: str, dim: int, cases: Sequence[TheoremCase], angles: Sequence[float]) -> Bound:
     """What the cases add up to; tails are taken at multiples of each case's own bound."""
     means = [float(np.abs(case.moved).mean()) for case in cases]
     bounds = [case.bound for case in cases]

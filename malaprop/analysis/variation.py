@@ -21,7 +21,7 @@ Z95 = 1.959964  # the normal's 97.5% point
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Moved:
+class Movement:
     """One layer before and after: `by_word` is the L2 norm of the difference of each word's states.
 
     `relative` is R_e = |z - z'| / |z| with the states of all words as one vector z. The other two say how dense the
@@ -34,21 +34,21 @@ class Moved:
     reach: float
 
 
-def variation(states: WordStates, origin: Text, final: Text) -> list[Moved]:
+def variation(states: WordStates, origin: Text, final: Text) -> list[Movement]:
     """Each layer in turn, beginning with what the first one reads."""
     slots = final.changed(origin)
     both = zip(states.words(origin), states.words(final), strict=True)
-    return [moved(before, after, slots) for before, after in both]
+    return [measure_movement(before, after, slots) for before, after in both]
 
 
-def moved(before: Floats, after: Floats, changed: Ints) -> Moved:
+def measure_movement(before: Floats, after: Floats, changed: Ints) -> Movement:
     """Words that are not read on either side are left out."""
     read: Flags = np.asarray(np.isfinite(before).all(1) & np.isfinite(after).all(1), np.bool_)
     by_word = np.where(read, np.linalg.norm(np.where(read[:, None], after - before, 0), axis=1), 0).astype(np.float32)
     whole = float(np.linalg.norm(before[read]))
     total = float(by_word.sum())
     mine = float(by_word[changed].sum())
-    return Moved(
+    return Movement(
         by_word=by_word,
         relative=float(np.linalg.norm(by_word)) / whole if whole else math.nan,
         elsewhere=1 - mine / total if total else math.nan,
@@ -80,6 +80,6 @@ def mean(values: Iterable[float]) -> AttentionMean:
     return AttentionMean(value, value - half, value + half, len(kept))
 
 
-def column(rows: Sequence[Sequence[Moved]], layer: int, name: str) -> AttentionMean:
+def column(rows: Sequence[Sequence[Movement]], layer: int, name: str) -> AttentionMean:
     """One measure of one layer over all texts."""
     return mean(getattr(row[layer], name) for row in rows)

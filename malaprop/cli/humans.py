@@ -61,7 +61,7 @@ def export(
     from malaprop.humaneval.export import export as work
     from malaprop.humaneval.study import Study
 
-    design = Design(ask=o.listed(ask), items=items, raters=raters, per_rater=per_rater, checks=checks, seed=seed)
+    design = Design(ask=o.split_names(ask), items=items, raters=raters, per_rater=per_rater, checks=checks, seed=seed)
     made = work(runs, out, design)
     written = {}
     with Study(out) as study:

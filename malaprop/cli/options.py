@@ -76,7 +76,7 @@ def selection(
     from malaprop.studies.selection import Selection
 
     return Selection(
-        data=data, split=split, n=n, seed=seed, text=text, label=label, fields=fields, labels=listed(labels) or ()
+        data=data, split=split, n=n, seed=seed, text=text, label=label, fields=fields, labels=split_names(labels) or ()
     )
 
 
@@ -86,7 +86,7 @@ def tell(notes: Iterable[str], quiet: bool = False) -> None:
         say(note, quiet)
 
 
-def listed(text: str | None) -> tuple[str, ...] | None:
+def split_names(text: str | None) -> tuple[str, ...] | None:
     """Names separated by commas; None stays None."""
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 

@@ -35,7 +35,7 @@ def status(
                 _place(run.folder, folders),
                 run.fault or run.name,
                 f"{run.done:,} {run.what}",
-                _left(run),
+                _count_left(run),
             )
             for run in held.runs
         ]
@@ -51,7 +51,7 @@ def status(
     o.finish({"command": "status", **_summary(held)}, json)
 
 
-def _left(run: Any) -> str:
+def _count_left(run: Any) -> str:
     return f"{run.left:,} ({run.state})" if run.state else f"{run.left:,}"
 
 

@@ -5,7 +5,7 @@ from malaprop.core.catalogue import Catalogue
 DEFENCES = Catalogue(
     "defence",
     {
-        "hotflip": "malaprop.defences.hotflip:HotFlip",
+        "hotflip": "malaprop.defences.hotflip:HotFlipTraining",
         "miyato": "malaprop.defences.miyato:Miyato",
         "blackbox": "malaprop.defences.blackbox:KeyStar",
         "fact": "malaprop.defences.fact:Fact",

@@ -95,9 +95,9 @@ class Mistyped:
         _check(self.r)
 
     def copies_of(self, texts: Sequence[Fields], victim: Victim | None, seed: int) -> list[list[Fields]]:  # noqa: ARG002
-        from malaprop.defences.blackbox import mistyped
+        from malaprop.defences.blackbox import mistype
 
-        return [[mistyped(text, self.r, rng) for rng in _each(text, seed, self.copies)] for text in texts]
+        return [[mistype(text, self.r, rng) for rng in _each(text, seed, self.copies)] for text in texts]
 
 
 def _check(r: float) -> None:

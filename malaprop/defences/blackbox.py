@@ -63,11 +63,11 @@ def _spelled_loss(model: Any, batch: Batch, r: float, usable: Bool[Tensor, " sym
     ids, lengths = settled(batch.ids, batch.lengths)
     spelled = spelling(words, ids)
     clean = model.from_vectors(spelled.vectors(words), ids, lengths)
-    noisy = respelled(model, drawn(spelled.everywhere, r, usable.to(ids.device)), ids, lengths)
+    noisy = respelled(model, draw_signs(spelled.everywhere, r, usable.to(ids.device)), ids, lengths)
     return functional.cross_entropy(torch.cat([clean, noisy]).float(), batch.labels.repeat(2))
 
 
-def drawn(signs: Signs, r: float, usable: Bool[Tensor, " symbol"]) -> Signs:
+def draw_signs(signs: Signs, r: float, usable: Bool[Tensor, " symbol"]) -> Signs:
     """The texts with a share `r` of their characters changed to usable ones, all drawn at random."""
     letters = torch.nonzero(usable).flatten()
     put = letters[torch.randint(len(letters), signs.shape, device=signs.device)]
@@ -90,7 +90,7 @@ class Typed:
     def __call__(self, batch: Batch) -> Batch:
         seed = int(torch.randint(1 << 62, ()))
         texts = [tuple(self.data.train[row].fields.values()) for row in batch.rows.tolist()]
-        rows = self.job.rows([mistyped(text, self.r, generator(seed, str(i))) for i, text in enumerate(texts)])
+        rows = self.job.rows([mistype(text, self.r, generator(seed, str(i))) for i, text in enumerate(texts)])
         ragged, pad = Ragged.of(rows), self.job.parts[0].pad
         width = max(batch.ids.shape[1], int(ragged.size.max()))
         more = np.full((len(rows), width), pad)
@@ -106,12 +106,12 @@ class Typed:
         )
 
 
-def mistyped(text: Fields, r: float, rng: np.random.Generator) -> Fields:
+def mistype(text: Fields, r: float, rng: np.random.Generator) -> Fields:
     """The fields with a share `r` of the characters of their words changed to letters or digits drawn at random."""
-    return tuple(_mistyped(field, r, rng) for field in text)
+    return tuple(_mistype_word(field, r, rng) for field in text)
 
 
-def _mistyped(string: str, r: float, rng: np.random.Generator) -> str:
+def _mistype_word(string: str, r: float, rng: np.random.Generator) -> str:
     places = [i for found in word_pattern().finditer(string) for i in range(*found.span()) if string[i].isalnum()]
     if not places:
         return string

@@ -24,7 +24,7 @@ from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.ranmask import RanMask
 from malaprop.defences.safer import Safer
-from malaprop.defences.smooth import Noise, answered, cut
+from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
 from malaprop.records.certified import Certificate
 
 _AT_ONCE = 1 << 15  # copies asked together
@@ -52,7 +52,7 @@ class Certifier:
         size = max(1, _AT_ONCE // (self.samples + self.select))
         while block := list(islice(rest, size)):
             table = Words()
-            texts = [cut(tuple(example.fields.values()), table) for example in block]
+            texts = [cut_text(tuple(example.fields.values()), table) for example in block]
             first = self._votes(victim, noise, texts, self.select, 2 * self.seed + 1)
             second = self._votes(victim, noise, texts, self.samples, 2 * self.seed + 2)
             for example, text, guess, votes in zip(block, texts, winners(first), second, strict=True):
@@ -69,7 +69,7 @@ class Certifier:
         for number, size in enumerate(parts):
             seeds = [seed + (number << 32)] * len(texts)
             exact = victim.rounding > 0
-            total = total + size * answered(victim, noise, texts, size, seeds, Counters(), exact=exact)
+            total = total + size * answer_by_vote(victim, noise, texts, size, seeds, Counters(), exact=exact)
         return np.asarray(total / samples, np.float32)
 
     def _one(self, example: Example, text: Text, noise: Noise, guess: int, hits: int) -> Certificate:

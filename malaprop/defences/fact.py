@@ -15,7 +15,7 @@ from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.text import Ints, Text
 from malaprop.defences.defended import Counters, cut_up
 from malaprop.defences.important import Side
-from malaprop.defences.switch import Choice, Switch
+from malaprop.defences.switch import Switch, SwitchChoice
 from malaprop.models.gradients.sizes import token_gradients
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.ragged import Ragged
@@ -130,7 +130,7 @@ class Injected:
     switch: Switch
     ranker: Any
     counters: Counters = field(default_factory=Counters)
-    _choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
+    _choices: dict[int, SwitchChoice] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, batch: Batch) -> Batch:
         seed = int(torch.randint(1 << 62, ()))  # torch draws from the step's own seed here
@@ -140,9 +140,9 @@ class Injected:
         of = np.repeat(np.arange(len(rows)), [variants.count for variants in drawn])
         self.counters.texts += len(rows)
         self.counters.fallbacks += sum(not variants.count for variants in drawn)
-        return added(batch, self.job.rows(texts), of, self.job.parts[0].pad) if texts else batch
+        return append_rows(batch, self.job.rows(texts), of, self.job.parts[0].pad) if texts else batch
 
-    def _chosen(self, rows: list[int]) -> list[Choice]:
+    def _chosen(self, rows: list[int]) -> list[SwitchChoice]:
         if isinstance(self.ranker, _Itself):
             return self._weighed(rows)
         if len(self._choices) > _KEPT:
@@ -152,12 +152,12 @@ class Injected:
             self._choices.update(zip(missing, self._weighed(missing), strict=True))
         return [self._choices[row] for row in rows]
 
-    def _weighed(self, rows: list[int]) -> list[Choice]:
+    def _weighed(self, rows: list[int]) -> list[SwitchChoice]:
         texts: list[Text] = cut_up([tuple(self.data.train[row].fields.values()) for row in rows])
         return self.switch.choices(self.ranker, texts, self.counters)
 
 
-def added(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int) -> Batch:
+def append_rows(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int) -> Batch:
     """The batch with further rows behind its own; row i has the label of the batch's row of[i]."""
     sizes = Ragged.of(rows).size
     width = max(batch.ids.shape[1], int(sizes.max()))

@@ -19,7 +19,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters
 from malaprop.defences.gaussian import gaussian
-from malaprop.defences.important import Side, Weighed, weigh
+from malaprop.defences.important import Side, WeighedWords, weigh
 from malaprop.defences.votes import Vote, add_own, check_samples, check_vote, poll
 from malaprop.models.gradients.sizes import token_gradients
 from malaprop.models.gradients.tokens import TokenGradients, padded
@@ -70,11 +70,11 @@ class Five:
                 f"five moves the vectors of words, and {victim.name} shows none; use fuse, or a model of the zoo"
             )
 
-    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Weighed]:
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[WeighedWords]:
         return weigh(victim, texts, counters, side=self.side)
 
     def answers(
-        self, victim: Victim, prepared: list[Weighed], seeds: Sequence[int], counters: Counters, *, exact: bool
+        self, victim: Victim, prepared: list[WeighedWords], seeds: Sequence[int], counters: Counters, *, exact: bool
     ) -> Floats:
         out = np.stack([one.answer for one in prepared])
         voted = [number for number, one in enumerate(prepared) if len(one.slots)]
@@ -85,7 +85,9 @@ class Five:
         gradients = token_gradients(victim)
         assert gradients is not None
         scorer = victim.scorer if isinstance(victim, TokenVictim) else None
-        reader = Reader(gradients=gradients, scorer=scorer if isinstance(scorer, BertScorer) and not exact else None)
+        reader = FiveReader(
+            gradients=gradients, scorer=scorer if isinstance(scorer, BertScorer) and not exact else None
+        )
         try:
             scores = reader.scores([self._noisy(prepared[i], seeds[i]) for i in voted], self.samples, self.noise)
         except torch.OutOfMemoryError:
@@ -99,7 +101,7 @@ class Five:
         out[voted] = poll(scores, of, len(voted), self.vote)
         return out
 
-    def _noisy(self, one: Weighed, seed: int) -> Noisy:
+    def _noisy(self, one: WeighedWords, seed: int) -> Noisy:
         assert one.laid is not None
         chosen = one.slots[: self.words]
         places = runs(one.laid.start[chosen], one.laid.size[chosen])
@@ -121,7 +123,7 @@ def text_key(seed: int, text: Text) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Reader:
+class FiveReader:
     """Runs a network on rows of tokens with noise on some vectors: by its scorer, or by the plain forward (None)."""
 
     gradients: TokenGradients

@@ -13,7 +13,7 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters
-from malaprop.defences.switch import Choice, Switch
+from malaprop.defences.switch import Switch, SwitchChoice
 from malaprop.defences.votes import Vote, add_own, check_samples, check_vote, poll
 
 
@@ -46,11 +46,11 @@ class Fuse:
     def check(self, victim: Victim) -> None:
         """Any victim will do: words are ranked by leaving each out where there are no gradients."""
 
-    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Choice]:
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[SwitchChoice]:
         return self.switch.choices(victim, texts, counters)
 
     def answers(
-        self, victim: Victim, prepared: list[Choice], seeds: Sequence[int], counters: Counters, *, exact: bool
+        self, victim: Victim, prepared: list[SwitchChoice], seeds: Sequence[int], counters: Counters, *, exact: bool
     ) -> Floats:
         out = np.stack([choice.weighed.answer for choice in prepared])
         drawn = self.switch.draw(prepared, seeds, device=victim.device)

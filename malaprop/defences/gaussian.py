@@ -18,14 +18,14 @@ _STEP, _FIRST, _SECOND = (
 def gaussian(keys: Int[Tensor, " key"], dim: int) -> Float[Tensor, "key dim"]:
     """Standard normal numbers, `dim` for each key, by Box and Muller's way from splitmix64."""
     half = (dim + 1) // 2
-    bits = _mixed(_mixed(keys)[:, None] + torch.arange(1, half + 1, device=keys.device) * _STEP)
+    bits = _mix(_mix(keys)[:, None] + torch.arange(1, half + 1, device=keys.device) * _STEP)
     one = (((bits >> 40) & 0xFFFFFF).float() + 0.5) / (1 << 24)
     two = ((bits >> 8) & 0xFFFFFF).float() / (1 << 24)
     length, turn = torch.sqrt(-2 * torch.log(one)), 2 * math.pi * two
     return torch.cat([length * torch.cos(turn), length * torch.sin(turn)], 1)[:, :dim]
 
 
-def _mixed(x: Int[Tensor, " *n"]) -> Int[Tensor, " *n"]:
+def _mix(x: Int[Tensor, " *n"]) -> Int[Tensor, " *n"]:
     """The finish of splitmix64; shifts of signed numbers are masked to be those of unsigned ones."""
     x = (x ^ ((x >> 30) & ((1 << 34) - 1))) * _FIRST
     x = (x ^ ((x >> 27) & ((1 << 37) - 1))) * _SECOND

@@ -29,7 +29,7 @@ class Defence(Protocol):
         ...
 
 
-def typed(spec: str, **more: Any) -> Defence:
+def parse_defence(spec: str, **more: Any) -> Defence:
     """A defence as it is typed, with settings or without: ranmask, ranmask:keep=0.2."""
     name, *settings = spec.split(":")
     given = dict(more)
@@ -53,7 +53,7 @@ class Hardening:
     def of(cls, spec: str, **more: Any) -> Hardening:
         """As it is typed: ranmask, ranmask:keep=0.2; `more` are further settings."""
         name = spec.partition(":")[0]
-        defence = typed(spec, **more)
+        defence = parse_defence(spec, **more)
         return cls(f"{name}-virtual" if getattr(defence, "virtual", False) else name, defence)
 
 

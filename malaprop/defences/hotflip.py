@@ -22,7 +22,7 @@ from malaprop.models.zoo.training import Batch, Hooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HotFlip:
+class HotFlipTraining:
     """Ebrahimi et al. 2018, section 4.1: after one backward pass the best flips of a text are made together.
 
     Half of the loss is on the texts as they are, half on the flipped ones. A flip leaves a word one word, as it does in
@@ -67,7 +67,7 @@ def usable_in(words: CharWords) -> Bool[Tensor, " symbol"]:
     return symbols(words.vocab).to(words.embedding.weight.device)
 
 
-def flipped_loss(model: Any, batch: Batch, how: HotFlip, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
+def flipped_loss(model: Any, batch: Batch, how: HotFlipTraining, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
     """Mean of the losses on the texts and on the flipped texts.
 
     The first is walked back here: one backward pass gives the gradients of the weights and says which flips are best.

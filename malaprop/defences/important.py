@@ -28,7 +28,7 @@ _SLACK = 1e-4  # of the largest size: nearer ones count as equal, so that the ro
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weighed:
+class WeighedWords:
     """One text: its slots that are no stop words, the most important first, and the victim's plain answer."""
 
     text: Text
@@ -37,7 +37,7 @@ class Weighed:
     laid: Laid | None = None  # how the victim reads it, where its gradient was taken
 
 
-def weigh(victim: Victim, texts: Sequence[Text], counters: Counters, *, side: Side = "last") -> list[Weighed]:
+def weigh(victim: Victim, texts: Sequence[Text], counters: Counters, *, side: Side = "last") -> list[WeighedWords]:
     """Words of every text by importance.
 
     `side` says which field of a pair may be perturbed: the last (the hypothesis, as attacks on pairs have it), or all.
@@ -54,7 +54,7 @@ def weigh(victim: Victim, texts: Sequence[Text], counters: Counters, *, side: Si
     found = word_sizes(gradients, texts)
     counters.inner += len(found)
     return [
-        Weighed(text, _order(sized.sizes, slots[sized.sizes[slots] >= 0]), sized.answer, sized.laid)
+        WeighedWords(text, _order(sized.sizes, slots[sized.sizes[slots] >= 0]), sized.answer, sized.laid)
         for text, slots, sized in zip(texts, opened, found, strict=True)
     ]
 
@@ -75,8 +75,8 @@ def _open(text: Text, side: Side) -> Ints:
     return np.flatnonzero(free)
 
 
-def _left_out(victim: Victim, texts: Sequence[Text], opened: list[Ints], counters: Counters) -> list[Weighed]:
-    out: list[Weighed] = []
+def _left_out(victim: Victim, texts: Sequence[Text], opened: list[Ints], counters: Counters) -> list[WeighedWords]:
+    out: list[WeighedWords] = []
     for group in _rounds(opened):
         asks = [Variants.itself(texts[i]) for i in group]
         asks += [Variants(texts[i], opened[i], np.zeros(len(opened[i]), np.int64)) for i in group]
@@ -94,7 +94,7 @@ def _left_out(victim: Victim, texts: Sequence[Text], opened: list[Ints], counter
                 falls = before[row, label[row]] - logs[at : at + many, label[row]]
                 slots = slots[ranked(falls.astype(np.float32), slack=1e-5)]
             at += many
-            out.append(Weighed(texts[i], slots, first[row]))
+            out.append(WeighedWords(texts[i], slots, first[row]))
     return out
 
 

@@ -48,14 +48,14 @@ class Miyato:
     def loss(self, model: Any, batch: Batch) -> Float[Tensor, ""]:
         """Of the texts as they are, and of those with noise: their mean, or the sum where the noise is virtual."""
         ids, lengths = settled(batch.ids, batch.lengths)
-        reading = _Reading(model, batch._replace(ids=ids, lengths=lengths))
+        reading = _PerturbedReading(model, batch._replace(ids=ids, lengths=lengths))
         clean = functional.cross_entropy(reading.clean.float(), batch.labels)
         if self.virtual:
             return clean + self._virtual(reading)
         moved = reading.moved(self._scaled(reading, reading.gradient(clean)))
         return (clean + functional.cross_entropy(moved.float(), batch.labels)) / 2
 
-    def _virtual(self, reading: _Reading) -> Float[Tensor, ""]:
+    def _virtual(self, reading: _PerturbedReading) -> Float[Tensor, ""]:
         """How far the answers move, by Kullback and Leibler; the direction is found with one gradient."""
         target = reading.clean.detach().float().log_softmax(1)
         guess = self._scaled(reading, torch.randn_like(reading.base)) * _PROBE
@@ -63,7 +63,7 @@ class Miyato:
         (worst,) = torch.autograd.grad(_apart(reading.moved(guess), target), guess)
         return _apart(reading.moved(self._scaled(reading, worst)), target)
 
-    def _scaled(self, reading: _Reading, direction: Float[Tensor, "batch token *rest"]) -> Tensor:
+    def _scaled(self, reading: _PerturbedReading, direction: Float[Tensor, "batch token *rest"]) -> Tensor:
         """Noise of that direction with the norm that each word allows; none beyond a text."""
         direction = direction.detach().float()
         flat = direction.flatten(2)
@@ -78,7 +78,7 @@ def _apart(logits: Logits, target: Logits) -> Float[Tensor, ""]:
     return functional.kl_div(logits.float().log_softmax(1), target, reduction="batchmean", log_target=True)
 
 
-class _Reading:
+class _PerturbedReading:
     """One batch as a model reads it: `base` is what noise is added to, the vectors of words or of their characters."""
 
     def __init__(self, model: Any, batch: Batch) -> None:

@@ -10,7 +10,7 @@ import torch
 from malaprop.core.seeds import generator
 from malaprop.core.text import Words
 from malaprop.core.victim import Fields
-from malaprop.defences.smooth import Noise, cut
+from malaprop.defences.smooth import Noise, cut_text
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
@@ -39,7 +39,7 @@ class NoisyTraining:
         return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device), batch.labels, batch.rows)
 
     def _copy(self, fields: Fields, rng: np.random.Generator) -> Fields:
-        return self.noise.draw(cut(fields, Words()), 1, unknown_word(self.job), rng).pick(0).values()
+        return self.noise.draw(cut_text(fields, Words()), 1, unknown_word(self.job), rng).pick(0).values()
 
 
 def unknown_word(job: Job) -> str:

@@ -16,7 +16,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters
 from malaprop.defences.noisy import NoisyTraining
-from malaprop.defences.smooth import answered
+from malaprop.defences.smooth import answer_by_vote
 from malaprop.defences.synonyms import KINDS, Kind, Sets, open_sets
 from malaprop.defences.votes import Vote, check_samples, check_vote
 from malaprop.models.splits import Splits
@@ -140,7 +140,7 @@ class Safer:
         self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
     ) -> Floats:
         noise = self.noise
-        return answered(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
+        return answer_by_vote(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ class Noise(Protocol):
         """Whether a changed text of the same table is one that the certificate of the original speaks of."""
 
 
-def answered(
+def answer_by_vote(
     victim: Victim,
     noise: Noise,
     texts: Sequence[Text],
@@ -65,6 +65,6 @@ def answered(
     return poll(scores, np.repeat(np.arange(len(texts)), samples), len(texts), vote)
 
 
-def cut(fields: Fields, table: Words) -> Text:
+def cut_text(fields: Fields, table: Words) -> Text:
     """Finished strings cut anew, so that a text has the same slots however it came about."""
     return Text.of({str(number): value for number, value in enumerate(fields)}, table)

@@ -35,7 +35,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class RealRange:
     low: float
     high: float
     log: bool = False
@@ -52,12 +52,12 @@ class OneOf:
         return trial.suggest_categorical(name, self.choices)
 
 
-Space = Mapping[str, Whole | Real | OneOf]
+Space = Mapping[str, Whole | RealRange | OneOf]
 _VOTE = OneOf(("majority", "logits", "probabilities"))
 
 # Ranges hold what the paper's own search came to: 1 to 23 words, noise of 2.3 and 8.14, 4 to 14 samples.
 SPACES: Mapping[str, Space] = {
-    "five": {"words": Whole(1, 10), "noise": Real(0.02, 10.0, log=True), "samples": Whole(4, 16), "vote": _VOTE},
+    "five": {"words": Whole(1, 10), "noise": RealRange(0.02, 10.0, log=True), "samples": Whole(4, 16), "vote": _VOTE},
     "fuse": {
         "words": Whole(1, 10),
         "candidates": Whole(3, 30),
@@ -66,7 +66,7 @@ SPACES: Mapping[str, Space] = {
         "part": OneOf(("same", "any")),
         "similarity": OneOf(("off", "rank", "filter")),
         "multiplier": Whole(1, 4),
-        "floor": Real(0.0, 0.6),
+        "floor": RealRange(0.0, 0.6),
     },
     "fact": {
         "words": Whole(1, 25),
@@ -78,7 +78,7 @@ SPACES: Mapping[str, Space] = {
 _IDLE = {"off": ("multiplier", "floor"), "rank": ("floor",)}  # settings that a kind of similarity does not read
 
 
-def narrowed(space: Space, fixed: Mapping[str, Any]) -> Space:
+def narrow(space: Space, fixed: Mapping[str, Any]) -> Space:
     """The space without what is fixed; a setting that is not in it is refused."""
     for name in fixed:
         if name not in space:
@@ -89,14 +89,14 @@ def narrowed(space: Space, fixed: Mapping[str, Any]) -> Space:
     return left
 
 
-def drawn(space: Space, fixed: Mapping[str, Any], trial: Asker) -> dict[str, Any]:
+def draw(space: Space, fixed: Mapping[str, Any], trial: Asker) -> dict[str, Any]:
     """One set of settings; those that the others leave without a meaning are left out."""
     found = {name: part.ask(trial, name) for name, part in space.items()} | dict(fixed)
     idle = _IDLE.get(str(found.get("similarity", "")), ())
     return {name: value for name, value in found.items() if name not in idle}
 
 
-class Plain:
+class RandomTrial:
     """Draws as an optuna trial does, without optuna."""
 
     def __init__(self, seed: int, number: int) -> None:

@@ -13,8 +13,8 @@ from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.defences import DEFENCES
-from malaprop.defences.harden import Defence, typed
-from malaprop.defences.wrap import Layer, defended, parse, told
+from malaprop.defences.harden import Defence, parse_defence
+from malaprop.defences.wrap import DefenceLayer, defend, parse, read_layer
 from malaprop.runs.victims import WRAPPERS
 
 if TYPE_CHECKING:
@@ -44,24 +44,24 @@ class Stock:
         for spec in specs:
             layers, inner = parse(spec)
             for layer in layers:
-                told(layer.name, layer.settings)
+                read_layer(layer.name, layer.settings)
             name = inner.partition(":")[0]
             if name in ("", NONE, TWIN, *self.given):
                 continue
             if name not in DEFENCES:
                 raise unknown("defence", name, [*WRAPPERS, *DEFENCES, NONE, TWIN])
-            typed(inner)
+            parse_defence(inner)
 
-    def defended(self, spec: str) -> Victim:
+    def defend(self, spec: str) -> Victim:
         """The victim behind a defence, as five:noise=2, fact or five(fact)."""
         layers, inner = parse(spec)
         if not layers:
             return self.model(inner or NONE)
         if inner:
-            return defended(spec, find=self.model)
+            return defend(spec, find=self.model)
         last = layers[-1]
-        inside = self.model(_trained(last)) if last.name in NOISY else self.model(NONE)
-        return defended(spec, inside)
+        inside = self.model(_name_trained(last)) if last.name in NOISY else self.model(NONE)
+        return defend(spec, inside)
 
     def model(self, name: str) -> Victim:
         """A model as it is, loaded once."""
@@ -80,11 +80,11 @@ class Stock:
         from malaprop.models.zoo.trained import home
 
         if plain_name == TWIN:
-            defence, seed, told = None, seed + 1, dict(self.settings)
+            defence, seed, said = None, seed + 1, dict(self.settings)
         else:
-            defence = typed(name)
-            told = {"hardened": f"{plain_name}: {defence}", **self.settings}
-        target = home(spec, parts, seed, told or None)
+            defence = parse_defence(name)
+            said = {"hardened": f"{plain_name}: {defence}", **self.settings}
+        target = home(spec, parts, seed, said or None)
         with locked(target.name):
             if not checkpoint.is_checkpoint(target):
                 what = f"{zoo.called(spec, seed)} {'again' if defence is None else f'with {name}'}"
@@ -135,7 +135,7 @@ class Stock:
         )
 
 
-def _trained(layer: Layer) -> str:
+def _name_trained(layer: DefenceLayer) -> str:
     """The name of the model inside a noisy defence: trained with the same noise."""
     import inspect
 
@@ -143,7 +143,7 @@ def _trained(layer: Layer) -> str:
     return ":".join([layer.name, *(part for part in layer.settings if part.partition("=")[0] in takes)])
 
 
-def given(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_folders(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Defences as they are listed: `fact=FOLDER` is the defence fact, and says where its model is."""
     listed = list(names)
     inline = tuple(name for name in listed if "=" in name.partition(":")[0].partition("(")[0])

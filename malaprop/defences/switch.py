@@ -23,7 +23,7 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
 from malaprop.defences.defended import Counters, cut_up
-from malaprop.defences.important import Side, Weighed, weigh
+from malaprop.defences.important import Side, WeighedWords, weigh
 
 if TYPE_CHECKING:
     from malaprop.assets.vectors import Neighbours
@@ -33,10 +33,10 @@ _MANY = 4096  # alternatives of a text, before similarity takes some away
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class SwitchChoice:
     """What SWITCH may do to one text: slots, most important first, and the words that may stand in each."""
 
-    weighed: Weighed
+    weighed: WeighedWords
     slots: Ints
     words: list[Ints]  # ids of the text's table, nearest first
 
@@ -101,7 +101,7 @@ class Switch:
             for variants in self.draw(choices, [seed] * len(choices), device=victim.device)
         ]
 
-    def choices(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[Choice]:
+    def choices(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> list[SwitchChoice]:
         """What may be done to each text; depends on no seed."""
         from malaprop.assets.vectors import open_neighbours
         from malaprop.runs.services import tags
@@ -111,7 +111,7 @@ class Switch:
         parts = tags(texts) if self.part == "same" else [[""] * text.slots for text in texts]
         return [self._choice(near, one, tag) for one, tag in zip(weighed, parts, strict=True)]
 
-    def _choice(self, near: Neighbours, weighed: Weighed, tags: list[str]) -> Choice:
+    def _choice(self, near: Neighbours, weighed: WeighedWords, tags: list[str]) -> SwitchChoice:
         text, slots, words = weighed.text, list[int](), list[Ints]()
         strings = text.strings
         for slot in weighed.slots.tolist():
@@ -122,14 +122,14 @@ class Switch:
                 words.append(text.table.ids(found))
                 if len(slots) == self.words:
                     break
-        return Choice(weighed, np.asarray(slots, np.int64), words)
+        return SwitchChoice(weighed, np.asarray(slots, np.int64), words)
 
-    def draw(self, choices: Sequence[Choice], seeds: Sequence[int], *, device: str = "cpu") -> list[Variants]:
+    def draw(self, choices: Sequence[SwitchChoice], seeds: Sequence[int], *, device: str = "cpu") -> list[Variants]:
         """Alternatives of each text, drawn by its seed and its own words; all are compared at once, where they are."""
         drawn = [self._drawn(choice, seed) for choice, seed in zip(choices, seeds, strict=True)]
         return drawn if self.similarity == "off" else self._compared(drawn, device)
 
-    def _drawn(self, choice: Choice, seed: int) -> Variants:
+    def _drawn(self, choice: SwitchChoice, seed: int) -> Variants:
         many, slots = len(choice.slots), choice.slots
         if not many:
             return Variants.between(choice.text, [])

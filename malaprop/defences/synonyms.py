@@ -72,7 +72,7 @@ def open_sets(kind: Kind = "classes", floor: float = 0.8, most: int = 20) -> Set
 def make_sets(words: list[str], joints: Iterable[Joint], matrix: NDArray[np.float32], kind: Kind, most: int) -> Sets:
     """The sets of these words by what joins them."""
     ordered = sorted({(-cosine, min(a, b), max(a, b)) for cosine, a, b in joints})
-    group = _grouped(len(words), ordered, most if kind == "classes" else len(words))
+    group = _group(len(words), ordered, most if kind == "classes" else len(words))
     members: dict[int, list[int]] = defaultdict(list)
     for word in range(len(words)):
         members[group[word]].append(word)
@@ -99,7 +99,7 @@ def _near(word: int, group: list[int], matrix: NDArray[np.float32], most: int) -
     return [group[i] for i in np.argsort(-cosine, kind="stable")[:most].tolist()]
 
 
-def _grouped(words: int, joints: Iterable[tuple[float, int, int]], most: int) -> list[int]:
+def _group(words: int, joints: Iterable[tuple[float, int, int]], most: int) -> list[int]:
     """For each word a number of its group; a joint that would make a group too large is left out."""
     above, size = list(range(words)), [1] * words
 

@@ -11,7 +11,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.example import PAIR
 from malaprop.core.seeds import generator
 from malaprop.core.victim import Fields
-from malaprop.defences.blackbox import mistyped
+from malaprop.defences.blackbox import mistype
 
 Texts = Sequence[str] | Sequence[tuple[str, ...]]
 
@@ -98,7 +98,7 @@ class AdversarialSet:
         return [int(i) for i in rng.permutation(len(self.texts))[: self.extra]]
 
     def _mistype(self) -> list[Fields]:
-        return [mistyped(self.texts[row], self.r, self._rng(row)) for row in self._chosen]
+        return [mistype(self.texts[row], self.r, self._rng(row)) for row in self._chosen]
 
     def _rng(self, row: int) -> np.random.Generator:
         return generator(self.seed, "adversarial", str(self._epoch), str(row))

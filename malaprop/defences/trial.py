@@ -24,7 +24,7 @@ from malaprop.defences.certificates import write_certificates
 from malaprop.defences.certify import Certifier, noise_of
 from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.premade import Premade, from_outcomes
-from malaprop.defences.smooth import Noise, answered, cut
+from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
 from malaprop.defences.within import within
 from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.defences import Checked, DefenceAttacked, DefenceRow, Gain
@@ -37,7 +37,7 @@ _REPEATS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class TrialRules:
     """How defences are tested; `certifier` None: no certificates."""
 
     attack: Attack
@@ -54,7 +54,7 @@ class Bench:
 
     data: Examples
     root: Path
-    rules: Rules
+    rules: TrialRules
     plain: list[Outcome] = field(default_factory=list)
     premade: Premade | None = None
 
@@ -105,8 +105,8 @@ class Bench:
             about=victim.name,
             clean=Summary.of(active).clean,
             premade=self.premade.count_right(made),
-            active=attacked(active),
-            adaptive=attacked(adaptive, self.rules.draws, self.rules.fresh) if adaptive is not None else None,
+            active=add_outcomes(active),
+            adaptive=add_outcomes(adaptive, self.rules.draws, self.rules.fresh) if adaptive is not None else None,
             worst=Rate(sum(worst), len(worst)),
             gain=gain,
             kept=kept,
@@ -131,7 +131,7 @@ class Bench:
         attack = within(noise, self.rules.attack)
         tried = self._attacked(knowing, folder / attack.name, attack)
         found = check(certifier, victim.victim, noise, lines, [*outcomes, *tried])
-        return record, replace(found, within=attacked(tried, 1, self.rules.fresh))
+        return record, replace(found, within=add_outcomes(tried, 1, self.rules.fresh))
 
 
 def check(
@@ -145,8 +145,8 @@ def check(
         line = known.get(outcome.id)
         if line is None or line.radius is None or outcome.adversarial is None or not line.right:
             continue
-        before = cut(tuple(outcome.original.fields.values()), table)
-        after = cut(tuple(outcome.adversarial.fields.values()), table)
+        before = cut_text(tuple(outcome.original.fields.values()), table)
+        after = cut_text(tuple(outcome.adversarial.fields.values()), table)
         if noise.covers(before, after) and 0 < len(after.changed(before)) <= line.radius:
             inside.append((outcome, after, line.prediction))
     flipped = contradicted = 0
@@ -154,14 +154,14 @@ def check(
         if outcome.status != "success":
             continue
         flipped += 1
-        votes = answered(
+        votes = answer_by_vote(
             victim, noise, [text], certifier.samples, [certifier.seed], Counters(), exact=victim.rounding > 0
         )
         contradicted += int(winners(votes)[0]) != label
     return Checked(inside=len(inside), flipped=flipped, contradicted=contradicted)
 
 
-def attacked(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) -> DefenceAttacked:
+def add_outcomes(outcomes: Sequence[Outcome], draws: int = 0, fresh: int = 0) -> DefenceAttacked:
     """What one run adds up to."""
     summary = Summary.of(outcomes)
     return DefenceAttacked(

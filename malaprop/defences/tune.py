@@ -18,7 +18,7 @@ from malaprop.core.score import winners
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Defended
 from malaprop.defences.premade import Premade
-from malaprop.defences.space import SPACES, Asker, Plain, Space, drawn, narrowed
+from malaprop.defences.space import SPACES, Asker, RandomTrial, Space, draw, narrow
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import TunedAccuracy, TuningTrial
 
@@ -45,7 +45,7 @@ class Search:
 
     @property
     def space(self) -> Space:
-        return narrowed(SPACES[self.defence], self.fixed)
+        return narrow(SPACES[self.defence], self.fixed)
 
     def run(
         self, make: Make, judge: Callable[[Victim], TunedAccuracy], done: Sequence[TuningTrial], *, seconds: float,
@@ -62,7 +62,7 @@ class Search:
 
     def _try(self, make: Make, judge: Callable[[Victim], TunedAccuracy], done: Sequence[TuningTrial]) -> TuningTrial:
         number, began = len(done), time.monotonic()
-        settings = drawn(self.space, self.fixed, self._asker(done))
+        settings = draw(self.space, self.fixed, self._asker(done))
         found, reason = None, ""
         try:
             found = judge(make(settings, number))
@@ -74,7 +74,7 @@ class Search:
     def _asker(self, done: Sequence[TuningTrial]) -> Asker:
         """What draws trial n: the same whether or not the search was stopped on the way."""
         if self.sampler == "plain":
-            return Plain(self.seed, len(done))
+            return RandomTrial(self.seed, len(done))
         optuna = _optuna()
         from malaprop.core.seeds import generator
 
@@ -113,7 +113,7 @@ def _optuna() -> Any:
 
 def _as_optuna(optuna: Any, space: Space, one: TuningTrial) -> Any:
     """A finished trial as optuna keeps it, for a sampler that learns from them."""
-    from malaprop.defences.space import Real, Whole
+    from malaprop.defences.space import RealRange, Whole
 
     kinds = optuna.distributions
     known: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _as_optuna(optuna: Any, space: Space, one: TuningTrial) -> Any:
             continue
         if isinstance(part, Whole):
             known[name] = kinds.IntDistribution(part.low, part.high)
-        elif isinstance(part, Real):
+        elif isinstance(part, RealRange):
             known[name] = kinds.FloatDistribution(part.low, part.high, log=part.log)
         else:
             known[name] = kinds.CategoricalDistribution(part.choices)

@@ -28,7 +28,7 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
 
 
-class Layer(NamedTuple):
+class DefenceLayer(NamedTuple):
     """One defence of a spec: its name and what was set."""
 
     name: str
@@ -38,22 +38,22 @@ class Layer(NamedTuple):
 class Spec(NamedTuple):
     """Defences from the outermost inwards, and what stands innermost: a victim's name, or nothing."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[DefenceLayer, ...]
     inner: str
 
 
 def parse(spec: str) -> Spec:
     """`five:noise=2(fuse(X))` is five around fuse around X. What is no wrapper is a victim, or the name of one."""
-    layers: list[Layer] = []
+    layers: list[DefenceLayer] = []
     rest = spec.strip()
     while (found := _LAYER.fullmatch(rest)) and found["name"] in WRAPPERS:
         settings = tuple(part for part in found["settings"].split(":") if part)
-        layers.append(Layer(found["name"], settings))
+        layers.append(DefenceLayer(found["name"], settings))
         rest = (found["inner"] or "").strip()
     return Spec(tuple(layers), "" if rest == "none" else rest)
 
 
-def defended(spec: str, victim: Victim | None = None, *, find: Callable[[str], Victim] | None = None) -> Victim:
+def defend(spec: str, victim: Victim | None = None, *, find: Callable[[str], Victim] | None = None) -> Victim:
     """The victim behind the defences of a spec; `none` or nothing: the victim itself.
 
     A name innermost, as `fact` in five(fact), is looked up with `find`; without one it must be missing.
@@ -61,7 +61,9 @@ def defended(spec: str, victim: Victim | None = None, *, find: Callable[[str], V
     layers, inner = parse(spec)
     if inner and find is None:
         raise unknown("defence", inner.partition("(")[0].partition(":")[0], [*WRAPPERS, "none"])
-    around = [told(name, settings) for name, settings in layers]  # first: what is wrong should not wait for a model
+    around = [
+        read_layer(name, settings) for name, settings in layers
+    ]  # first: what is wrong should not wait for a model
     made = find(inner) if inner and find is not None else victim
     if made is None:
         raise SettingError(f"{spec!r} names no victim; write it in brackets, as five(BERT)")
@@ -70,7 +72,7 @@ def defended(spec: str, victim: Victim | None = None, *, find: Callable[[str], V
     return made
 
 
-def told(name: str, settings: tuple[str, ...]) -> tuple[Method, int | None]:
+def read_layer(name: str, settings: tuple[str, ...]) -> tuple[Method, int | None]:
     """One defence and its seed, None for `seed=fresh`: draws anew at every ask."""
     given: dict[str, Any] = {}
     rows = PAPER.get(name, {})

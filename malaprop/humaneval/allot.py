@@ -38,10 +38,10 @@ def allot(items: Sequence[Item], each: int, raters: int, seed: int) -> list[list
     for turn, i in enumerate(judged):
         for step in range(each):
             own[(turn * each + step) % raters].append(i)
-    return [_ordered(items, sorted(mine), generator(seed, "rater", str(number))) for number, mine in enumerate(own)]
+    return [_order(items, sorted(mine), generator(seed, "rater", str(number))) for number, mine in enumerate(own)]
 
 
-def _ordered(items: Sequence[Item], mine: Sequence[int], rng: np.random.Generator) -> list[Turn]:
+def _order(items: Sequence[Item], mine: Sequence[int], rng: np.random.Generator) -> list[Turn]:
     blocks: dict[str, list[int]] = {}
     for i in mine:
         blocks.setdefault(items[i].question, []).append(i)

@@ -9,12 +9,14 @@ from malaprop.core.seeds import generator
 from malaprop.humaneval.changes import IMAGE, Fields
 from malaprop.humaneval.draw import Item
 from malaprop.humaneval.questions import Question
-from malaprop.humaneval.sources import Source
+from malaprop.humaneval.sources import StudySource
 
 CHECK = "check"
 
 
-def checks(question: Question, sources: Sequence[Source], labels: Sequence[str], many: int, seed: int) -> list[Item]:
+def checks(
+    question: Question, sources: Sequence[StudySource], labels: Sequence[str], many: int, seed: int
+) -> list[Item]:
     """`many` checks of a question: a text that says what to choose, or for pairs one made unreadable.
 
     Images are put beside noise, or have such a text below them.
@@ -35,7 +37,7 @@ def checks(question: Question, sources: Sequence[Source], labels: Sequence[str],
     return out
 
 
-def _item(question: Question, source: Source, texts: tuple[Fields, ...], expected: str) -> Item:
+def _item(question: Question, source: StudySource, texts: tuple[Fields, ...], expected: str) -> Item:
     return Item(
         question=question.name,
         source=CHECK,
@@ -47,7 +49,7 @@ def _item(question: Question, source: Source, texts: tuple[Fields, ...], expecte
     )
 
 
-def _say(source: Source, wanted: str) -> Fields:
+def _say(source: StudySource, wanted: str) -> Fields:
     """The opening of a real text, so that the eye that skims takes it for one, then what to choose."""
     name, text = next(iter(source.original.items()))
     told = f"This is a check that you are reading: please choose “{wanted}” here."

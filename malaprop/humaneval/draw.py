@@ -10,7 +10,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.humaneval.changes import Fields
 from malaprop.humaneval.questions import Question
-from malaprop.humaneval.sources import Source, Sources
+from malaprop.humaneval.sources import Sources, StudySource
 
 ORIGINAL = -1  # the system of a control: nobody changed it
 
@@ -55,12 +55,12 @@ def _refuse(question: Question, found: Sources) -> None:
         raise SettingError("label needs runs with the same two or more labels; export runs of one dataset at a time")
 
 
-def _text(source: Source, system: int) -> Fields | None:
+def _text(source: StudySource, system: int) -> Fields | None:
     return source.original if system == ORIGINAL else source.broken.get(system)
 
 
 def _singles(
-    question: Question, shuffled: Sequence[Source], systems: Sequence[int], many: int, once: bool
+    question: Question, shuffled: Sequence[StudySource], systems: Sequence[int], many: int, once: bool
 ) -> Iterator[Item]:
     # Sources that few systems broke go first where each serves once, or their systems find none left; else last.
     ranked = sorted(shuffled, key=lambda s: len(s.broken) if once else -len(s.broken))
@@ -88,7 +88,7 @@ def _singles(
         )
 
 
-def _pairs(question: Question, shuffled: Sequence[Source], systems: int, many: int) -> Iterator[Item]:
+def _pairs(question: Question, shuffled: Sequence[StudySource], systems: int, many: int) -> Iterator[Item]:
     queues = {}
     for pair in combinations(range(systems), 2):
         both = [s for s in shuffled if all(n in s.broken for n in pair) and s.broken[pair[0]] != s.broken[pair[1]]]

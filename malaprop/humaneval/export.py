@@ -14,7 +14,7 @@ from malaprop.humaneval.allot import Turn, allot, people
 from malaprop.humaneval.checks import checks
 from malaprop.humaneval.draw import ORIGINAL, Item, draw
 from malaprop.humaneval.ledger import moment
-from malaprop.humaneval.questions import ASKED, NATURAL, Question, chosen
+from malaprop.humaneval.questions import ASKED, NATURAL, Question, choose_questions
 from malaprop.humaneval.sources import Sources, gather
 from malaprop.humaneval.study import Facts, Rater, create
 from malaprop.web.tokens import new_token
@@ -52,7 +52,7 @@ class Made:
 def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
     """Writes the study of all runs at or below the folders."""
     found = gather(folders)
-    questions = chosen(design.ask) if design.ask is not None else _fitting(found)
+    questions = choose_questions(design.ask) if design.ask is not None else _fitting(found)
     items = _items(found, questions, design)
     judged = sum(item.expected is None for item in items)
     many = people(judged, design.raters, design.per_rater)
@@ -84,7 +84,7 @@ def export(folders: Sequence[Path], path: Path, design: Design) -> Made:
 
 def _fitting(found: Sources) -> tuple[Question, ...]:
     """The usual questions, less those that compare where there is nothing to compare."""
-    usual = chosen(NATURAL if found.natural else ASKED)
+    usual = choose_questions(NATURAL if found.natural else ASKED)
     compared = any(len({*map(str, source.broken.values())}) > 1 for source in found.sources)
     return usual if compared else tuple(q for q in usual if q.shape != "pair")
 

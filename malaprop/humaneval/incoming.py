@@ -12,7 +12,7 @@ from typing import Any
 
 from malaprop.core.errors import RecordError
 from malaprop.humaneval.allot import Turn
-from malaprop.humaneval.ledger import Given, enter, moment
+from malaprop.humaneval.ledger import GivenAnswer, enter, moment
 from malaprop.humaneval.shown import show, to_stored
 from malaprop.humaneval.study import Study, connect, transaction
 
@@ -25,7 +25,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IncomingRow:
     """One answer as it came; `where` names it in errors."""
 
     where: str
@@ -46,7 +46,7 @@ def bring(path: Path, file: Path) -> Brought:
         rows = list(read(file))
         if not rows:
             raise RecordError(f"{file} holds no answers; it needs rows with task, rater and answer")
-        checked = [(row, *_checked(study, row)) for row in rows]
+        checked = [(row, *_check_row(study, row)) for row in rows]
         known = {rater.name: rater.id for rater in study.raters().values()}
         _refuse_doubles(checked)
         base = connect(path, write=True)
@@ -56,7 +56,7 @@ def bring(path: Path, file: Path) -> Brought:
                     if row.rater not in known:
                         made = base.execute("INSERT INTO raters (name, secret) VALUES (?, '')", (row.rater,))
                         known[row.rater] = int(made.lastrowid or 0)
-                    if enter(base, Given(known[row.rater], turn.item, value), moment()) != "saved":
+                    if enter(base, GivenAnswer(known[row.rater], turn.item, value), moment()) != "saved":
                         raise RecordError(
                             f"{row.where}: rater {row.rater!r} has answered task {row.task} before; nothing was "
                             "imported, take out what is in the study already"
@@ -66,7 +66,7 @@ def bring(path: Path, file: Path) -> Brought:
     return Brought(answers=len(rows), raters=len({row.rater for row in rows}))
 
 
-def _checked(study: Study, row: Row) -> tuple[Turn, str]:
+def _check_row(study: Study, row: IncomingRow) -> tuple[Turn, str]:
     """The item this row is about, and its answer as it is stored."""
     number, _, flip = row.task.partition(".")
     if not number.isdecimal() or flip not in ("0", "1") or int(number) not in study.items:
@@ -87,7 +87,7 @@ def _checked(study: Study, row: Row) -> tuple[Turn, str]:
     return turn, value
 
 
-def _refuse_doubles(checked: list[tuple[Row, Turn, str]]) -> None:
+def _refuse_doubles(checked: list[tuple[IncomingRow, Turn, str]]) -> None:
     seen: dict[tuple[str, int], str] = {}
     for row, turn, _ in checked:
         if (first := seen.setdefault((row.rater, turn.item), row.where)) != row.where:
@@ -97,7 +97,7 @@ def _refuse_doubles(checked: list[tuple[Row, Turn, str]]) -> None:
             )
 
 
-def read(file: Path) -> Iterator[Row]:
+def read(file: Path) -> Iterator[IncomingRow]:
     """The answers of a file."""
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -106,7 +106,7 @@ def read(file: Path) -> Iterator[Row]:
     return _json_rows(file, text) if file.suffix.lower() == ".json" else _csv_rows(file, text)
 
 
-def _csv_rows(file: Path, text: str) -> Iterator[Row]:
+def _csv_rows(file: Path, text: str) -> Iterator[IncomingRow]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         for number, row in enumerate(reader, start=2):
@@ -115,17 +115,17 @@ def _csv_rows(file: Path, text: str) -> Iterator[Row]:
         raise RecordError(f"{file} is not CSV: {error}") from None
 
 
-def _row(row: Mapping[str, Any], where: str) -> Row:
+def _row(row: Mapping[str, Any], where: str) -> IncomingRow:
     found = {}
     for name, names in _NAMES.items():
         given = next((row[n] for n in names if row.get(n) is not None), None)
         if given is None:
             raise RecordError(f"{where} lacks {name!r}; answers need task, rater and answer")
         found[name] = str(given).strip()
-    return Row(where, **found)
+    return IncomingRow(where, **found)
 
 
-def _json_rows(file: Path, text: str) -> Iterator[Row]:
+def _json_rows(file: Path, text: str) -> Iterator[IncomingRow]:
     try:
         plain = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -140,7 +140,7 @@ def _json_rows(file: Path, text: str) -> Iterator[Row]:
             yield _row(row, where)
 
 
-def _label_studio(task: Mapping[str, Any], where: str) -> Iterator[Row]:
+def _label_studio(task: Mapping[str, Any], where: str) -> Iterator[IncomingRow]:
     """Each person's annotation of a task; those that were skipped there are skipped here."""
     try:
         name = str(task["data"]["task"])
@@ -150,7 +150,7 @@ def _label_studio(task: Mapping[str, Any], where: str) -> Iterator[Row]:
             who = annotation["completed_by"]
             rater = who.get("email", who.get("id")) if isinstance(who, dict) else who
             (choice,) = [r["value"]["choices"][0] for r in annotation["result"] if r["from_name"] == "answer"]
-            yield Row(f"{where} annotation {number}", name, f"label-studio {rater}", str(choice))
+            yield IncomingRow(f"{where} annotation {number}", name, f"label-studio {rater}", str(choice))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise RecordError(
             f"{where} is no Label Studio annotation of this study; export as JSON, with data.task and one choice each"

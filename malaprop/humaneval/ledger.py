@@ -20,7 +20,7 @@ MOST = 256  # answers in one commit
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenAnswer:
     """An answer as it comes; `change` says that the rater saw the earlier answer and gives another."""
 
     rater: int
@@ -33,7 +33,7 @@ def moment() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def enter(base: sqlite3.Connection, given: Given, at: str) -> Entered:
+def enter(base: sqlite3.Connection, given: GivenAnswer, at: str) -> Entered:
     """Writes one answer inside a transaction; an earlier one of another value stands unless it is to be changed."""
     row = base.execute("SELECT value FROM answers WHERE rater = ? AND item = ?", (given.rater, given.item)).fetchone()
     if row is None:
@@ -50,12 +50,12 @@ def enter(base: sqlite3.Connection, given: Given, at: str) -> Entered:
     return "saved"
 
 
-class Ledger:
+class AnswerLedger:
     """The writing side of a study that is served. A commit takes some milliseconds, so those who wait share one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: SimpleQueue[tuple[Given, Future[Entered]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[GivenAnswer, Future[Entered]] | None] = SimpleQueue()
         self._base = connect(path, write=True)
         try:
             with transaction(self._base, path):  # finds out now, not at the first answer, that nothing can be written
@@ -72,7 +72,7 @@ class Ledger:
         self._thread = Thread(target=self._work, name="ledger", daemon=True)
         self._thread.start()
 
-    def put(self, given: Given) -> Future[Entered]:
+    def put(self, given: GivenAnswer) -> Future[Entered]:
         """A promise that is kept once the answer is on the disk."""
         promise: Future[Entered] = Future()
         promise.set_running_or_notify_cancel()  # who leaves before it is kept does not stop the one who keeps it
@@ -91,7 +91,7 @@ class Ledger:
             if end:
                 return
 
-    def _commit(self, batch: list[tuple[Given, Future[Entered]]]) -> None:
+    def _commit(self, batch: list[tuple[GivenAnswer, Future[Entered]]]) -> None:
         at = moment()
         try:
             with transaction(self._base, self._path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from malaprop.humaneval.score import PASS_MARK, agreement, attention, failed, judged
+from malaprop.humaneval.score import PASS_MARK, agreement, attention, has_failed, judge_items
 from malaprop.humaneval.study import Study
 from malaprop.records.humans import RaterAgreement
 
@@ -38,12 +38,12 @@ def progress(study: Study) -> Progress:
     for id, rater in study.raters().items():
         right, checks = seen.get(id, (0, 0))
         total = len(study.turns.get(id, ())) or given[id]
-        failing = failed(right, checks, PASS_MARK)
+        failing = has_failed(right, checks, PASS_MARK)
         raters.append(
             RaterProgress(name=rater.name, answered=given[id], total=total, right=right, checks=checks, failing=failing)
         )
-    out = frozenset(rater for rater, checks in seen.items() if failed(*checks, PASS_MARK))
-    found = judged(study, answers, out)
+    out = frozenset(rater for rater, checks in seen.items() if has_failed(*checks, PASS_MARK))
+    found = judge_items(study, answers, out)
     return Progress(
         raters=tuple(raters),
         agreement=tuple(

@@ -108,7 +108,7 @@ ASKED = ("readability", "label", "similarity", "naturalness")
 NATURAL = ("naturalness", "meaning", "similarity", "more-natural")  # of natural adversaries: the paper's tables 7 and 8
 
 
-def chosen(names: Iterable[str]) -> tuple[Question, ...]:
+def choose_questions(names: Iterable[str]) -> tuple[Question, ...]:
     """The questions of these names, each once, in the order in which they are put."""
     wanted = list(names)
     for name in wanted:

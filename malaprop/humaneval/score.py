@@ -13,7 +13,7 @@ from malaprop.humaneval.agreement import alpha, alpha_interval
 from malaprop.humaneval.draw import ORIGINAL, Item
 from malaprop.humaneval.questions import Question
 from malaprop.humaneval.significance import difference, product, sign_test
-from malaprop.humaneval.study import Answer, Study
+from malaprop.humaneval.study import RaterAnswer, Study
 from malaprop.records import Rate
 from malaprop.records.humans import (
     Accuracy,
@@ -57,7 +57,7 @@ class Judged:
         return sum(value == str(self.item.label) for value in self.answers.values())
 
 
-def attention(study: Study, answers: Iterable[Answer]) -> dict[int, tuple[int, int]]:
+def attention(study: Study, answers: Iterable[RaterAnswer]) -> dict[int, tuple[int, int]]:
     """For each rater, how many checks were right and how many answered."""
     seen: dict[int, tuple[int, int]] = {}
     for answer in answers:
@@ -70,12 +70,12 @@ def attention(study: Study, answers: Iterable[Answer]) -> dict[int, tuple[int, i
     return seen
 
 
-def failed(right: int, total: int, pass_mark: float) -> bool:
+def has_failed(right: int, total: int, pass_mark: float) -> bool:
     """Whether so few checks were right that the rater's answers do not count; who met none yet did not fail."""
     return total > 0 and right / total < pass_mark
 
 
-def judged(study: Study, answers: Iterable[Answer], out: frozenset[int] = frozenset()) -> list[Judged]:
+def judge_items(study: Study, answers: Iterable[RaterAnswer], out: frozenset[int] = frozenset()) -> list[Judged]:
     """Items that are no checks, with the answers of raters who are not out; items without any are left out."""
     found: dict[int, dict[int, str]] = {}
     for answer in answers:
@@ -92,8 +92,8 @@ def score(study: Study, *, pass_mark: float = PASS_MARK) -> HumansRecord:
     if not answers:
         raise RecordError(f"{study.path} holds no answers yet; serve it, or bring answers in with humans import")
     seen = attention(study, answers)
-    out = frozenset(rater for rater, checks in seen.items() if failed(*checks, pass_mark))
-    found = judged(study, answers, out)
+    out = frozenset(rater for rater, checks in seen.items() if has_failed(*checks, pass_mark))
+    found = judge_items(study, answers, out)
     by = {q.name: [j for j in found if j.item.question == q.name] for q in facts.questions}
     names = [system.name for system in facts.systems]
     accuracy = _accuracies(by.get("label", []), names)
@@ -149,7 +149,7 @@ def _name(system: int, names: Sequence[str]) -> str:
     return "original" if system == ORIGINAL else names[system]
 
 
-def _grouped(found: Iterable[Judged]) -> dict[int, list[Judged]]:
+def _group(found: Iterable[Judged]) -> dict[int, list[Judged]]:
     """By system, the originals first."""
     groups: dict[int, list[Judged]] = {}
     for j in found:
@@ -180,7 +180,7 @@ def _estimate(found: tuple[float, float, float] | None) -> HumanEstimate | None:
 
 
 def _accuracies(found: Sequence[Judged], names: Sequence[str]) -> tuple[Accuracy, ...]:
-    groups = _grouped(found)
+    groups = _group(found)
     clean = _rate(groups.get(ORIGINAL, []), lambda j: j.right)
     middle = _median(groups.get(ORIGINAL, []))
     out = []
@@ -233,7 +233,7 @@ def _duel(a: str, b: str, ahead: Sequence[str | None]) -> SystemDuel:
 def _ratings(found: Sequence[Judged], names: Sequence[str]) -> Ratings | None:
     if not found:
         return None
-    groups = _grouped(found)
+    groups = _group(found)
     systems, means = [], dict[int, dict[str, float]]()
     for system, own in groups.items():
         means[system] = {j.item.source: fmean(map(int, j.answers.values())) for j in own}
@@ -255,7 +255,7 @@ def _ahead(a: float, b: float) -> str | None:
 def _validities(found: Sequence[Judged], study: Study) -> tuple[Validity, ...]:
     """Success times the share of judged successes whose label most people kept; a tie does not keep it."""
     out = []
-    for system, own in _grouped(found).items():
+    for system, own in _group(found).items():
         if system != ORIGINAL:
             facts, kept = study.facts.systems[system], _majority(own)
             success = Rate(facts.successes, facts.attacked)

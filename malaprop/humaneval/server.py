@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from malaprop.core.errors import MalapropError
-from malaprop.humaneval.ledger import Given, Ledger
+from malaprop.humaneval.ledger import AnswerLedger, GivenAnswer
 from malaprop.humaneval.progress import progress
 from malaprop.humaneval.shown import show, to_shown, to_stored
 from malaprop.humaneval.study import Rater, Study
@@ -43,10 +43,10 @@ class Visit:
     given: dict[int, str]
 
 
-class Desk:
+class RatingDesk:
     """Knows the study and who may see what; raters are limited each for themselves, as many may share an address."""
 
-    def __init__(self, study: Study, ledger: Ledger, pages: Pages) -> None:
+    def __init__(self, study: Study, ledger: AnswerLedger, pages: Pages) -> None:
         self.study, self.ledger, self.pages = study, ledger, pages
         self.raters = study.raters()
         self._raters = Buckets(rate=15, burst=60)
@@ -119,7 +119,7 @@ class Desk:
             words = "Nothing was chosen, so nothing was saved. Please choose one of the answers."
             return self._told(400, "Please choose an answer", words, visit, place)
         try:
-            entered = await asyncio.wrap_future(self.ledger.put(Given(visit.rater.id, turn.item, stored, change)))
+            entered = await asyncio.wrap_future(self.ledger.put(GivenAnswer(visit.rater.id, turn.item, stored, change)))
         except MalapropError:
             again = {"link": visit.link, "place": place, "value": value, "change": change}
             return self.pages.show("unsaved.html", again, status=503)
@@ -138,7 +138,9 @@ class Desk:
 def make_app(path: Path) -> tuple[FastAPI, Study]:
     """The application that serves a study file, and the study it reads."""
     Study(path).close()  # what is no study is not touched
-    ledger = Ledger(path)  # before reading: it says whether answers can be written, and lets readers in beside them
+    ledger = AnswerLedger(
+        path
+    )  # before reading: it says whether answers can be written, and lets readers in beside them
     try:
         study = Study(path)
     except MalapropError:
@@ -152,13 +154,13 @@ def make_app(path: Path) -> tuple[FastAPI, Study]:
         ledger.close()
 
     app, pages = make_site("malaprop.humaneval", title="Text study", limits=Limits(body=BODY, rate=None), lifespan=life)
-    desk = Desk(study, ledger, pages)
+    desk = RatingDesk(study, ledger, pages)
     _rater_routes(app, desk)
     _admin_routes(app, desk)
     return app, study
 
 
-def _rater_routes(app: FastAPI, desk: Desk) -> None:
+def _rater_routes(app: FastAPI, desk: RatingDesk) -> None:
     @app.get("/")
     async def home() -> Response:
         return desk.pages.show("home.html")
@@ -182,7 +184,7 @@ def _rater_routes(app: FastAPI, desk: Desk) -> None:
         return await desk.answer(visit, desk.place_of(visit, place), form.get("answer", ""), form.get("change") == "1")
 
 
-def _admin_routes(app: FastAPI, desk: Desk) -> None:
+def _admin_routes(app: FastAPI, desk: RatingDesk) -> None:
     @app.get("/admin")
     async def admin(request: Request) -> Response:
         given = request.cookies.get(COOKIE)

@@ -28,7 +28,7 @@ class System:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class StudySource:
     """An original that was attacked, and the texts or images by which systems (by number) broke it."""
 
     key: str
@@ -46,7 +46,7 @@ class Sources:
 
     systems: tuple[System, ...]
     labels: tuple[str, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[StudySource, ...]
     long: int
     natural: bool = False
     images: bool = False
@@ -105,7 +105,7 @@ def gather(folders: Sequence[Path]) -> Sources:
     runs = read_runs(folders)
     _refuse_nothing(folders, runs)
     labels, images = _labels(runs), runs[0].kind == "images"
-    systems, found, long = [], dict[str, Source](), 0
+    systems, found, long = [], dict[str, StudySource](), 0
     for number, (name, run) in enumerate(zip(_names(runs), runs, strict=True)):
         won = sum(change.changed is not None for change in run.changes.values())
         systems.append(
@@ -118,7 +118,7 @@ def gather(folders: Sequence[Path]) -> Sources:
                 long += 1
                 continue
             key = _key(run.data, change)
-            source = Source(key=key, label=_number(change, labels), original=change.original)
+            source = StudySource(key=key, label=_number(change, labels), original=change.original)
             source = found.setdefault(key, source)
             if change.changed is not None:
                 source.broken[number] = change.changed

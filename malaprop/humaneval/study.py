@@ -13,7 +13,7 @@ from typing import Any
 from malaprop.core.errors import RecordError
 from malaprop.humaneval.allot import Turn
 from malaprop.humaneval.draw import Item
-from malaprop.humaneval.questions import QUESTIONS, Question, chosen
+from malaprop.humaneval.questions import QUESTIONS, Question, choose_questions
 from malaprop.humaneval.sources import System
 
 APPLICATION = 0x4D4C5048  # marks a SQLite file as one of ours
@@ -47,7 +47,7 @@ class Facts:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        return chosen(self.ask)
+        return choose_questions(self.ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Rater:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RaterAnswer:
     rater: int
     item: int
     value: str
@@ -76,7 +76,7 @@ def create(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         half.unlink(missing_ok=True)
-        with _named(path):
+        with _explain_errors(path):
             _fill(sqlite3.connect(half, isolation_level=None), facts, items, raters, turns)
         half.replace(path)
     except OSError as error:
@@ -122,7 +122,7 @@ def _item(question: str, content: str) -> Item:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     """Turns SQLite's errors into one line that says what to do."""
     try:
         yield
@@ -146,7 +146,7 @@ class Study:
         self.path = path
         if not path.is_file():
             raise RecordError(f"no such study: {path}; make one with malaprop humans export")
-        with _named(path):
+        with _explain_errors(path):
             self._base = connect(path, write=write)
             self.facts = self._facts()
             self.items = {
@@ -170,19 +170,21 @@ class Study:
         return Facts(**{**plain, "systems": systems, "labels": tuple(plain["labels"]), "ask": tuple(plain["ask"])})
 
     def raters(self) -> dict[int, Rater]:
-        with _named(self.path):
+        with _explain_errors(self.path):
             return {
                 id: Rater(id, name, secret) for id, name, secret in self._rows("SELECT id, name, secret FROM raters")
             }
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[RaterAnswer]:
         """Every answer, by rater and item."""
-        with _named(self.path):
-            return [Answer(*row) for row in self._rows("SELECT rater, item, value FROM answers ORDER BY rater, item")]
+        with _explain_errors(self.path):
+            return [
+                RaterAnswer(*row) for row in self._rows("SELECT rater, item, value FROM answers ORDER BY rater, item")
+            ]
 
     def answers_of(self, rater: int) -> dict[int, str]:
         """One rater's answers by item."""
-        with _named(self.path):
+        with _explain_errors(self.path):
             return dict(self._rows("SELECT item, value FROM answers WHERE rater = ?", rater))
 
     @property
@@ -206,7 +208,7 @@ class Study:
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     """A connection that commits by hand; each commit of a writing one is on the disk when it returns."""
     where = f"{path.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
-    with _named(path):
+    with _explain_errors(path):
         base = sqlite3.connect(where, uri=True, isolation_level=None, timeout=WAIT, check_same_thread=False)
         if write:
             base.execute("PRAGMA synchronous=FULL")
@@ -216,7 +218,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 @contextmanager
 def transaction(base: sqlite3.Connection, path: Path) -> Iterator[sqlite3.Connection]:
     """All of what is written inside, or nothing."""
-    with _named(path):
+    with _explain_errors(path):
         base.execute("BEGIN IMMEDIATE")
         try:
             yield base

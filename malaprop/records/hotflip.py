@@ -19,7 +19,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class HotFlipChange:
     """What the successes of one run did to their texts: shares of characters, and how many of each operation."""
 
     attack: str
@@ -76,7 +76,7 @@ class HotFlipRecord(Record):
     data: str
     texts: int
     curves: tuple[Curve, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[HotFlipChange, ...] = ()
     hardened: tuple[Hardened, ...] = ()
     neighbours: tuple[NearestWords, ...] = ()
     moved: Rate = field(default_factory=lambda: Rate(0, 0))

@@ -116,7 +116,7 @@ class Piece:
     text: str
 
 
-def marked(outcome: Outcome) -> dict[str, list[Piece]]:
+def mark_changes(outcome: Outcome) -> dict[str, list[Piece]]:
     """Each field as pieces: same and old give the original, same and new the adversarial text."""
     found = patches(outcome)
     return {

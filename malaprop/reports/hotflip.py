@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from malaprop.records.hotflip import Change, Economy, Hardened, HotFlipRecord, NearestWords
+from malaprop.records.hotflip import Economy, Hardened, HotFlipChange, HotFlipRecord, NearestWords
 from malaprop.reports.figures import Axis, Mark, legend, percent, rate_chart
 from malaprop.reports.markup import Child, Markup, join
 from malaprop.reports.section import Section
@@ -44,7 +44,7 @@ def _figure(study: HotFlipRecord) -> Markup:
     return panels(panel(title, chart, key))
 
 
-def _changes(changes: Sequence[Change]) -> Markup:
+def _changes(changes: Sequence[HotFlipChange]) -> Markup:
     rows = []
     for change in changes:
         total = sum(change.operations.values())

@@ -65,7 +65,7 @@ def _arrow(shift: float) -> str:
     return "" if abs(shift) < 0.005 else ("↑" if shift > 0 else "↓")
 
 
-def _cut(found: Sighting) -> tuple[str, str, str]:
+def _split_around(found: Sighting) -> tuple[str, str, str]:
     """What stands before the word, the word, and what stands behind it."""
     text, start, end = found.text, max(0, found.start), max(0, found.end)
     before, after = text[:start], text[end:]
@@ -77,7 +77,7 @@ def _cut(found: Sighting) -> tuple[str, str, str]:
 
 
 def _sighting(found: Sighting, to: str) -> Markup:
-    before, word, after = _cut(found)
+    before, word, after = _split_around(found)
     return tag("p", before, tag("del", word), " ", tag("ins", to), after)
 
 
@@ -97,7 +97,7 @@ def _describe(found: DiagnosisRecord, one: LabelRules) -> list[str]:
     bits = [f"PMI with {label}" for label in found.labels]
     parts = [start, lines_of("", ("swap", "salience", "count", *bits), rows, boxed=False)]
     for line in one.lines:
-        for before, word, after in map(_cut, line.sightings):
+        for before, word, after in map(_split_around, line.sightings):
             parts.append(printable(f"  {before}[{word} -> {line.to}]{after}"))
     many = f"of the {one.falls.total} strongest: {one.falls} take bits from the label, {one.rises} give to others"
     return [*parts, many]

@@ -117,7 +117,7 @@ def agreement(
     exact: Mined, gradient: Mined, *, often: int = 5, top: int = 200, plain: float = float("nan")
 ) -> Agreement:
     """Of the rules that both weighed on the same texts."""
-    keys = [_named(mined) for mined in (exact, gradient)]
+    keys = [_name_rules(mined) for mined in (exact, gradient)]
     both = [key for key in keys[0] if key in keys[1]]
     one, two = (np.asarray([side[key] for key in both], np.int64) for side in keys)
     means = np.round(exact.sums.mean[one], 6), np.round(gradient.sums.mean[two], 6)  # rounding is no order
@@ -147,7 +147,7 @@ def agreement(
     )
 
 
-def _named(mined: Mined) -> dict[tuple[int, str, str], int]:
+def _name_rules(mined: Mined) -> dict[tuple[int, str, str], int]:
     sums, strings = mined.sums, mined.strings
     rows = zip(sums.labels.tolist(), sums.words.tolist(), sums.others.tolist(), strict=True)
     return {(label, strings[w], strings[o]): at for at, (label, w, o) in enumerate(rows)}

@@ -34,7 +34,7 @@ class Applied:
     reason: str = ""
 
 
-def changed(text: Text, example: Example, rules: Best, share: float) -> tuple[Text, list[int]]:
+def change(text: Text, example: Example, rules: Best, share: float) -> tuple[Text, list[int]]:
     """The text with the strongest rules applied, and the slots in the order in which they changed.
 
     At most `share` of all words change, and at least one may; each word gives way to its own strongest rule.
@@ -69,7 +69,7 @@ def apply_rules(
             except DataError as error:
                 yield Applied(example, dict(example.fields), (), 0, plain(error))
                 continue
-            new, order = changed(text, example, best.get(example.label, {}), share)
+            new, order = change(text, example, best.get(example.label, {}), share)
             before, after = text.strings, new.strings
             edits = tuple((slot, before[slot], after[slot]) for slot in order)
             yield Applied(example, new.fields if order else dict(example.fields), edits, text.slots)
@@ -85,7 +85,7 @@ def write_applied(found: Sequence[Applied], names: Sequence[str], path: Path) ->
     check_kind(path)
     rows = [
         {
-            **{name: _carried(value) for name, value in one.fields.items()},
+            **{name: _make_valid(value) for name, value in one.fields.items()},
             "label": names[one.example.label] if one.example.label < len(names) else str(one.example.label),
             "id": one.example.id,
             "changes": "; ".join(f"{before} -> {after}" for _, before, after in one.changes),
@@ -101,6 +101,6 @@ def write_applied(found: Sequence[Applied], names: Sequence[str], path: Path) ->
     return write_whole(path, out.getvalue())
 
 
-def _carried(value: str) -> str:
+def _make_valid(value: str) -> str:
     """Text that UTF-8 can carry."""
     return value.encode("utf-8", "replace").decode()

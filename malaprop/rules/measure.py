@@ -16,7 +16,7 @@ SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 _DRAWS = 2000
 
 
-def allowed(outcome: Outcome) -> float:
+def find_least_share(outcome: Outcome) -> float:
     """The least share that allows the changes of a success: one change is always allowed."""
     many = len({(e.field, e.slot) for e in outcome.edits})
     return 0.0 if many <= 1 else outcome.changed_share
@@ -25,7 +25,7 @@ def allowed(outcome: Outcome) -> float:
 def cell(rules: str, victim: str, outcomes: Iterable[Outcome], shares: Sequence[float] = SHARES) -> MeasuredCell:
     found = [o for o in outcomes if o.status in ("success", "failed")]
     broken = [o for o in found if o.status == "success"]
-    within = {f"{s:g}": Rate(sum(allowed(o) <= s + 1e-9 for o in broken), len(found)) for s in shares}
+    within = {f"{s:g}": Rate(sum(find_least_share(o) <= s + 1e-9 for o in broken), len(found)) for s in shares}
     return MeasuredCell(
         rules=rules,
         victim=victim,

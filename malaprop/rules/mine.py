@@ -31,7 +31,7 @@ from malaprop.engine.service import Scoring, Service
 from malaprop.models.victims.ensemble import log_probabilities
 from malaprop.records.rules import Rule
 from malaprop.rules.swaps import Swapped, Swaps, WordNetSwaps
-from malaprop.rules.tally import Doubles, Shrinkage, Sums, Tally
+from malaprop.rules.tally import Doubles, RuleTally, Shrinkage, Sums
 
 METHODS = ("exact", "gradient")
 SHARD = 2048  # texts that share one table of words and are added up as one, wherever they are mined
@@ -147,7 +147,7 @@ class Miner:
         found = self.swaps.find(good, table, lexicon)
         ready, busy = perf_counter(), process_time()
         changes = dict(drive(self._jobs(found), known, width=self.width))
-        tally = Tally(lexicon)
+        tally = RuleTally(lexicon)
         for place, swapped in enumerate(found):
             change = changes[place]
             if isinstance(change, str):
@@ -254,7 +254,7 @@ def shards(examples: Iterable[Example], size: int = SHARD) -> Iterator[list[Exam
 
 def add_up(parts: Iterable[Mined]) -> Mined:
     """Shards as one, in the order given."""
-    tally = Tally()
+    tally = RuleTally()
     faults: Counter[str] = Counter()
     whole = Mined(sums=tally.sums(), strings=())
     for part in parts:

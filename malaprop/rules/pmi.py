@@ -15,7 +15,7 @@ from malaprop.core.text import Text, Words
 from malaprop.records.rules import Rule
 from malaprop.rules.mine import readable, shards
 from malaprop.rules.swaps import Swaps, WordNetSwaps, open_slots
-from malaprop.rules.tally import Sums, Tally, add_sums
+from malaprop.rules.tally import RuleTally, Sums, add_sums
 
 Doubles = NDArray[np.float64]
 
@@ -78,11 +78,11 @@ class Association:
 
 def pairs(examples: Iterable[Example], swaps: Swaps) -> tuple[Sums, Sequence[str]]:
     """Every replacement that a text of each label allows, and how often."""
-    whole = Tally()
+    whole = RuleTally()
     for shard in shards(examples):
         lexicon = Words()
         found = swaps.find(readable(shard)[0], Words(), lexicon)
-        part = Tally(lexicon)
+        part = RuleTally(lexicon)
         for s in found:
             if s.variants.count:
                 part.add(s.example.label, s.words, s.others, np.zeros(len(s.words)))

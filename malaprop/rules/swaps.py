@@ -48,7 +48,7 @@ class ListedSwaps:
 
         texts = [Text.of(example.fields, table, owner) for owner, example in enumerate(examples)]
         rows = [["any"] * text.slots for text in texts]
-        return _swapped(examples, texts, rows, lexicon, others)
+        return _swap(examples, texts, rows, lexicon, others)
 
 
 def read_swaps(path: Path) -> ListedSwaps:
@@ -91,7 +91,7 @@ class WordNetSwaps:
 
         texts = [Text.of(example.fields, table, owner) for owner, example in enumerate(examples)]
         rows = [[WORDNET_PART.get(tag, "") for tag in row] for row in tags(texts)]
-        return _swapped(examples, texts, rows, lexicon, others)
+        return _swap(examples, texts, rows, lexicon, others)
 
 
 def open_slots(text: Text, example: Example) -> Ints:
@@ -99,7 +99,7 @@ def open_slots(text: Text, example: Example) -> Ints:
     return text.slots_of(example.open)
 
 
-def _swapped(
+def _swap(
     examples: Sequence[Example],
     texts: Sequence[Text],
     parts: Sequence[Sequence[str]],
@@ -113,12 +113,12 @@ def _swapped(
         sizes = [len(words) for words, _, _ in found]
         place = np.repeat(np.asarray(slots, np.int64), sizes)
         whole = np.repeat(np.asarray([word for _, word, _ in found], np.int64), sizes)
-        variants = Variants(text, place, _joined([words for words, _, _ in found]))
-        out.append(Swapped(example, text, variants, whole, _joined([other for _, _, other in found])))
+        variants = Variants(text, place, _join([words for words, _, _ in found]))
+        out.append(Swapped(example, text, variants, whole, _join([other for _, _, other in found])))
     return out
 
 
-def _joined(arrays: Sequence[Ints]) -> Ints:
+def _join(arrays: Sequence[Ints]) -> Ints:
     return np.concatenate(arrays) if arrays else _NONE
 
 

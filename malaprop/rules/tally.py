@@ -61,7 +61,7 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
     return Sums(keys, count, *(np.bincount(place, x, len(keys)).astype(np.float64) for x in (total, square)))
 
 
-class Tally:
+class RuleTally:
     """Takes replacements as they are weighed; `lexicon` numbers their words."""
 
     def __init__(self, lexicon: Words | None = None) -> None:

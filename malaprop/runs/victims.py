@@ -39,7 +39,7 @@ WRITTEN = {
 }
 # What makes the victim of such a spec, given a function that finds the one inside: for the defences above a function of
 # a higher layer, so it is named as text; for others, plug-ins may bring their own under the name that is typed.
-_DEFEND = Catalogue("layer", {"defend": "malaprop.defences.wrap:defended"})
+_DEFEND = Catalogue("layer", {"defend": "malaprop.defences.wrap:defend"})
 _OTHERS = Catalogue("victim", {})
 _WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
 

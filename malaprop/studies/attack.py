@@ -12,7 +12,7 @@ from malaprop.core.errors import SettingError
 from malaprop.studies.attacking import (
     VICTIM,
     Conditions,
-    Reading,
+    DataReading,
     RunFigures,
     look_task,
     read_times,
@@ -103,10 +103,10 @@ class AttackRun:
         return on_prompt(made, self.prompting.panel) if prompt else made
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> DataReading:
         rest, _, _ = split_sides(self.texts.fields)
         trains = self.prompting.shots > 0 or self.attack.together is not None
-        return Reading(selection=replace(self.texts, fields=rest), victims=(self.target,), trains=trains)
+        return DataReading(selection=replace(self.texts, fields=rest), victims=(self.target,), trains=trains)
 
     def check(self) -> None:
         self.conditions.check(self.where)

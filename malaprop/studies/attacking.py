@@ -78,7 +78,7 @@ class Looked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class DataReading:
     """The examples of a command, read once and by the driver alone; a worker that is sent this finds none in it."""
 
     selection: Selection
@@ -156,7 +156,7 @@ def assail(
 
 
 def look_task(
-    name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: Reading, **more: Any
+    name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: DataReading, **more: Any
 ) -> Task:
     """The look at one victim; without it nothing is worth doing."""
     from malaprop.tasks.outputs import Handover
@@ -170,7 +170,7 @@ def look_task(
 
 
 def run_task(
-    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: Reading, **more: Any
+    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, **more: Any
 ) -> Task:
     """One attack on one victim, which `look` has looked at, in a run folder."""
     from malaprop.tasks.outputs import RunFolder

@@ -50,7 +50,7 @@ class AnsweredRightly:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attention:
+class AttentionStudy:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
     Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out goes on
@@ -168,7 +168,7 @@ class Attention:
     def look(self, spec: str, run: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """One victim under its own adversarial texts and under edits that all share, as a record of it alone."""
         from malaprop.analysis.attention import edit_one_word, over_texts, pairs_of, sight
-        from malaprop.analysis.theorem import trained
+        from malaprop.analysis.theorem import bound_trained
         from malaprop.core.capability import Capability
         from malaprop.records.attention import AttentionRecord
         from malaprop.tasks.outputs import Note
@@ -184,7 +184,7 @@ class Attention:
         for model in models:
             last = model.layers[-1].relative if model.layers else None
             yield Note(f"{model.edits}: R_e of the last layer {last}, of the vector read {model.pooled}")
-        bound = trained(victim.name, victim.parts[Capability.STATES], shared)
+        bound = bound_trained(victim.name, victim.parts[Capability.STATES], shared)
         yield AttentionRecord(
             data=data.name, recipe=self.attack.name, texts=len(data), models=models,
             sights=tuple(sight(victim, *pair, said) for pair, said in own[:SHOWN]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies import attacking
-from malaprop.studies.attacking import Conditions, Reading, RunFigures
+from malaprop.studies.attacking import Conditions, DataReading, RunFigures
 from malaprop.studies.common import slug
 from malaprop.studies.prompting import Prompting, on_prompt, split_sides
 from malaprop.studies.selection import Selection
@@ -115,10 +115,10 @@ class Audit:
         return made
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> DataReading:
         rest, _, _ = split_sides(self.texts.fields)
         trains = self.prompting.shots > 0 or any(attack.together is not None for attack in self.suite.values())
-        return Reading(selection=replace(self.texts, fields=rest), victims=self.victim, trains=trains)
+        return DataReading(selection=replace(self.texts, fields=rest), victims=self.victim, trains=trains)
 
     @property
     def places(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Audit:
 
     def gather(self, root: Path) -> AuditFigures:
         from malaprop.records.run import FILE as RUN_FILE
-        from malaprop.tasks.outputs import skipped
+        from malaprop.tasks.outputs import read_skipped
 
         found: list[RunFigures] = []
         failed: list[str] = []
@@ -172,7 +172,7 @@ class Audit:
                     failed.append(f"{_name(victim)} under {attack.name}: not begun")
                     continue
                 try:
-                    if (why := skipped(folder)) is not None:
+                    if (why := read_skipped(folder)) is not None:
                         raise VictimError(why.reason)
                     found.append(RunFigures.of(folder, times.get(f"{place}/{name}", 0.0)))
                 except VictimError as error:

@@ -93,7 +93,7 @@ class Campaign:
                     reads=self.read,
                     output=Several({place: JsonFile(About) for place in mine}),
                     holds=tuple(mine.values()),
-                    **_given(group),
+                    **_give(group),
                 )
             )
         return made
@@ -124,7 +124,7 @@ class Campaign:
         places = {place: name for name, place in name_folders([model.name for model in models]).items()}
         for group in self._groups(teams):
             names = tuple(dict.fromkeys(name for team in group for name in team.members))
-            given = _given([by_name[name] for name in names])
+            given = _give([by_name[name] for name in names])
             after = (*given["after"], *(look.name for look in looks))
             made.append(
                 Task(
@@ -228,7 +228,7 @@ class Campaign:
         places = name_folders([model.name for model in models])
         made = []
         for model in models:
-            given = _given([model])
+            given = _give([model])
             made.append(
                 Task(
                     name=f"{under}/{places[model.name]}",
@@ -279,7 +279,7 @@ def _title(places: Sequence[str]) -> str:
     return places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
 
 
-def _given(models: Iterable[Entrant]) -> dict[str, Any]:
+def _give(models: Iterable[Entrant]) -> dict[str, Any]:
     """Models as their tasks give them, or as they were named."""
     some = list(models)
     return {
@@ -370,17 +370,17 @@ def measure_speed(root: Path, answers: Mapping[str, Answers], *, many: int, devi
     return Speed(
         asked=asked,
         forwarded=sum(forwarded.values()),
-        wall=round(_covered(attacks), 3),
+        wall=round(_measure_span(attacks), 3),
         busy=round(busy, 3),
         floor=round(sum(n / answers[name].forwards_a_second for name, n in forwarded.items() if name in answers), 3),
         scored=sum(len(one.labels) for one in answers.values()),
-        scoring=round(_covered(scoring), 3),
+        scoring=round(_measure_span(scoring), 3),
         jobs=many,
         device=device,
     )
 
 
-def _covered(spans: Sequence[tuple[float, float]]) -> float:
+def _measure_span(spans: Sequence[tuple[float, float]]) -> float:
     """How long at least one of them lasted."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):

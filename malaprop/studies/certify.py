@@ -65,7 +65,7 @@ class Certify:
         return Certifier(samples=self.samples, select=self.select, alpha=self.alpha, seed=self.texts.seed)
 
     def check(self) -> None:
-        from malaprop.defences.wrap import parse, told
+        from malaprop.defences.wrap import parse, read_layer
 
         assert self.certifier
         layers, inner = parse(self.defence)
@@ -73,7 +73,7 @@ class Certify:
             raise SettingError(
                 f"certificates are of safer and ranmask, with settings or without; got --defence {self.defence}"
             )
-        told(*layers[0])  # a wrong setting should not wait for a model
+        read_layer(*layers[0])  # a wrong setting should not wait for a model
         if self.texts.fields is not None:
             raise SettingError("certificates speak of all words of a text; leave out --fields")
         self._refuse_results()
@@ -122,9 +122,9 @@ class Certify:
         from malaprop.defences.certificates import describe_certificates
         from malaprop.defences.certify import noise_of
         from malaprop.defences.defended import Defended
-        from malaprop.defences.wrap import defended
+        from malaprop.defences.wrap import defend
 
-        made = defended(self.defence, desk.victim(inputs["victim"]))
+        made = defend(self.defence, desk.victim(inputs["victim"]))
         noise = noise_of(made)
         assert noise is not None
         assert isinstance(made, Defended)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import read_toml
-from malaprop.studies.attacking import Reading, RunFigures
+from malaprop.studies.attacking import DataReading, RunFigures
 from malaprop.studies.audit import Audit
 from malaprop.studies.common import slug
 from malaprop.studies.prompting import Prompting
@@ -127,7 +127,7 @@ class Check:
         )  # fmt: skip
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> DataReading:
         return self.inner.reading
 
     @property
@@ -290,12 +290,12 @@ def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict
     from malaprop.records.run import FILE as RUN_FILE
     from malaprop.records.run import Run
     from malaprop.records.store import iter_outcomes
-    from malaprop.tasks.outputs import skipped
+    from malaprop.tasks.outputs import read_skipped
 
     digests: dict[str, str] = {}
     found = []
     for folder, (victim, attack) in folders.items():
-        if (why := skipped(folder)) is not None:
+        if (why := read_skipped(folder)) is not None:
             raise RecordError(f"{folder.relative_to(root)}: {why.reason}")
         if not (folder / RUN_FILE).is_file():
             continue  # a spending limit was reached before

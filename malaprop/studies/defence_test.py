@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.records.defences import DefenceRow, DefencesRecord, Neighbourhood, NeighboursKept
-from malaprop.studies.attacking import VICTIM, Conditions, Reading
+from malaprop.studies.attacking import VICTIM, Conditions, DataReading
 from malaprop.studies.common import slug
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.defences.premade import Premade
     from malaprop.defences.stock import Stock
-    from malaprop.defences.trial import Rules
+    from malaprop.defences.trial import TrialRules
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
 
@@ -89,16 +89,18 @@ class DefenceTest:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The defences in their order, none first; what is written fact=FOLDER is called fact."""
-        from malaprop.defences.stock import given
+        from malaprop.defences.stock import split_folders
 
-        return (NONE, *(name for name in dict.fromkeys(given(self.defences)[0]) if name != NONE))
+        return (NONE, *(name for name in dict.fromkeys(split_folders(self.defences)[0]) if name != NONE))
 
     @cached_property
     def folders(self) -> dict[str, Path]:
         """The models that are there already, by the defence that they are."""
-        from malaprop.defences.stock import folders, given
+        from malaprop.defences.stock import folders, split_folders
 
-        return folders((*given(self.defences)[1], *(f"{name}={folder}" for name, folder in self.hardened.items())))
+        return folders(
+            (*split_folders(self.defences)[1], *(f"{name}={folder}" for name, folder in self.hardened.items()))
+        )
 
     @cached_property
     def attack(self) -> Attack:
@@ -107,12 +109,14 @@ class DefenceTest:
         return self.conditions.apply(make_attack(self.attacks[0], {}))
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> DataReading:
         """The texts of the test; of a file that has no parts, those that no model here was trained on."""
         from malaprop.models.zoo import checkpoint
 
         trained = checkpoint.is_checkpoint(Path(self.victim[0]).expanduser())
-        return Reading(selection=self.texts, victims=(self.victim[0], *map(str, self.folders.values())), trains=trained)
+        return DataReading(
+            selection=self.texts, victims=(self.victim[0], *map(str, self.folders.values())), trains=trained
+        )
 
     def check(self) -> None:
         if len(self.victim) != 1 or len(self.attacks) != 1:
@@ -175,7 +179,7 @@ class DefenceTest:
         try:
             if name != NONE:
                 bench.start(self.plain_outcomes(root))
-            row = bench.test(name, self.stock(desk).defended(name), slug(name))
+            row = bench.test(name, self.stock(desk).defend(name), slug(name))
         except MalapropError as error:  # this defence and this victim do not go together
             if name == NONE:
                 raise
@@ -193,8 +197,8 @@ class DefenceTest:
             yield left_out
             return
         data, stock = list(inputs["data"]), self.stock(desk)
-        plain = best_time(stock.defended(NONE), data)
-        spent = plain if name == NONE else best_time(stock.defended(name), data)
+        plain = best_time(stock.defend(NONE), data)
+        spent = plain if name == NONE else best_time(stock.defend(name), data)
         yield DefenceCost(round(spent / plain, 3) if plain else None)
 
     def draw(self, desk: Desk, inputs: Inputs) -> Iterator[Surroundings]:
@@ -214,12 +218,12 @@ class DefenceTest:
         yield Surroundings(around=tuple(around(models, outcomes)), pictures=tuple(looks))
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> TrialRules:
         from malaprop.defences.certify import Certifier
-        from malaprop.defences.trial import Rules
+        from malaprop.defences.trial import TrialRules
 
         seed = self.texts.seed
-        return Rules(
+        return TrialRules(
             attack=self.attack, seed=seed, width=self.conditions.width, draws=self.draws, fresh=self.fresh,
             certifier=Certifier(samples=self.samples, alpha=self.alpha, seed=seed) if self.samples else None,
         )  # fmt: skip
@@ -252,12 +256,12 @@ class DefenceTest:
     # --- what they add up to
 
     def gather(self, root: Path) -> DefencesRecord:
-        from malaprop.tasks.outputs import read_json, skipped, value_file
+        from malaprop.tasks.outputs import read_json, read_skipped, value_file
 
         rows = []
         for name in self.names:
             place = root / slug(name)
-            if skipped(place / "row") is None:
+            if read_skipped(place / "row") is None:
                 row = read_json(value_file(place / "row"), DefenceRow)
                 rows.append(replace(row, cost=read_json(value_file(place / "cost"), DefenceCost).ratio))
         first, made = rows[0], self.made(None)
@@ -275,10 +279,10 @@ class DefenceTest:
         )
 
     def view(self, record: DefencesRecord) -> View:
-        from malaprop.tasks.outputs import skipped
+        from malaprop.tasks.outputs import read_skipped
 
         root = self.saving.out
-        why = {} if root is None else {name: skipped(root / slug(name) / "row") for name in self.names}
+        why = {} if root is None else {name: read_skipped(root / slug(name) / "row") for name in self.names}
         return View(
             rows=[{"defence": row.name, **row.summary()} for row in record.rows],
             summary={"kind": "defences", "defences": {row.name: row.summary() for row in record.rows}},

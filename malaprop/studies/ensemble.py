@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from malaprop.records.ensembles import EnsemblesRecord
     from malaprop.records.transfer import TransferRecord
     from malaprop.tasks.task import Task
-    from malaprop.transferability.ensembles import Choice
+    from malaprop.transferability.ensembles import EnsembleChoice
     from malaprop.transferability.entrants import Entrant
 
 
@@ -66,16 +66,16 @@ class EnsembleSearch:
         self.choice(0)
         self.entrants()
 
-    def choice(self, seed: int) -> Choice:
+    def choice(self, seed: int) -> EnsembleChoice:
         """How ensembles are chosen; the study's seed is taken where none is given."""
-        from malaprop.transferability.choose import Genetic
-        from malaprop.transferability.ensembles import Choice
+        from malaprop.transferability.choose import GeneticChoice
+        from malaprop.transferability.ensembles import EnsembleChoice
 
-        return Choice(
+        return EnsembleChoice(
             sizes=_sizes(self.size),
             how=self.by,
             unseen=self.hold_out,
-            genetic=Genetic(population=self.population, generations=self.generations),
+            genetic=GeneticChoice(population=self.population, generations=self.generations),
             seed=seed if self.seed is None else self.seed,
         )
 

@@ -15,7 +15,7 @@ from malaprop.studies.study import Result, Spends, Study, TemporaryFolder, View,
 if TYPE_CHECKING:
     from malaprop.records.outcome import Outcome
     from malaprop.records.spending import SpendingRecord
-    from malaprop.studies.attacking import Reading
+    from malaprop.studies.attacking import DataReading
     from malaprop.tasks.happenings import Listen
 
 SAMPLE = 5  # texts
@@ -28,7 +28,7 @@ class Sampled(Spends, Protocol):
     """A study whose texts are drawn by a seed, so that a few of them stand for all."""
 
     @property
-    def reading(self) -> Reading: ...
+    def reading(self) -> DataReading: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

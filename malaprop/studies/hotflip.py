@@ -18,7 +18,7 @@ from malaprop.studies.training import train_named
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
-    from malaprop.analysis.hotflip import Cell, Plan
+    from malaprop.analysis.hotflip import Cell, HotFlipDesign
     from malaprop.data.base import Examples
     from malaprop.records.hotflip import HotFlipRecord
     from malaprop.tasks.desk import Desk
@@ -69,11 +69,13 @@ class HotFlip:
     saving: Saving = Saving()
 
     @property
-    def design(self) -> Plan:
-        from malaprop.analysis.hotflip import Plan
+    def design(self) -> HotFlipDesign:
+        from malaprop.analysis.hotflip import HotFlipDesign
 
         floors = tuple(sorted(set(self.confidences)))
-        return Plan(methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes)
+        return HotFlipDesign(
+            methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes
+        )
 
     def check(self) -> None:
         from malaprop.models.zoo import zoo

@@ -110,20 +110,20 @@ class Leaderboard:
     def gather(self, root: Path) -> LeaderboardRecord:
         found = {name: JsonFile(Examined).value(root / "clean" / name) for name in self.named}
         seen = {name: one for name, one in found.items() if not isinstance(one, Skipped)}
-        entries = [Entry(victim=name, reason=found[name].reason) for name in found if name not in seen]
+        entries = [LeaderboardEntry(victim=name, reason=found[name].reason) for name in found if name not in seen]
         entries += [self._entry(root, name, one) for name, one in seen.items()]
         entries.sort(key=lambda one: (-one.under_all.value if one.under_all else 1, one.victim))
         data, texts = next(((one.data, len(one.ids)) for one in seen.values()), (str(self.texts.data), 0))
         return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
 
-    def _entry(self, root: Path, name: str, seen: Examined) -> Entry:
+    def _entry(self, root: Path, name: str, seen: Examined) -> LeaderboardEntry:
         """A text is known where no attack ended in an error on it, or one has broken it all the same."""
         found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
         why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
         runs = {attack: found[attack] for attack in found if attack not in why}
         fell, erred = ({o.id for run in runs.values() for o in run if o.status == s} for s in ("success", "error"))
         known = [(id, fine) for id, fine in zip(seen.ids, seen.right, strict=True) if id in fell or id not in erred]
-        return Entry(
+        return LeaderboardEntry(
             victim=name,
             clean=Rate(sum(seen.right), len(seen.ids)),
             under_all=Rate(sum(fine and id not in fell for id, fine in known), len(known)),
@@ -145,7 +145,7 @@ class Leaderboard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LeaderboardEntry:
     """One victim: accuracy on the texts as they are, under each attack, and under all of them; or why there is none."""
 
     victim: str
@@ -164,7 +164,7 @@ class LeaderboardRecord(Record):
     data: str
     texts: int
     attacks: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[LeaderboardEntry, ...]
 
     @property
     def errors(self) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.studies.attacking import Conditions, Reading, look_task, refuse_unasked, run_task
+from malaprop.studies.attacking import Conditions, DataReading, look_task, refuse_unasked, run_task
 from malaprop.studies.common import slug
 from malaprop.studies.mine import VICTIMS
 from malaprop.studies.selection import Selection
@@ -85,7 +85,7 @@ class Measure:
         from malaprop.studies.cached import Roster
 
         roster, attacks = Roster(self.victims, self.train_data), self.attacks
-        reading = Reading(selection=self.texts, victims=tuple(roster.specs))
+        reading = DataReading(selection=self.texts, victims=tuple(roster.specs))
         need_two_labels(reading.examples)
         for attack in attacks.values():
             attack.for_labels(reading.examples.labels)  # rules for other labels are refused before a model is loaded

@@ -25,7 +25,7 @@ from malaprop.studies.training import train_named
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
-    from malaprop.analysis.oneword import Plan, Texts
+    from malaprop.analysis.oneword import OneWordDesign, Texts
     from malaprop.data.base import Dataset
     from malaprop.records.oneword import OneWordRecord
     from malaprop.tasks.desk import Desk
@@ -83,11 +83,11 @@ class OneWord:
         return name_models(self.models)
 
     @property
-    def design(self) -> Plan:
-        from malaprop.analysis.oneword import Plan
+    def design(self) -> OneWordDesign:
+        from malaprop.analysis.oneword import OneWordDesign
 
         more = {name: self.training[name] for name in _OF_RECIPES if name in self.training}
-        return Plan(
+        return OneWordDesign(
             models=tuple(self.specs), recipes=self.recipes, vocabulary=self.vocabulary, words=self.words,
             trials=self.trials, more=more,
         )  # fmt: skip
@@ -209,14 +209,14 @@ class OneWord:
         from malaprop.analysis.oneword import Texts, gather
         from malaprop.analysis.quality import quality
         from malaprop.data.base import choose, editable
-        from malaprop.tasks.outputs import skipped
+        from malaprop.tasks.outputs import read_skipped
 
         if (texts := Texts.read(root)) is None:
             raise RecordError(f"{root} holds no study of one-word attacks; leave out --gather to begin one")
         lacking = {
             (name, recipe): why.reason
             for name, recipe in self.design.cells()
-            if (why := skipped(root / "runs" / name / recipe)) is not None
+            if (why := read_skipped(root / "runs" / name / recipe)) is not None
         }
         fields = self.texts.fields
         opened = choose(texts.data, texts.fields, fields) if fields else editable(texts.fields)

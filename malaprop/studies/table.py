@@ -50,7 +50,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "study oneword": Command("malaprop.studies.oneword:OneWord", "Attacks that change one word, model by model."),
     "study attention": Command(
-        "malaprop.studies.attention:Attention", "What one changed word does to attention and states; Theorem 1."
+        "malaprop.studies.attention:AttentionStudy", "What one changed word does to attention and states; Theorem 1."
     ),
     "study defences": Command(
         "malaprop.studies.defence_test:DefenceTest", "Defences of a victim under attacks that do and do not know them."

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import RecordError
-from malaprop.studies.attacking import Conditions, Reading, run_task
+from malaprop.studies.attacking import Conditions, DataReading, run_task
 from malaprop.studies.common import slug
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def attack_tasks(
-    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: Reading, **more: Any
+    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, **more: Any
 ) -> Iterator[Task]:
     """The run of one attack on one victim; of one that changes all texts at once, the search before it.
 
@@ -47,7 +47,7 @@ def attack_tasks(
     )  # fmt: skip
 
 
-def read_panel(attack: Attack, look: str, reading: Reading, inputs: Inputs) -> Inputs:
+def read_panel(attack: Attack, look: str, reading: DataReading, inputs: Inputs) -> Inputs:
     """Texts of the training part, drawn by the seed, with their labels numbered as the victim's."""
     from malaprop.data.matching import agree
 

@@ -155,12 +155,12 @@ class Zoo:
 
     def _describe(self, member: Member, root: Path) -> TrainedModel:
         from malaprop.models.zoo import zoo
-        from malaprop.tasks.outputs import skipped
+        from malaprop.tasks.outputs import read_skipped
 
         number = zoo.number(member.spec.name) if member.spec in set(zoo.grid()) else SPECIAL
         if (card := self._card(member, root)) is not None:
             return replace(TEXTS.describe(card), number=number, folder=member.at)
-        why = skipped(root / member.at)
+        why = read_skipped(root / member.at)
         return TrainedModel(
             name=member.name, data=self.texts.name, seed=member.seed, number=number, folder=member.at,
             reason="it was not trained" if why is None else why.reason,

@@ -18,7 +18,7 @@ from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.job import Event, Job, Workers
 
 
-def wanted(plan: Plan, root: Path) -> dict[str, Task]:
+def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
     """What has to be done: the ends that are not there, and of what stands before them what is not there either."""
     needed: set[str] = set()
 
@@ -54,7 +54,7 @@ class Execution:
 
     def run(self) -> Mapping[str, Exception]:
         """Does what is wanted; gives the tasks that failed, with their errors."""
-        self._waiting = wanted(self.plan, self.root)
+        self._waiting = find_wanted(self.plan, self.root)
         self._tell(Planned(len(self.plan), len(self._waiting)))
         if not self._waiting:
             return self.failed

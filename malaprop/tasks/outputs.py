@@ -111,14 +111,14 @@ def read_json(path: Path, kind: type[Made]) -> Made:
         raise RecordError(f"{path} is not what a study writes ({error}); remove it, and it is made again") from None
 
 
-def skipped(folder: Path) -> Skipped | None:
+def read_skipped(folder: Path) -> Skipped | None:
     """Why a task was left out; None where it was not."""
     path = skipped_file(folder)
     return read_json(path, Skipped) if path.is_file() else None
 
 
 def _left_out(folder: Path) -> bool:
-    found = skipped(folder)
+    found = read_skipped(folder)
     return found is not None and not found.failed
 
 
@@ -179,7 +179,7 @@ class RunFolder:
         from malaprop.records.lines import open_lines, scan
         from malaprop.records.store import OUTCOMES, outcomes_of
 
-        if (why := skipped(folder)) is not None:
+        if (why := read_skipped(folder)) is not None:
             return why
         if self.is_path:
             return folder
@@ -284,7 +284,7 @@ class JsonFile:
         return NOTHING
 
     def value(self, folder: Path) -> Any:
-        return skipped(folder) or read_json(value_file(folder), self.kind)
+        return read_skipped(folder) or read_json(value_file(folder), self.kind)
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Add]:
@@ -364,7 +364,7 @@ class OwnFolder:
         return NOTHING
 
     def value(self, folder: Path) -> Any:
-        return skipped(folder) or folder
+        return read_skipped(folder) or folder
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Add]:
@@ -409,7 +409,7 @@ class Several:
         return {name: part.before(folder.parent / name) for name, part in self.parts.items()}
 
     def value(self, folder: Path) -> Any:
-        return skipped(folder) or {name: part.value(folder.parent / name) for name, part in self.parts.items()}
+        return read_skipped(folder) or {name: part.value(folder.parent / name) for name, part in self.parts.items()}
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Add]:

@@ -23,14 +23,14 @@ def fitness(rates: Doubles, ensembles: Ints) -> Doubles:
     return np.asarray(np.nan_to_num(rates)[ensembles].max(1).mean(1))
 
 
-def _ordered(ensembles: Ints, values: Doubles) -> tuple[int, ...]:
+def _pick_best(ensembles: Ints, values: Doubles) -> tuple[int, ...]:
     """The best row; of equal ones the first in the order of the models."""
     top = ensembles[values >= values.max() - 1e-12]
     return min(tuple(sorted(row)) for row in top.tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Genetic:
+class GeneticChoice:
     """Section 4.1: two parents, drawn by fitness, are merged and give two children of as many models, drawn from both;
     a child exchanges at most one model for another.
 
@@ -51,7 +51,7 @@ class Genetic:
 
     def choose(self, rates: Doubles, size: int, *, seed: int = 0) -> tuple[int, ...]:
         """The best ensemble of the last generation."""
-        many = _checked(rates, size)
+        many = _check(rates, size)
         rng = generator(seed, "ensemble", str(size))
         crowd = np.stack([rng.permutation(many)[:size] for _ in range(self.population)])
         for _ in range(self.generations):
@@ -60,7 +60,7 @@ class Genetic:
             parents = rng.choice(len(crowd), (self.population // 2, 2), p=odds / odds.sum())
             children = [child for a, b in parents for child in self._children(rng, crowd[a], crowd[b], many)]
             crowd = np.stack([crowd[int(values.argmax())], *children])[: max(2, self.population)]
-        return _ordered(crowd, fitness(rates, crowd))
+        return _pick_best(crowd, fitness(rates, crowd))
 
     def _children(self, rng: np.random.Generator, one: Ints, two: Ints, many: int) -> Iterator[Ints]:
         merged = np.union1d(one, two)
@@ -74,7 +74,7 @@ class Genetic:
 
 def greedy(rates: Doubles, size: int) -> tuple[int, ...]:
     """One model after the other, each the one that adds most; of equal ones the first."""
-    many = _checked(rates, size)
+    many = _check(rates, size)
     held: list[int] = []
     for _ in range(size):
         left = [i for i in range(many) if i not in held]
@@ -89,7 +89,7 @@ def exact(rates: Doubles, size: int, *, most: int = EXACT) -> tuple[int, ...] | 
     What a model adds only shrinks as others join (the mean of maxima is submodular), so no ensemble that begins with
     some members is better than these and the largest of what each of the rest would add to them.
     """
-    _checked(rates, size)
+    _check(rates, size)
     search = _Bounded(np.nan_to_num(rates), most, greedy(rates, size))
     return search.best if search.descend([], np.zeros(rates.shape[1]), size) else None
 
@@ -125,7 +125,7 @@ class _Bounded:
         return True
 
 
-def _checked(rates: Doubles, size: int) -> int:
+def _check(rates: Doubles, size: int) -> int:
     many = len(rates)
     if not 1 <= size <= many:
         raise SettingError(f"an ensemble of {size} cannot be chosen from {many} models; give a --size up to {many}")

@@ -14,7 +14,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.records.ensembles import ChosenEnsemble, Contrast, EnsemblesRecord
 from malaprop.records.transfer import Estimate, TransferRecord
-from malaprop.transferability.choose import EXACT, Genetic, exact, fitness, greedy
+from malaprop.transferability.choose import EXACT, GeneticChoice, exact, fitness, greedy
 from malaprop.transferability.drawn import Drawn, DrawnTexts, Verdicts
 from malaprop.transferability.expert import expert, missing
 from malaprop.transferability.matrix import Matrix
@@ -25,13 +25,13 @@ _RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class EnsembleChoice:
     """How ensembles are chosen; `unseen` models are kept from all choices."""
 
     sizes: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
     how: tuple[str, ...] = HOW
     unseen: int = 0
-    genetic: Genetic = field(default_factory=Genetic)
+    genetic: GeneticChoice = field(default_factory=GeneticChoice)
     most: int = EXACT
     seed: int = 0  # of the genetic algorithm, and of which models are unseen
 
@@ -52,7 +52,7 @@ class Pick(NamedTuple):
     fitness: float
 
 
-def pick(record: TransferRecord, choice: Choice) -> tuple[list[Pick], tuple[int, ...], list[str]]:
+def pick(record: TransferRecord, choice: EnsembleChoice) -> tuple[list[Pick], tuple[int, ...], list[str]]:
     """The ensembles, the models that no choice saw, and what could not be chosen."""
     rates = Matrix.from_record(record).rates
     names = [model.name for model in record.models]
@@ -72,7 +72,7 @@ def pick(record: TransferRecord, choice: Choice) -> tuple[list[Pick], tuple[int,
     return picks, unseen, list(dict.fromkeys(notes))
 
 
-def _unseen(usable: Sequence[int], choice: Choice) -> tuple[int, ...]:
+def _unseen(usable: Sequence[int], choice: EnsembleChoice) -> tuple[int, ...]:
     many = len(usable) - choice.unseen
     if many < max(choice.sizes):
         raise SettingError(
@@ -89,7 +89,7 @@ def _members(
     seen: Doubles,
     pool: Ints,
     names: Sequence[str],
-    choice: Choice,
+    choice: EnsembleChoice,
     notes: list[str],
 ) -> tuple[int, ...] | None:
     if how == "expert":
@@ -116,7 +116,7 @@ def _experts(size: int, names: Sequence[str], notes: list[str]) -> tuple[int, ..
 
 
 def gather(
-    record: TransferRecord, choice: Choice, found: DrawnTexts, verdicts: Mapping[str, Verdicts]
+    record: TransferRecord, choice: EnsembleChoice, found: DrawnTexts, verdicts: Mapping[str, Verdicts]
 ) -> EnsemblesRecord:
     """The record of the ensembles that are chosen, from what was drawn of each, by its folder's name, and what the
     study's models say of it."""
@@ -140,7 +140,7 @@ def gather(
         unseen=tuple(names[i] for i in unseen),
         upper=matrix.base_mean(draws),
         lower=matrix.pairs_mean(draws),
-        chosen=tuple(_chosen(p, picks, unseen, names, drawn, grids, record.seed) for p in picks),
+        chosen=tuple(_choose(p, picks, unseen, names, drawn, grids, record.seed) for p in picks),
         contrasts=tuple(_contrasts(picks, names, grids, record.seed)),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -180,7 +180,7 @@ def _grid(mine: Drawn, names: Sequence[str], verdicts: Mapping[str, Verdicts]) -
     return _Grid(np.stack([a for a, _ in columns], 1), np.stack([w for _, w in columns], 1))
 
 
-def _resampled(grid: _Grid, targets: Sequence[int], seed: int, whose: str = "") -> tuple[float, Doubles]:
+def _resample(grid: _Grid, targets: Sequence[int], seed: int, whose: str = "") -> tuple[float, Doubles]:
     """The mean over targets of their rates, and that mean with texts and targets drawn again, both at once.
 
     The same targets are drawn for all; texts by `whose` they are, for successes of two ensembles are not the same.
@@ -201,11 +201,11 @@ def _resampled(grid: _Grid, targets: Sequence[int], seed: int, whose: str = "") 
 def _mean(grid: _Grid | None, targets: Sequence[int], seed: int) -> Estimate | None:
     if grid is None or not targets:
         return None
-    value, means = _resampled(grid, targets, seed)
+    value, means = _resample(grid, targets, seed)
     return interval(value, means)
 
 
-def _chosen(
+def _choose(
     picked: Pick,
     picks: Sequence[Pick],
     unseen: Sequence[int],
@@ -256,7 +256,7 @@ def _contrasts(picks: Sequence[Pick], names: Sequence[str], grids: Mapping[str, 
             first, second = grids.get(key_of(one.members, names)), grids.get(key_of(two.members, names))
             if first is None or second is None or not targets:
                 continue
-            (a, x), (b, y) = _resampled(first, targets, seed, one.how), _resampled(second, targets, seed, two.how)
+            (a, x), (b, y) = _resample(first, targets, seed, one.how), _resample(second, targets, seed, two.how)
             difference = _difference(a - b, x - y)
             out.append(
                 Contrast(size=one.size, first=one.how, second=two.how, difference=difference, targets=len(targets))

@@ -90,7 +90,7 @@ def enter(specs: Sequence[Any], find: Find, *, base: bool = True) -> list[Entran
     seconds = {name: f"{name}#2" for name in names if base and "#" not in name}
     folders = find(list(dict.fromkeys([*names, *seconds.values()])))
     found = [_entrant(spec, folders) for spec in typed]
-    mains = _paired(found)
+    mains = _pair(found)
     out = []
     for entrant in mains:
         other = entrant.second
@@ -124,7 +124,7 @@ def weight(entrant: Entrant) -> int:
     return layers + {"both": 20, "character": 3}.get(traits.input, 0)
 
 
-def _paired(found: Sequence[Entrant]) -> list[Entrant]:
+def _pair(found: Sequence[Entrant]) -> list[Entrant]:
     """Models of one name and several seeds: the first is the model, the next its second, others are left out."""
     mains: dict[str, Entrant] = {}
     for entrant in sorted(found, key=lambda e: _seed(e.name)):

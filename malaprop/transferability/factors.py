@@ -64,7 +64,7 @@ def pairs(traits: Sequence[Traits | None], alike: Alike) -> tuple[Ints, Ints]:
     return both[:, 0], both[:, 1]
 
 
-def _known(matrix: Matrix, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
+def _find_known(matrix: Matrix, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
     """Those that were tried, to targets with a base rate."""
     kept = np.isfinite(matrix.rates[sources, targets]) & np.isfinite(matrix.base[targets])
     return sources[kept], targets[kept]
@@ -91,7 +91,7 @@ def factors(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -> tu
     """Table 2 with intervals; a factor that no pair of these models shows is left out."""
     out = []
     for name, (alike, about) in FACTORS.items():
-        sources, targets = _known(matrix, *pairs(traits, alike))
+        sources, targets = _find_known(matrix, *pairs(traits, alike))
         if not len(sources):
             continue
         values = differences(matrix, sources, targets)
@@ -120,7 +120,7 @@ def order_share(matrix: Matrix, traits: Sequence[Traits | None], draws: Draws) -
     """
     columns, rng = [], generator(0, "order")
     for name in ORDER:
-        sources, targets = _known(matrix, *pairs(traits, FACTORS[name][0]))
+        sources, targets = _find_known(matrix, *pairs(traits, FACTORS[name][0]))
         if not len(sources):
             return None
         means = draws.means(sources, targets, differences(matrix, sources, targets))

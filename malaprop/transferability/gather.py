@@ -67,7 +67,7 @@ def gather(
         base=matrix.base_mean(draws),
         pairs=matrix.pairs_mean(draws),
         speed=speed,
-        notes=(*_notes(entrants, mine, said.wanted), *_unanswered(entrants, mine, counts[1])),
+        notes=(*_notes(entrants, mine, said.wanted), *_name_unanswered(entrants, mine, counts[1])),
     )
 
 
@@ -150,7 +150,7 @@ def _notes(entrants: Sequence[Entrant], found: Sequence[Drawn], wanted: int) -> 
     return out
 
 
-def _unanswered(entrants: Sequence[Entrant], found: Sequence[Drawn], totals: Grid) -> list[str]:
+def _name_unanswered(entrants: Sequence[Entrant], found: Sequence[Drawn], totals: Grid) -> list[str]:
     """Targets that failed on texts of others, so that their rates are of fewer texts than were tried."""
     out = []
     for target, entrant in enumerate(entrants):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malaprop.analysis.confidence import confidence, curve, success_at
-from malaprop.analysis.hotflip import PLAIN, Plan
+from malaprop.analysis.hotflip import PLAIN, HotFlipDesign
 from malaprop.analysis.nearest import edited_words, neighbours
 from malaprop.analysis.operations import changed_characters, of_outcome, operations
 from malaprop.core.text import Text, Words
@@ -96,7 +96,7 @@ def test_a_point_is_read_from_the_run_that_went_on_just_far_enough():
 
 
 def test_a_plan_has_every_search_at_every_confidence_and_flips_on_every_model():
-    cells = list(Plan(methods=("hotflip", "miyato"), confidences=(0.0, 0.9), exact=3).cells())
+    cells = list(HotFlipDesign(methods=("hotflip", "miyato"), confidences=(0.0, 0.9), exact=3).cells())
     assert {c.name for c in cells if c.model == "hotflip"} == {"flips"}
     assert {c.name for c in cells if c.model == PLAIN} == {
         *("few", "few-exact", "flips", "beam-0", "beam-0.9", "greedy-0", "greedy-0.9", "key-star-0", "key-star-0.9")

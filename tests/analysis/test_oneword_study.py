@@ -8,7 +8,7 @@ import pytest
 import toy
 from typer.testing import CliRunner
 
-from malaprop.analysis.oneword import PAIRS, RECIPES, Plan, Texts, common, done, gather, run_folder
+from malaprop.analysis.oneword import PAIRS, RECIPES, OneWordDesign, Texts, common, gather, is_done, run_folder
 from malaprop.analysis.quality import quality
 from malaprop.attacks import recipes
 from malaprop.cli.main import app
@@ -54,7 +54,9 @@ def root(tmp_path):
 
 
 def made(root, **more) -> OneWordRecord:
-    plan = Plan(models=("m", "plain"), recipes=("random", "asmax-gr", "gs-gr", "gs-ec"), vocabulary=50, trials=10)
+    plan = OneWordDesign(
+        models=("m", "plain"), recipes=("random", "asmax-gr", "gs-gr", "gs-ec"), vocabulary=50, trials=10
+    )
     lacking = {("plain", "asmax-gr"): "shows no attention"}
     return gather(root, plan, TEXTS, kin={"m": "LSTM"}, lacking=lacking, **more)
 
@@ -158,15 +160,15 @@ def test_the_first_texts_that_all_models_answer():
 
 def test_a_run_is_done_when_it_has_all_its_outcomes(tmp_path):
     folder = run_folder(tmp_path, "m", "gs-gr")
-    assert not done(folder)
+    assert not is_done(folder)
     write(tmp_path, "m", "gs-gr", [outcome("a", "success")])
-    assert done(folder)
+    assert is_done(folder)
     (folder / "outcomes.jsonl").write_text("")
-    assert not done(folder)
+    assert not is_done(folder)
 
 
 def test_every_recipe_of_the_study_takes_its_settings():
-    plan = Plan(models=("m",), more={"layer": 1, "direction": "cls", "probe": "leave-out"})
+    plan = OneWordDesign(models=("m",), more={"layer": 1, "direction": "cls", "probe": "leave-out"})
     for name in RECIPES:
         attack = recipes.RECIPES[name](**plan.settings(name))
         assert attack.name == name

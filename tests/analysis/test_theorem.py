@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from malaprop.analysis.theorem import Case, added, cases_of, mean_cosine, mean_part, simulate, trained
+from malaprop.analysis.theorem import TheoremCase, add_cases, bound_trained, cases_of, mean_cosine, mean_part, simulate
 from malaprop.core.errors import SettingError
 from malaprop.models.inside.firstlayer import FirstLayer
 
@@ -63,9 +63,9 @@ def test_a_trained_layer_by_hand():
 
 
 def test_heads_above_their_bound_are_counted():
-    below = Case(moved=np.asarray([0.5, -1.5]), bound=2.0, exact=1.0, delta=1.0)
-    above = Case(moved=np.asarray([9.0, -3.0]), bound=4.0, exact=1.0, delta=3.0)
-    found = added("here", 4, [below, above], [0.5])
+    below = TheoremCase(moved=np.asarray([0.5, -1.5]), bound=2.0, exact=1.0, delta=1.0)
+    above = TheoremCase(moved=np.asarray([9.0, -3.0]), bound=4.0, exact=1.0, delta=3.0)
+    found = add_cases("here", 4, [below, above], [0.5])
     assert (found.over, found.cases, found.words, found.delta, found.bound) == (1, 2, 2, 2.0, 3.0)
     assert found.mean == pytest.approx((1 + 6) / 2)
     assert found.signed == pytest.approx((-0.5 + 3) / 2)
@@ -80,4 +80,4 @@ def test_cosines():
 
 
 def test_what_has_no_first_layer_of_attention_gives_nothing():
-    assert trained("none", None, []) is None
+    assert bound_trained("none", None, []) is None

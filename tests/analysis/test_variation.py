@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_attentive import saved
 
-from malaprop.analysis.attention import look, over_texts, received, same_slots, sight
-from malaprop.analysis.variation import mean, moved, spread
+from malaprop.analysis.attention import look, measure_received, over_texts, same_slots, sight
+from malaprop.analysis.variation import mean, measure_movement, spread
 from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
 from malaprop.models.victims.load import load
@@ -19,7 +19,7 @@ def test_one_layer_by_hand():
     """Norms of the change: 5 at the changed word, 0 and 5 elsewhere; the states before have norm 10."""
     before = np.asarray([[6.0, 0.0], [0.0, 8.0], [0.0, 0.0]], np.float32)
     after = before + np.asarray([[0, 0], [3, 4], [0, 5]], np.float32)
-    found = moved(before, after, np.asarray([1]))
+    found = measure_movement(before, after, np.asarray([1]))
     np.testing.assert_allclose(found.by_word, [0, 5, 5])
     assert found.relative == pytest.approx(math.sqrt(50) / 10)
     assert found.elsewhere == pytest.approx(0.5)
@@ -28,11 +28,11 @@ def test_one_layer_by_hand():
 
 def test_words_that_are_not_read_count_for_nothing():
     before = np.asarray([[3.0], [np.nan], [4.0]], np.float32)
-    found = moved(before, before + np.asarray([[1.0], [0.0], [0.0]], np.float32), np.asarray([0]))
+    found = measure_movement(before, before + np.asarray([[1.0], [0.0], [0.0]], np.float32), np.asarray([0]))
     np.testing.assert_allclose(found.by_word, [1, 0, 0])
     assert (found.relative, found.elsewhere) == (pytest.approx(0.2), 0)
     assert found.reach == pytest.approx(1 / 2)
-    still = moved(before, before, np.asarray([0]))
+    still = measure_movement(before, before, np.asarray([0]))
     assert math.isnan(still.elsewhere)
     assert math.isnan(still.reach)
     assert still.relative == 0
@@ -54,7 +54,7 @@ def test_means_have_intervals():
 
 def test_attention_received_is_a_share_of_what_words_get():
     maps = np.asarray([[[[0.1, 0.3], [0.1, 0.1]], [[0.0, 0.2], [0.0, 0.0]]]])  # one layer, two heads
-    np.testing.assert_allclose(received(maps), [[0.25, 0.75]])
+    np.testing.assert_allclose(measure_received(maps), [[0.25, 0.75]])
 
 
 @pytest.mark.parametrize(("name", "layers"), [("Transformer-3", 4), ("BiLSTM-Attention", 2)])

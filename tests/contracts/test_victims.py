@@ -23,7 +23,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import ANSWERS, MEMBERS, About, Victim
 from malaprop.defences.adaptive import Adaptive
-from malaprop.defences.wrap import defended
+from malaprop.defences.wrap import defend
 from malaprop.engine.paid import Paid
 from malaprop.models.victims.complete import Completed
 from malaprop.models.victims.ensemble import Ensemble
@@ -69,7 +69,7 @@ def pipeline() -> Any:
 
 def around(name: str) -> Victim:
     """A defence in front of a small network."""
-    return defended(name, small_victims.words())
+    return defend(name, small_victims.words())
 
 
 MADE: dict[str, Callable[[Path], Victim]] = {

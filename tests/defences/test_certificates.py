@@ -14,14 +14,14 @@ from malaprop.data.base import Dataset
 from malaprop.defences import certificates
 from malaprop.defences.certificates import write_certificates
 from malaprop.defences.certify import Certifier, noise_of
-from malaprop.defences.wrap import defended
+from malaprop.defences.wrap import defend
 from malaprop.records.certified import CertifiedRecord, read_certificates
 
 CERTIFIER = Certifier(samples=30, select=10)
 
 
 def certify(folder, *, resume, certifier=CERTIFIER, spec="ranmask:keep=0.5", n=9, seen=lambda line: None):
-    victim = defended(spec, toy.victim())
+    victim = defend(spec, toy.victim())
     examples = tuple(toy.some_examples(n))
     data = Dataset(name="toy", examples=examples, labels=("bad", "good"), fields=("text",))
     return write_certificates(certifier, victim, noise_of(victim), data, folder, resume=resume, seen=seen)

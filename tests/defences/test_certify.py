@@ -18,7 +18,7 @@ from malaprop.defences.certify import Certifier, lower_bound, radius
 from malaprop.defences.ranmask import Masks, RanMask, share_touched
 from malaprop.defences.safer import Swaps
 from malaprop.defences.synonyms import Sets, make_sets
-from malaprop.defences.wrap import defended
+from malaprop.defences.wrap import defend
 from malaprop.models.victims.strings import StringVictim
 
 VOCABULARY = ("a", "b", "c")
@@ -171,11 +171,11 @@ def test_copies_keep_as_many_words_as_they_say():
 def test_answers_are_shares_of_votes_that_hang_on_text_and_seed_alone():
     victim = StringVictim(call=predict)
     texts = [("a good film that is fine",), ("an awful thing",), ("nothing here",)]
-    whole = defended("ranmask:keep=0.5:samples=20", victim)
+    whole = defend("ranmask:keep=0.5:samples=20", victim)
     answers = whole.predict(texts)
     assert np.allclose(answers.sum(1), 1)
     assert np.allclose(answers * 20, np.round(answers * 20), atol=1e-4)
-    assert (defended("ranmask:keep=0.5:samples=20", victim).predict(texts[1:2]) == answers[1:2]).all()
+    assert (defend("ranmask:keep=0.5:samples=20", victim).predict(texts[1:2]) == answers[1:2]).all()
     assert answers[0, 1] > 0.5 > answers[1, 1]
     assert (whole.at(7).predict(texts) != answers).any()
 
@@ -207,7 +207,7 @@ def test_certificates_of_a_victim():
 )
 def test_bad_settings(spec, said):
     with pytest.raises(SettingError, match=said):
-        defended(spec, StringVictim(call=predict))
+        defend(spec, StringVictim(call=predict))
 
 
 def test_bad_alpha():

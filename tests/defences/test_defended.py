@@ -22,7 +22,7 @@ from malaprop.defences.fuse import Fuse
 from malaprop.defences.ranmask import RanMask
 from malaprop.defences.switch import Switch
 from malaprop.defences.votes import poll
-from malaprop.defences.wrap import defended, method, parse
+from malaprop.defences.wrap import defend, method, parse
 from malaprop.runs.victims import WRAPPERS, behind
 from malaprop.runs.victims import victim as open_victim
 
@@ -111,7 +111,7 @@ def test_without_noise_five_is_the_victim(make):
 @pytest.mark.parametrize("make", [words, bert])
 @pytest.mark.parametrize("kind", ["five:noise=1:samples=4:words=2", "fuse:samples=4"])
 def test_no_batch_and_no_road_changes_an_answer(make, kind):
-    made = defended(kind, make())
+    made = defend(kind, make())
     together = made.predict(TEXTS)
     assert np.concatenate([made.predict([text]) for text in TEXTS]) == pytest.approx(together, abs=1e-5)
     assert made.predict(TEXTS[::-1])[::-1] == pytest.approx(together, abs=1e-5)
@@ -123,9 +123,9 @@ def test_pairs_are_perturbed_in_the_last_field_and_read_alike_by_both_roads():
     victim = bert()
     pairs = [("the good film .", "bad film"), ("awful", "the great good film"), ("good", "the")]
     plain = victim.predict(pairs)
-    assert defended("five:noise=0:samples=2", victim).predict(pairs) == pytest.approx(plain, abs=1e-5)
+    assert defend("five:noise=0:samples=2", victim).predict(pairs) == pytest.approx(plain, abs=1e-5)
     for spec in ("five:noise=1:samples=3:words=2", "fuse:samples=3"):
-        made = defended(spec, victim)
+        made = defend(spec, victim)
         table = Words()
         fields = [{"premise": one, "hypothesis": two} for one, two in pairs]
         pool = Pool([Variants.itself(Text.of(f, table, i)) for i, f in enumerate(fields)])
@@ -136,7 +136,7 @@ def test_pairs_are_perturbed_in_the_last_field_and_read_alike_by_both_roads():
 @pytest.mark.parametrize("spec", ["five", "fuse"])
 def test_a_model_of_pairs_is_not_asked_about_single_texts(spec):
     with pytest.raises(VictimError, match="reads a premise and a hypothesis; give data with both"):
-        defended(spec, replace(words(), pairs=True)).predict(TEXTS)
+        defend(spec, replace(words(), pairs=True)).predict(TEXTS)
 
 
 def test_what_does_not_fit_in_memory_is_said(monkeypatch):
@@ -147,7 +147,7 @@ def test_what_does_not_fit_in_memory_is_said(monkeypatch):
 
     monkeypatch.setattr("malaprop.defences.five.gaussian", full)
     with pytest.raises(VictimError, match="take fewer samples"):
-        defended("five", words()).predict([("good",)])
+        defend("five", words()).predict([("good",)])
 
 
 def test_noise_is_on_all_chosen_words_at_once(monkeypatch):
@@ -195,7 +195,7 @@ def test_attacks_on_a_defended_victim_do_not_depend_on_the_width(spec):
     rows = toy.some_examples(12)
     attack = toy.listed()
     alone, together = (
-        toy.attack_all(attack, rows, defended(spec, toy.victim()), width=width, services=None) for width in (1, 16)
+        toy.attack_all(attack, rows, defend(spec, toy.victim()), width=width, services=None) for width in (1, 16)
     )
     assert [(o.status, o.adversarial and o.adversarial.fields) for o in alone] == [
         (o.status, o.adversarial and o.adversarial.fields) for o in together
@@ -223,7 +223,7 @@ def test_attacks_on_a_defended_victim_do_not_depend_on_the_width(spec):
 )
 def test_what_cannot_be_typed(spec, said):
     with pytest.raises(SettingError, match=said):
-        defended(spec, toy.victim())
+        defend(spec, toy.victim())
 
 
 def test_specs_nest_and_name_what_stands_inside():
@@ -231,9 +231,9 @@ def test_specs_nest_and_name_what_stands_inside():
     assert [layer.name for layer in found.layers] == ["five", "fuse"]
     assert found.inner == "models/mine"
     assert parse("none") == ((), "")
-    assert defended("none", victim := toy.victim()) is victim
+    assert defend("none", victim := toy.victim()) is victim
     inside = words()
-    made = defended("five:imdb:seed=4(mine)", find=lambda name: {"mine": inside}[name])
+    made = defend("five:imdb:seed=4(mine)", find=lambda name: {"mine": inside}[name])
     assert made.victim is inside
     assert made.method == Five(words=1, noise=2.3, samples=10, vote="probabilities")
     assert made.name == "five:noise=2.3:samples=10:vote=probabilities:seed=4(small)"
@@ -250,10 +250,10 @@ def test_a_victim_behind_a_defence_can_be_typed_anywhere(tmp_path, monkeypatch):
     assert made.predict([("good film",)]) == pytest.approx(np.asarray([[0.2, 0.8]]), abs=1e-5)
 
 
-@pytest.mark.parametrize("inside", [toy.victim, lambda: defended("five", words())])
+@pytest.mark.parametrize("inside", [toy.victim, lambda: defend("five", words())])
 def test_five_wants_vectors_and_says_so_before_any_text(inside):
     with pytest.raises(CapabilityError, match="use fuse"):
-        defended("five", inside())
+        defend("five", inside())
 
 
 @pytest.mark.parametrize("name", ["fuse", "five"])

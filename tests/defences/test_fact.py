@@ -13,7 +13,7 @@ import toy
 from malaprop.cli.main import main
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.example import number
-from malaprop.defences.fact import Fact, added
+from malaprop.defences.fact import Fact, append_rows
 from malaprop.models.fitting.card import read_card
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.splits import Splits
@@ -80,7 +80,7 @@ def test_other_wordings_stand_behind_the_texts_with_their_labels():
 def test_a_text_that_cannot_be_switched_stands_alone():
     made = job()
     batch = a_batch(made, (0,))
-    assert added(batch, [[5, 6, 7, 8, 9, 10, 11]], np.asarray([0]), 0).ids.shape == (2, 7)
+    assert append_rows(batch, [[5, 6, 7, 8, 9, 10, 11]], np.asarray([0]), 0).ids.shape == (2, 7)
     hook = Fact(words=1).hooks(made, data()._replace(train=tuple(number([({"text": "the of"}, 0)])))).batch
     assert hook(batch) is batch
     assert hook.counters.fallbacks == 1

@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.seeds import generator
-from malaprop.defences.blackbox import KeyStar, drawn, mistyped
-from malaprop.defences.hotflip import HotFlip, best_flips, counts, flipped_loss, reads_characters, usable_in
+from malaprop.defences.blackbox import KeyStar, draw_signs, mistype
+from malaprop.defences.hotflip import HotFlipTraining, best_flips, counts, flipped_loss, reads_characters, usable_in
 from malaprop.defences.spelling import char_gradients, spelling
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.chars import plain_words, respelled
@@ -53,7 +53,7 @@ def test_the_best_flips_raise_the_loss_more_than_random_ones():
 
     flipped = loss(best_flips(words, spelled, towards, 0.2, usable))
     with seeded(1):
-        random = [loss(drawn(spelled.everywhere, 0.2, usable)) for _ in range(20)]
+        random = [loss(draw_signs(spelled.everywhere, 0.2, usable)) for _ in range(20)]
     assert flipped > max(random)
     assert flipped > float(clean.detach())
 
@@ -68,7 +68,7 @@ def test_as_many_characters_change_as_the_share_says(r):
     allowed = counts(before, open_, r)
     for changed in (
         best_flips(words, spelled, torch.randn(*before.shape[:2], words.dim), r, usable),
-        drawn(before, r, usable),
+        draw_signs(before, r, usable),
     ):
         differs = changed != before
         assert not (differs & ~letters(before)).any()
@@ -96,7 +96,7 @@ def test_both_halves_of_the_loss_reach_the_weights(half):
     expected = {name: p.grad.clone() for name, p in model.named_parameters()}
     model.zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        value = flipped_loss(model, given, HotFlip(r=0.2, once=False), usable)
+        value = flipped_loss(model, given, HotFlipTraining(r=0.2, once=False), usable)
     value.backward()
     assert float(value.detach()) == pytest.approx(float((clean + noisy).detach()) / 2, rel=1e-3 if half else 1e-6)
     for name, parameter in model.named_parameters():
@@ -111,7 +111,7 @@ def test_it_learns_and_repeats_itself(once):
         given = batch(model)
         rows = Rows([ids[:n].tolist() for ids, n in zip(given.ids, given.lengths.tolist(), strict=True)], LABELS)
         usable = usable_in(model.embedding)
-        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, HotFlip(once=once), usable))
+        hooks = Hooks(loss=lambda m, b: flipped_loss(m, b, HotFlipTraining(once=once), usable))
         fit(model, rows, rows, Training(epochs=40, batch=4, rate=1e-2, patience=40), hooks=hooks)
         return model, judge(model, rows)[0]
 
@@ -139,7 +139,7 @@ def test_models_that_read_words_are_refused(make):
 
 
 @pytest.mark.parametrize("r", [0, -0.1, 1.5])
-@pytest.mark.parametrize("make", [HotFlip, KeyStar])
+@pytest.mark.parametrize("make", [HotFlipTraining, KeyStar])
 def test_a_share_is_above_nothing_and_at_most_all(make, r):
     with pytest.raises(SettingError, match="--r"):
         make(r=r)
@@ -147,7 +147,7 @@ def test_a_share_is_above_nothing_and_at_most_all(make, r):
 
 @given(st.text(max_size=40), st.floats(0.01, 1))
 def test_mistyped_texts_keep_their_length_and_their_marks(text, r):
-    (found,) = mistyped((text,), r, generator(0, text))
+    (found,) = mistype((text,), r, generator(0, text))
     assert len(found) == len(text)
     assert [c for c in found if not c.isalnum()] == [c for c in text if not c.isalnum()]
     differs = sum(a != b for a, b in zip(found, text, strict=True))

@@ -6,7 +6,7 @@ from char_batches import batch, network
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.defences.miyato import Miyato, _Reading
+from malaprop.defences.miyato import Miyato, _PerturbedReading
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.zoo.blocks.lstm import WordLSTM
 
@@ -25,7 +25,7 @@ def pair(request):
 
 def test_noise_is_as_long_as_a_share_of_each_words_norm(pair):
     model, given = pair
-    reading = _Reading(model, given)
+    reading = _PerturbedReading(model, given)
     loss = functional.cross_entropy(reading.clean, given.labels)
     noise = Miyato(size=0.3)._scaled(reading, reading.gradient(loss))
     norms = noise.flatten(2).norm(dim=2)
@@ -36,7 +36,7 @@ def test_noise_is_as_long_as_a_share_of_each_words_norm(pair):
 
 def test_it_raises_the_loss_more_than_random_noise(pair):
     model, given = pair
-    reading, how = _Reading(model, given), Miyato(size=0.2)
+    reading, how = _PerturbedReading(model, given), Miyato(size=0.2)
     clean = functional.cross_entropy(reading.clean, given.labels)
     worst = how._scaled(reading, reading.gradient(clean))
 
@@ -52,9 +52,9 @@ def test_virtual_noise_needs_no_label(pair):
     model, given = pair
     how = Miyato(virtual=True)
     with seeded(0):
-        one = how._virtual(_Reading(model, given))
+        one = how._virtual(_PerturbedReading(model, given))
     with seeded(0):
-        other = how._virtual(_Reading(model, given._replace(labels=1 - given.labels)))
+        other = how._virtual(_PerturbedReading(model, given._replace(labels=1 - given.labels)))
     assert float(one.detach()) == float(other.detach()) > 0
 
 

@@ -19,9 +19,9 @@ from malaprop.defences.certify import Certifier
 from malaprop.defences.defended import Defended
 from malaprop.defences.premade import from_outcomes, read_premade
 from malaprop.defences.ranmask import Masks
-from malaprop.defences.stock import Stock, folders, given
-from malaprop.defences.trial import Bench, Rules, check, f1_score, robust, verdict
-from malaprop.defences.wrap import defended
+from malaprop.defences.stock import Stock, folders, split_folders
+from malaprop.defences.trial import Bench, TrialRules, check, f1_score, robust, verdict
+from malaprop.defences.wrap import defend
 from malaprop.records.certified import Certificate
 from malaprop.records.defences import Gain
 from malaprop.runs.folder import run_to_folder
@@ -126,7 +126,7 @@ def test_bad_numbers_of_draws():
 
 
 def bench(tmp_path, **more):
-    return Bench(data=data(), root=tmp_path, rules=Rules(attack=ATTACK, draws=2, fresh=3, **more))
+    return Bench(data=data(), root=tmp_path, rules=TrialRules(attack=ATTACK, draws=2, fresh=3, **more))
 
 
 def test_a_test_of_no_defence_a_lucky_one_and_masks(tmp_path):
@@ -145,7 +145,7 @@ def test_a_test_of_no_defence_a_lucky_one_and_masks(tmp_path):
     assert (row.adaptive.draws, row.adaptive.fresh) == (2, 3)
     assert row.worst.hits <= min(row.active.accuracy.hits, row.adaptive.accuracy.hits)
     assert row.certified is None
-    masks = table.test("ranmask", defended("ranmask:keep=0.5:samples=16", toy.victim()), "ranmask")
+    masks = table.test("ranmask", defend("ranmask:keep=0.5:samples=16", toy.victim()), "ranmask")
     assert masks.certified is not None
     assert masks.certified.clean.total == 6
     assert masks.checked is not None
@@ -238,13 +238,13 @@ def stock(**more) -> Stock:
 
 def test_models_by_name(tmp_path):
     shelf = stock(given={"fact": tmp_path, "safer": tmp_path})
-    assert shelf.defended("none").name == "toy"
-    assert shelf.defended("ranmask:keep=0.5(fact)").name == "ranmask:keep=0.5(toy)"
-    assert shelf.defended("fact").name == "toy"
+    assert shelf.defend("none").name == "toy"
+    assert shelf.defend("ranmask:keep=0.5(fact)").name == "ranmask:keep=0.5(toy)"
+    assert shelf.defend("fact").name == "toy"
     with pytest.raises(SettingError, match="--hardened twin=FOLDER"):
-        shelf.defended("twin")
+        shelf.defend("twin")
     with pytest.raises(SettingError, match="--hardened ranmask=FOLDER"):
-        shelf.defended("ranmask")
+        shelf.defend("ranmask")
 
 
 @pytest.mark.parametrize("name", ["firve", "five(frct)", "ranmask(nothing)"])
@@ -254,7 +254,7 @@ def test_unknown_defences_are_refused_before_any_work(name):
 
 
 def test_folders_in_the_list_of_defences(tmp_path):
-    assert given(["none", "fact=models/x", "five:noise=2(fact)"]) == (
+    assert split_folders(["none", "fact=models/x", "five:noise=2(fact)"]) == (
         ("none", "fact", "five:noise=2(fact)"),
         ("fact=models/x",),
     )

@@ -12,7 +12,7 @@ import toy
 import malaprop as mp
 from malaprop.cli.main import main
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
-from malaprop.defences.space import SPACES, Plain, drawn, narrowed
+from malaprop.defences.space import SPACES, RandomTrial, draw, narrow
 from malaprop.defences.tune import Search
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
@@ -145,7 +145,7 @@ def test_the_best_is_the_first_of_equals():
 @pytest.mark.parametrize("name", SPACES)
 def test_every_space_gives_settings_that_its_defence_takes(name):
     for number in range(40):
-        given = drawn(SPACES[name], {}, Plain(0, number))
+        given = draw(SPACES[name], {}, RandomTrial(0, number))
         if name == "fact":
             from malaprop.defences.fact import Fact
 
@@ -158,9 +158,9 @@ def test_every_space_gives_settings_that_its_defence_takes(name):
 
 def test_fixing():
     with pytest.raises(SettingError, match="did you mean noise"):
-        narrowed(SPACES["five"], {"noize": 1})
+        narrow(SPACES["five"], {"noize": 1})
     with pytest.raises(SettingError, match="nothing to search"):
-        narrowed({"noise": SPACES["five"]["noise"]}, {"noise": 1})
+        narrow({"noise": SPACES["five"]["noise"]}, {"noise": 1})
 
 
 @pytest.mark.parametrize(

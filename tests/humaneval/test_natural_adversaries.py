@@ -10,7 +10,7 @@ from malaprop.humaneval.allot import Turn
 from malaprop.humaneval.crowd import write_label_studio
 from malaprop.humaneval.draw import ORIGINAL, Item
 from malaprop.humaneval.export import Design, export
-from malaprop.humaneval.ledger import Given, enter
+from malaprop.humaneval.ledger import GivenAnswer, enter
 from malaprop.humaneval.score import score
 from malaprop.humaneval.shown import show
 from malaprop.humaneval.study import Study, connect, transaction
@@ -21,7 +21,7 @@ def answered(path, decide):
     """Every rater's answers to every item of the list: `decide` is given the item and the rater's number."""
     with Study(path) as study:
         given = [
-            Given(rater, turn.item, study.items[turn.item].expected or decide(study.items[turn.item], rater))
+            GivenAnswer(rater, turn.item, study.items[turn.item].expected or decide(study.items[turn.item], rater))
             for rater, turns in study.turns.items()
             for turn in turns
         ]

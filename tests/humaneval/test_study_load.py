@@ -10,7 +10,7 @@ import rating_load
 from tiny_study import item, write_study
 
 from malaprop.core.errors import RecordError
-from malaprop.humaneval.ledger import Given, Ledger
+from malaprop.humaneval.ledger import AnswerLedger, GivenAnswer
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def stored(path):
 
 
 def test_those_who_wait_share_a_commit(study):
-    ledger = Ledger(study)
+    ledger = AnswerLedger(study)
     commits = 0
     real = ledger._commit
 
@@ -37,7 +37,7 @@ def test_those_who_wait_share_a_commit(study):
         real(batch)
 
     ledger._commit = counted
-    promises = [ledger.put(Given(rater, number, "1")) for rater in range(1, 6) for number in range(1, 41)]
+    promises = [ledger.put(GivenAnswer(rater, number, "1")) for rater in range(1, 6) for number in range(1, 41)]
     wait(promises, 30)
     assert {p.result() for p in promises} == {"saved"}
     assert len(stored(study)) == 200
@@ -46,35 +46,35 @@ def test_those_who_wait_share_a_commit(study):
 
 
 def test_a_promise_kept_is_in_the_file_before_anyone_closes_it(study):
-    ledger = Ledger(study)
-    assert ledger.put(Given(1, 1, "1")).result(10) == "saved"
+    ledger = AnswerLedger(study)
+    assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
     assert stored(study) == [(1, 1, "1")]
-    assert ledger.put(Given(1, 1, "1")).result(10) == "same"
-    assert ledger.put(Given(1, 1, "0")).result(10) == "taken"
-    assert ledger.put(Given(1, 1, "0", change=True)).result(10) == "saved"
+    assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "same"
+    assert ledger.put(GivenAnswer(1, 1, "0")).result(10) == "taken"
+    assert ledger.put(GivenAnswer(1, 1, "0", change=True)).result(10) == "saved"
     assert stored(study) == [(1, 1, "0")]
     ledger.close()
 
 
 def test_who_leaves_before_the_promise_is_kept_stops_nobody(study):
-    ledger = Ledger(study)
-    left = ledger.put(Given(1, 1, "1"))
+    ledger = AnswerLedger(study)
+    left = ledger.put(GivenAnswer(1, 1, "1"))
     assert not left.cancel()
-    assert ledger.put(Given(1, 2, "1")).result(10) == "saved"
+    assert ledger.put(GivenAnswer(1, 2, "1")).result(10) == "saved"
     assert left.result(10) == "saved"
     ledger.close()
 
 
 def test_what_cannot_be_written_is_told_to_who_waits_and_the_rest_goes_on(study, monkeypatch):
     monkeypatch.setattr("malaprop.humaneval.study.WAIT", 0.1)
-    ledger = Ledger(study)
+    ledger = AnswerLedger(study)
     other = sqlite3.connect(study, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(RecordError, match="locked"):
-        ledger.put(Given(1, 1, "1")).result(10)
+        ledger.put(GivenAnswer(1, 1, "1")).result(10)
     other.execute("ROLLBACK")
     other.close()
-    assert ledger.put(Given(1, 1, "1")).result(10) == "saved"
+    assert ledger.put(GivenAnswer(1, 1, "1")).result(10) == "saved"
     ledger.close()
 
 
@@ -82,7 +82,7 @@ def test_a_read_only_study_is_refused(study, monkeypatch):
     base = sqlite3.connect(f"{study.as_uri()}?mode=ro", uri=True, isolation_level=None)
     monkeypatch.setattr("malaprop.humaneval.ledger.connect", lambda path, write: base)
     with pytest.raises(RecordError, match=r"cannot be written.*copy"):
-        Ledger(study)
+        AnswerLedger(study)
 
 
 def test_a_few_people_and_one_kill(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.core.png import address
 from malaprop.humaneval.allot import Turn
 from malaprop.humaneval.draw import Item
-from malaprop.humaneval.ledger import Given, enter
+from malaprop.humaneval.ledger import GivenAnswer, enter
 from malaprop.humaneval.sources import System
 from malaprop.humaneval.study import Facts, Rater, connect, create, transaction
 from malaprop.records import Outcome, Run, Side, Status, Writer
@@ -79,7 +79,7 @@ def write_study(path: Path, items: Sequence[Item], answers: Mapping[str, Sequenc
         for rater in raters:
             for number, value in enumerate(answers[rater.name], start=1):
                 if value is not None:
-                    enter(base, Given(rater.id, number, value), "")
+                    enter(base, GivenAnswer(rater.id, number, value), "")
     base.close()
     return path
 

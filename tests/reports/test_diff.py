@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from malaprop.core.text import Text, Words
 from malaprop.records import Edit, Outcome, Side, edits_between
-from malaprop.reports import Patch, marked, patches
+from malaprop.reports import Patch, mark_changes, patches
 
 
 def outcome(old: Mapping[str, str], new: Mapping[str, str], edits: tuple[Edit, ...] = ()) -> Outcome:
@@ -22,7 +22,7 @@ def outcome(old: Mapping[str, str], new: Mapping[str, str], edits: tuple[Edit, .
 
 def shown(one: Outcome) -> list[str]:
     marks = {"same": "{}", "old": "-{}-", "new": "+{}+"}
-    return ["".join(marks[p.kind].format(p.text) for p in pieces) for pieces in marked(one).values()]
+    return ["".join(marks[p.kind].format(p.text) for p in pieces) for pieces in mark_changes(one).values()]
 
 
 def edited(old: Mapping[str, str], change: object) -> Outcome:
@@ -78,7 +78,7 @@ def test_a_lone_surrogate_is_compared_as_it_is() -> None:
 
 
 def joined(one: Outcome, kinds: tuple[str, ...]) -> dict[str, str]:
-    return {name: "".join(p.text for p in pieces if p.kind in kinds) for name, pieces in marked(one).items()}
+    return {name: "".join(p.text for p in pieces if p.kind in kinds) for name, pieces in mark_changes(one).items()}
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

@@ -200,8 +200,8 @@ def test_defences_by_their_names_without_settings(tmp_path):
 
 
 def flips(root: Path, beam: int, error: int, deleted: int = 10) -> None:
-    def change(attack: str, hits: int, confidence: float = 0.0) -> hotflip.Change:
-        return hotflip.Change(
+    def change(attack: str, hits: int, confidence: float = 0.0) -> hotflip.HotFlipChange:
+        return hotflip.HotFlipChange(
             attack=attack, confidence=confidence, success=Rate(hits, 100), share=Spread(0.04, 0.04),
             operations={"flip": 90, "insert": 10 - deleted, "delete": deleted},
         )  # fmt: skip

@@ -16,7 +16,7 @@ from malaprop.rules import mine as mining
 from malaprop.rules.agree import agreement, ranks, spearman
 from malaprop.rules.mine import Mined, Miner, add_up, mine, same_labels, shards
 from malaprop.rules.swaps import ListedSwaps, WordNetSwaps
-from malaprop.rules.tally import Shrinkage, Sums, Tally
+from malaprop.rules.tally import RuleTally, Shrinkage, Sums
 
 SWAPS = ListedSwaps(table=toy.SYNONYMS)
 TEXTS = ["a good film", "Good and great", "a bad film", "good"]
@@ -195,7 +195,7 @@ def test_fields_that_must_not_change_give_no_rules():
 
 
 def sums(rows):
-    tally = Tally()
+    tally = RuleTally()
     ids = {}
     for word, changes in rows.items():
         ids[word] = tally.lexicon.id(word)
@@ -229,9 +229,9 @@ def test_more_counts_are_believed_more():
 
 def test_sums_do_not_depend_on_how_texts_are_cut():
     rng = np.random.default_rng(0)
-    whole, parts = Tally(), []
+    whole, parts = RuleTally(), []
     for _ in range(5):
-        part = Tally()
+        part = RuleTally()
         words = part.lexicon.ids(rng.permutation(["a", "b", "c", "d"]))
         part.add(1, words, words[::-1].copy(), rng.integers(-3, 3, 4).astype(np.float64))
         parts.append((part.sums(), part.lexicon.strings))

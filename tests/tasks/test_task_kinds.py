@@ -18,7 +18,7 @@ from malaprop.studies.settings import lasting, opt
 from malaprop.tasks.desk import Place
 from malaprop.tasks.executor import Execution
 from malaprop.tasks.happenings import Log, Lost, Measured, read_log
-from malaprop.tasks.outputs import Handover, JsonFile, RunFolder, Several, Took, skipped
+from malaprop.tasks.outputs import Handover, JsonFile, RunFolder, Several, Took, read_skipped
 from malaprop.tasks.task import Task, plan_of
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.processes import Processes
@@ -85,7 +85,7 @@ def asks(error):
 def test_of_a_vital_and_optional_task_the_victim_alone_may_fail(tmp_path):
     bad = Task(name="bad", work=asks(VictimError("no answer")), output=JsonFile(Number), vital=True, optional=True)
     assert do(tmp_path, bad, Task(name="rest", work=found, output=JsonFile(Number))) == {}
-    assert skipped(tmp_path / "bad").reason == "no answer"
+    assert read_skipped(tmp_path / "bad").reason == "no answer"
     assert (tmp_path / "rest.json").exists()
     with pytest.raises(DataError):
         do(tmp_path / "second", replace(bad, work=asks(DataError("no file"))))

@@ -17,10 +17,10 @@ from malaprop.core.errors import DataError, RecordError, SettingError, VictimErr
 from malaprop.records.outcome import Outcome
 from malaprop.records.store import read_outcomes
 from malaprop.tasks.desk import Place
-from malaprop.tasks.executor import Execution, wanted
+from malaprop.tasks.executor import Execution, find_wanted
 from malaprop.tasks.happenings import LOG, Ended, Log, Lost, Noted, Wrote
 from malaprop.tasks.lock import lock
-from malaprop.tasks.outputs import JsonFile, RunFolder, skipped
+from malaprop.tasks.outputs import JsonFile, RunFolder, read_skipped
 from malaprop.tasks.task import Task, plan_of
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.processes import Processes
@@ -56,9 +56,9 @@ def test_everything_is_done_once(calm):
     files, _, root = calm
     assert len(read_outcomes(root / "lines")) == MANY
     assert files["sum.json"] == b'{\n "value": 83\n}'
-    assert skipped(root / "impossible").reason == "shows no gradient"
-    assert skipped(root / "behind it").reason == "shows no gradient"
-    assert wanted(plan(), root) == {}
+    assert read_skipped(root / "impossible").reason == "shows no gradient"
+    assert read_skipped(root / "behind it").reason == "shows no gradient"
+    assert find_wanted(plan(), root) == {}
     log = (root / LOG).read_text()
     assert log.count('"ended": "done"') == 4
     assert '"task": "impossible", "ended": "skipped"' in log
@@ -125,14 +125,14 @@ def test_a_failure_takes_what_stands_behind_it_and_nothing_else(tmp_path):
         assert "a column is missing" in str(failed["behind"])
         assert (tmp_path / "sum.json").is_file()
         assert {one.task for one in heard if isinstance(one, Ended) and one.how == "failed"} == {"bad"}
-    assert set(wanted(plan(bad, behind), tmp_path)) == {"bad", "behind"}
+    assert set(find_wanted(plan(bad, behind), tmp_path)) == {"bad", "behind"}
 
 
 def test_an_optional_task_costs_its_row_alone_and_is_tried_again(tmp_path):
     bad = Task(name="bad", work=toy_tasks.broken, output=RunFolder(), optional=True)
     assert execute(tmp_path, None, bad) == {}
-    assert skipped(tmp_path / "bad").reason == "a column is missing"
-    assert set(wanted(plan(bad), tmp_path)) == {"bad"}
+    assert read_skipped(tmp_path / "bad").reason == "a column is missing"
+    assert set(find_wanted(plan(bad), tmp_path)) == {"bad"}
 
 
 def test_a_task_that_kills_its_worker_is_given_up(tmp_path):
@@ -153,7 +153,7 @@ def test_what_cannot_be_sent_says_so(tmp_path):
 
 def test_an_end_that_is_there_wants_nothing_before_it(tmp_path):
     (tmp_path / "sum.json").write_text('{"value": 83}\n')
-    assert set(wanted(plan(), tmp_path)) == {"impossible", "behind it"}
+    assert set(find_wanted(plan(), tmp_path)) == {"impossible", "behind it"}
 
 
 def test_a_second_driver_is_refused(tmp_path):

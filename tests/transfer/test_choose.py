@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from malaprop.core.errors import SettingError
 from malaprop.models.zoo.zoo import ZooSpec
-from malaprop.transferability.choose import Genetic, exact, fitness, greedy
+from malaprop.transferability.choose import GeneticChoice, exact, fitness, greedy
 from malaprop.transferability.expert import expert, missing
 
 RATES = np.asarray(
@@ -54,30 +54,31 @@ def test_exact_is_the_bound_and_greedy_is_near_it(seed, many, size):
 @given(st.integers(0, 50))
 def test_generations_find_a_good_ensemble_of_distinct_models(seed):
     rates = np.random.default_rng(seed).random((12, 12))
-    found = Genetic(population=20, generations=20).choose(rates, 3, seed=seed)
+    found = GeneticChoice(population=20, generations=20).choose(rates, 3, seed=seed)
     assert len(set(found)) == 3
     assert found == tuple(sorted(found))
     assert fitness(rates, np.asarray([found]))[0] >= 0.95 * best(rates, 3)
-    assert found == Genetic(population=20, generations=20).choose(rates, 3, seed=seed)
+    assert found == GeneticChoice(population=20, generations=20).choose(rates, 3, seed=seed)
 
 
 def test_more_generations_are_no_worse():
     rates = np.random.default_rng(3).random((30, 30)) ** 3
     values = [
-        fitness(rates, np.asarray([Genetic(population=20, generations=g).choose(rates, 4, seed=1)]))[0] for g in (0, 40)
+        fitness(rates, np.asarray([GeneticChoice(population=20, generations=g).choose(rates, 4, seed=1)]))[0]
+        for g in (0, 40)
     ]
     assert values[0] < values[1]
 
 
 def test_all_models_at_once():
-    assert Genetic().choose(RATES, 4) == greedy(RATES, 4) == exact(RATES, 4) == (0, 1, 2, 3)
+    assert GeneticChoice().choose(RATES, 4) == greedy(RATES, 4) == exact(RATES, 4) == (0, 1, 2, 3)
 
 
 def test_bad_settings():
     with pytest.raises(SettingError, match="an ensemble of 5 cannot be chosen from 4 models"):
         greedy(RATES, 5)
     with pytest.raises(SettingError, match="population of 2 or more"):
-        Genetic(population=1)
+        GeneticChoice(population=1)
 
 
 def test_the_experts_lists_grow_by_one_and_name_zoo_models():

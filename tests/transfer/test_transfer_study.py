@@ -29,7 +29,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.study import conduct
 from malaprop.studies.transfer import Transfer
 from malaprop.studies.where import Saving, Where
-from malaprop.transferability.ensembles import Choice
+from malaprop.transferability.ensembles import EnsembleChoice
 from malaprop.transferability.entrants import Entrant
 from malaprop.transferability.together import Source, attack_together
 
@@ -371,7 +371,7 @@ def test_an_ensemble_larger_than_the_study_is_refused(tmp_path):
         ensembles(tmp_path, some(), size="5")
     for how in (("magic",), ()):
         with pytest.raises(SettingError, match="chosen by genetic, expert"):
-            Choice(how=how)
+            EnsembleChoice(how=how)
 
 
 def test_the_studys_attacks_take_synonyms_of_the_same_part_of_speech():

@@ -133,9 +133,9 @@ class Reproduce:
     def gather(self, root: Path) -> ClaimsRecord:
         from malaprop.records.claims import ClaimsRecord
         from malaprop.studies.reproduce.kept import keep
-        from malaprop.tasks.outputs import skipped
+        from malaprop.tasks.outputs import read_skipped
 
-        why = {} if self.read else {step.name: skipped(root / step.name) for step in self.steps()}
+        why = {} if self.read else {step.name: read_skipped(root / step.name) for step in self.steps()}
         failed = {name: one.reason for name, one in why.items() if one is not None}
         place = root
         if self.records is not None:
@@ -247,9 +247,9 @@ class CommandsDone:
         return self.step.lines(self.size, root, 1)
 
     def value(self, folder: Path) -> Any:
-        from malaprop.tasks.outputs import skipped
+        from malaprop.tasks.outputs import read_skipped
 
-        return skipped(folder) or folder
+        return read_skipped(folder) or folder
 
     @contextmanager
     def open(self, folder: Path) -> Iterator[Add]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
-from malaprop.records.hotflip import Change, Hardened, HotFlipRecord
+from malaprop.records.hotflip import Hardened, HotFlipChange, HotFlipRecord
 from malaprop.records.summary import Rate
 from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import count_outcomes, need
@@ -27,7 +27,7 @@ def _hardened(record: HotFlipRecord, name: str) -> Hardened:
     raise RecordError(f"the study has no model {name}")
 
 
-def _change(record: HotFlipRecord, attack: str) -> Change:
+def _change(record: HotFlipRecord, attack: str) -> HotFlipChange:
     """With the least confidence that was asked for: a wrong label."""
     found = [change for change in record.changes if change.attack == attack]
     if not found:
