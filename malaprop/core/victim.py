@@ -104,6 +104,44 @@ class Victim(Protocol):
         """
 
 
+class Around:
+    """What a victim that stands around another one passes on; what differs it says itself."""
+
+    __slots__ = ()
+
+    @property
+    def inside(self) -> Victim:
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> int | None:
+        return self.inside.labels
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return self.inside.label_names
+
+    @property
+    def unknown(self) -> str:
+        return self.inside.unknown
+
+    @property
+    def device(self) -> str:
+        return self.inside.device
+
+    @property
+    def precision(self) -> str:
+        return self.inside.precision
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.inside.notes
+
+    @property
+    def meter(self) -> Meter | None:
+        return self.inside.meter
+
+
 MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))
 
 

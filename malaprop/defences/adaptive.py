@@ -17,14 +17,13 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winners
-from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Fields, in_fields
+from malaprop.core.victim import Around, Fields, in_fields
 from malaprop.defences.defended import Defended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Adaptive:
+class Adaptive(Around):
     """A defended victim whose answers are means over `draws` draws, and plain answers votes of `fresh` others.
 
     The defence as it is deployed has draw 0, which is in neither.
@@ -57,41 +56,13 @@ class Adaptive:
         return self.defended
 
     @property
-    def meter(self) -> Meter | None:
-        return self.defended.meter
-
-    @property
-    def labels(self) -> int | None:
-        return self.defended.labels
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.defended.label_names
-
-    @property
     def fingerprint(self) -> str:
         inner = self.defended.fingerprint
         return f"{inner}-{self.draws}-{self.fresh}" if inner else ""
 
     @property
-    def unknown(self) -> str:
-        return self.defended.unknown
-
-    @property
-    def device(self) -> str:
-        return self.defended.device
-
-    @property
-    def precision(self) -> str:
-        return self.defended.precision
-
-    @property
     def withheld(self) -> str:
         return self.defended.withheld
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.defended.notes
 
     @property
     def rounding(self) -> float:

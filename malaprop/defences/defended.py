@@ -15,9 +15,8 @@ from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
-from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Text, Words
-from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
+from malaprop.core.victim import ANSWERS, Around, Fields, Victim, in_fields
 
 _AT_ONCE = 1 << 15  # samples of one stretch of texts
 _REMEMBERED = 1 << 20  # texts whose asks are counted
@@ -66,7 +65,7 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Defended:
+class Defended(Around):
     """The victim as it answers through a method.
 
     Draws depend on the seed and the text alone, never on a batch. With a fixed seed the defence is deterministic. A
@@ -123,36 +122,12 @@ class Defended:
         return self.victim
 
     @property
-    def meter(self) -> Meter | None:
-        return self.victim.meter
-
-    @property
-    def labels(self) -> int | None:
-        return self.victim.labels
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.victim.label_names
-
-    @property
     def fingerprint(self) -> str:
         """None where draws are fresh: the same text is answered differently."""
         if self.renews or not self.victim.fingerprint:
             return ""
         whole = f"{self.method!r}\x1f{self.seed}\x1f{self.victim.fingerprint}"
         return blake2b(whole.encode(), digest_size=8).hexdigest()
-
-    @property
-    def unknown(self) -> str:
-        return self.victim.unknown
-
-    @property
-    def device(self) -> str:
-        return self.victim.device
-
-    @property
-    def precision(self) -> str:
-        return self.victim.precision
 
     @property
     def rounding(self) -> float:

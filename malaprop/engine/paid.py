@@ -11,7 +11,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.spending import Meter, Purse
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
+from malaprop.core.victim import ANSWERS, Around, Fields, Victim, in_fields
 from malaprop.engine.cache import Disk
 from malaprop.engine.service import Service
 
@@ -20,7 +20,7 @@ _GUESSED = "they are reckoned at four letters a token"
 _LETTERS = 4  # of a token, where nobody counts tokens
 
 
-class Paid:
+class Paid(Around):
     """The victim inside, asked for as little as can be.
 
     With `disk` its answers are kept in that file, and it is asked by finished texts; `predict`, for checks, is fresh.
@@ -28,10 +28,14 @@ class Paid:
     """
 
     def __init__(self, victim: Victim, disk: Path | None = None, purse: Purse | None = None) -> None:
-        self.inside, self.purse = victim, purse
+        self._victim, self.purse = victim, purse
         self._cached = None if disk is None else Disk(disk, _mark(victim)).wrap(self.predict)
         self._estimates = purse is not None and purse.limits.counts_tokens and victim.meter is None
         self._seen = Meter()  # what the victim's meter showed when it was last read
+
+    @property
+    def inside(self) -> Victim:
+        return self._victim
 
     @property
     def lanes(self) -> int:
@@ -56,28 +60,8 @@ class Paid:
         return self.inside.parts if self._cached is None else {}
 
     @property
-    def meter(self) -> Meter | None:
-        return self.inside.meter
-
-    @property
-    def labels(self) -> int | None:
-        return self.inside.labels
-
-    @property
     def fingerprint(self) -> str:
         return self.inside.fingerprint
-
-    @property
-    def unknown(self) -> str:
-        return self.inside.unknown
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.inside.label_names
-
-    @property
-    def device(self) -> str:
-        return self.inside.device
 
     @property
     def rounding(self) -> float:
@@ -86,10 +70,6 @@ class Paid:
     @property
     def renews(self) -> bool:
         return self.inside.renews
-
-    @property
-    def precision(self) -> str:
-        return self.inside.precision
 
     @property
     def notes(self) -> tuple[str, ...]:
