@@ -27,7 +27,7 @@ Make = Callable[[Mapping[str, Any], int], Victim]  # settings and the number of 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class SettingsSearch:
     """Where settings are looked for, and how they are drawn; the ones in `fixed` stay as they are."""
 
     defence: str

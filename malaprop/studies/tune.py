@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.data.base import Dataset
     from malaprop.defences.premade import Premade
-    from malaprop.defences.tune import Search
+    from malaprop.defences.tune import SettingsSearch
     from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.outputs import Output
@@ -74,10 +74,10 @@ class Tune:
     saving: Saving = Saving()
 
     @property
-    def search(self) -> Search:
-        from malaprop.defences.tune import Search
+    def search(self) -> SettingsSearch:
+        from malaprop.defences.tune import SettingsSearch
 
-        return Search(defence=self.defence, seed=self.texts.seed, sampler=self.sampler, fixed=self.fixed)
+        return SettingsSearch(defence=self.defence, seed=self.texts.seed, sampler=self.sampler, fixed=self.fixed)
 
     @property
     def recipe(self) -> Attack:

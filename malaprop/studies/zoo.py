@@ -39,7 +39,7 @@ def default_jobs(device: str) -> int:
     return max(1, min(14, cores - 1) if device.startswith("cuda") else cores // 2)
 
 
-class Member(NamedTuple):
+class ZooMember(NamedTuple):
     """One model of the zoo that is wanted, and its folder: below the study's, or in the cache."""
 
     spec: ZooSpec
@@ -85,7 +85,7 @@ class Zoo:
         return [zoo.ZooSpec.of(name) for name in self.study.only] or list(zoo.grid())
 
     @cached_property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[ZooMember, ...]:
         """Models of one layer as often as asked for, the others once; in --out, or in the cache."""
         from malaprop.models.zoo import zoo
         from malaprop.models.zoo.trained import home
@@ -96,7 +96,7 @@ class Zoo:
         for spec in self.specs:
             for seed in range((self.study.seeds or 1) if spec.depth == 1 and not spec.fine_tuned else 1):
                 cached = home(spec, self.texts, seed, told) if self.study.cache else None
-                found.append(Member(spec, seed, str(cached or zoo.called(spec, seed))))
+                found.append(ZooMember(spec, seed, str(cached or zoo.called(spec, seed))))
         return tuple(found)
 
     def check(self) -> None:
@@ -106,7 +106,7 @@ class Zoo:
         for member in self.members:
             self._card(member, self.study.saving.out)
 
-    def _card(self, member: Member, root: Path | None) -> Card | None:
+    def _card(self, member: ZooMember, root: Path | None) -> Card | None:
         """The card of a model that was trained before; None of one that is damaged."""
         from malaprop.models.fitting.card import read_card
         from malaprop.models.zoo import checkpoint
@@ -153,7 +153,7 @@ class Zoo:
         found = (self._describe(member, root) for member in self.members)
         return tuple(sorted(found, key=lambda model: (model.number, model.name)))
 
-    def _describe(self, member: Member, root: Path) -> TrainedModel:
+    def _describe(self, member: ZooMember, root: Path) -> TrainedModel:
         from malaprop.models.zoo import zoo
         from malaprop.tasks.outputs import read_skipped
 
@@ -200,7 +200,7 @@ def prepare_vectors(kind: str, desk: Desk, inputs: Inputs) -> Iterator[bool]:
     yield True
 
 
-def train_member(study: Train, member: Member, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+def train_member(study: Train, member: ZooMember, desk: Desk, inputs: Inputs) -> Iterator[Any]:
     """One model, in its own folder."""
     from malaprop.models.zoo.train import train
     from malaprop.tasks.outputs import Note

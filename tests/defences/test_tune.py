@@ -13,7 +13,7 @@ import malaprop as mp
 from malaprop.cli.main import main
 from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
 from malaprop.defences.space import SPACES, RandomTrial, draw, narrow
-from malaprop.defences.tune import Search
+from malaprop.defences.tune import SettingsSearch
 from malaprop.records.summary import Rate
 from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
 from malaprop.studies.settings import build
@@ -70,7 +70,7 @@ def test_trials_are_only_ever_added(folder, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "_try", stop)
+    monkeypatch.setattr(SettingsSearch, "_try", stop)
     with pytest.raises(KeyboardInterrupt):
         run(folder, sampler="plain", trials=3)
     assert (folder / "trials.jsonl").read_bytes() == first

@@ -8,7 +8,7 @@ import os
 import pytest
 
 import malaprop as mp
-from malaprop.core.errors import DataError, SettingError
+from malaprop.core.errors import DataError, RecordError, SettingError
 from malaprop.records.trained import TrainedModel, TrainedRecord
 from malaprop.studies import zoo
 from malaprop.studies.study import Result
@@ -154,3 +154,10 @@ def test_a_folder_with_other_things_is_left_alone(toy, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SettingError, match="is there and is no model"):
         mp.train("CNN-W-Random-1", toy, out=tmp_path)
+
+
+def test_a_setting_that_is_left_out_the_second_time_is_missed(toy, tmp_path):
+    how = {"model": "CNN-W-Random-1", "data": toy, "set": {"epochs": 1, "filters": 4}, "out": tmp_path / "m"}
+    mp.harden("blackbox", r=0.3, device="cpu", **how)
+    with pytest.raises(RecordError, match=r"r = 0\.3, and here it is None"):
+        mp.harden("blackbox", device="cpu", **how)
