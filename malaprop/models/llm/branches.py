@@ -11,7 +11,7 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError
 
-ROOT = -1
+ROOT = -1  # behind the prompt: one less than the first node, as `scores` counts places
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,14 +58,14 @@ class CausalVictim:
     renews: ClassVar[bool] = False
     inside: ClassVar[None] = None
     withheld: ClassVar[str] = ""
-    _reader: Reader = field(init=False, repr=False)
+    _reader: PromptReader = field(init=False, repr=False)
     _kept: dict[int, deque[Trunk]] = field(default_factory=dict, init=False, repr=False)  # by example
     _prefix: Trunk = field(default=EMPTY, init=False, repr=False)  # what every prompt begins with; it may be nothing
     _ready: bool = field(default=False, init=False, repr=False)
     _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._reader = Reader.of(self.model, self.tokenizer, self.template, chat=self.chat)
+        self._reader = PromptReader.of(self.model, self.tokenizer, self.template, chat=self.chat)
         if len(self._reader.encode([("",) * len(self.template.fields)])[0]) >= self.limit:
             raise SettingError(f"the prompt alone is longer than the {self.limit} tokens that {self.name} reads")
         if self.share and not self._is_same():
@@ -207,7 +207,7 @@ class CausalVictim:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Reader:
+class PromptReader:
     """A model with the prompt around its texts: what it reads, and how likely the words of the labels are."""
 
     model: Any
@@ -218,7 +218,7 @@ class Reader:
     first: tuple[int, ...]  # tokens before every text
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any, template: Template, *, chat: bool) -> Reader:
+    def of(cls, model: Any, tokenizer: Any, template: Template, *, chat: bool) -> PromptReader:
         write = chat_of(tokenizer) if chat else None
         first = () if write is not None else _first_tokens(tokenizer)
         frame = template.frame(write)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from malaprop.core.text import Ints
-from malaprop.models.llm.branches import ROOT, Branches
+from malaprop.models.llm.branches import Branches
 
 _NAME = "malaprop_trunks"
 _UNKNOWN = ("softcap", "s_aux", "position_bias")  # what the library may ask of an attention that ours does not do
@@ -30,8 +30,6 @@ _ROOM = 512 << 20  # bytes of keys and values
 _TOKENS = {"cpu": 2048, "cuda": 1 << 15}  # new tokens of a pass
 _WASTE = 4 << 20  # pairs of a query and a key in a pass, with padding
 _now = threading.local()  # the pass in this thread
-
-Row = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,6 +224,7 @@ class Trunks:
         tree: Branches | None,
         trunks: Sequence[Trunk] | None,
     ) -> _Pass:
+        """The rows as attention sees them, padded to the longest; what a trunk is made of is kept."""
         known = np.asarray([request.known for request in requests], np.int64)
         size = np.diff(edges)
         before = np.zeros((len(requests), int(known.max(initial=0))), np.int64)
@@ -236,22 +235,13 @@ class Trunks:
         own = np.where(inside, edges[:-1, None] + column, 0)
         place = np.where(inside, position[own], 0)
         context = np.arange(before.shape[1])[None]
-        sees = torch.from_numpy(
-            np.concatenate(
-                [
-                    np.broadcast_to(
-                        (context < known[:, None])[:, None], (len(requests), own.shape[1], before.shape[1])
-                    ),
-                    _own_mask(size, tree),
-                ],
-                2,
-            )
-        )
+        there = np.broadcast_to((context < known[:, None])[:, None], (len(requests), own.shape[1], before.shape[1]))
+        sees = torch.from_numpy(np.concatenate([there, _own_mask(size, tree)], 2))
         longest = int((known + size).max())
         apart = None
         if any(window < longest for window in _windows(self.model)):
-            there = np.concatenate([np.broadcast_to(context, before.shape), place], 1)
-            apart = torch.from_numpy(place[:, :, None] - there[:, None]).to(self.device)
+            all_places = np.concatenate([np.broadcast_to(context, before.shape), place], 1)
+            apart = torch.from_numpy(place[:, :, None] - all_places[:, None]).to(self.device)
         row = np.repeat(np.arange(len(requests)), size)
         keep = None
         if trunks is not None:
@@ -352,4 +342,3 @@ def common(one: Ints, other: Ints) -> int:
 
 
 EMPTY = Trunk(np.empty(0, np.int64), np.empty(0, np.int64))
-assert ROOT == -1  # place 0 of `Branches.scores` is behind the prompt
