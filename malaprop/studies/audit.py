@@ -99,13 +99,20 @@ class Audit:
     @cached_property
     def suite(self) -> dict[str, Attack]:
         """The attacks, by the names of their folders; one that is named twice runs once."""
-        from malaprop.attacks.recipes.suites import expand_suites
+        from malaprop.attacks.recipes.suites import expand_suites, like_a_suite
         from malaprop.runs.api import make_attack
 
         made: dict[str, Attack] = {}
         _, texts, prompt = split_sides(self.texts.fields)
         for named in expand_suites(self.attacks):
-            base = self.conditions.apply(make_attack(named, _light(named)))
+            try:
+                base = self.conditions.apply(make_attack(named, _light(named)))
+            except SettingError:
+                if isinstance(named, str) and (near := like_a_suite(named)):
+                    raise SettingError(
+                        f"no recipe and no suite is called {named!r}; did you mean {near}? see malaprop list suites"
+                    ) from None
+                raise
             both = [base] if texts or base.together is not None else []
             both += [on_prompt(base, self.prompting.panel)] if prompt and base.together is None else []
             for attack in both:

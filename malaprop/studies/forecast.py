@@ -31,6 +31,14 @@ class Sampled(Spends, Protocol):
     def reading(self) -> DataReading: ...
 
 
+@runtime_checkable
+class Wraps(Study, Protocol):
+    """A study whose attacks are those of another, as a check's are those of an audit."""
+
+    @property
+    def inner(self) -> Study: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunForecast:
     """One attack on one victim: queries of the whole run, with a 95% interval."""
@@ -138,6 +146,9 @@ class DryRun:
 
 def forecast(study: Study, listen: Iterable[Listen] = ()) -> Result:
     """Attacks a few texts in a folder that goes, and says what all would ask; answers that are paid for are kept."""
+    if isinstance(study, Wraps):
+        study.check()
+        return forecast(study.inner, listen)
     if not isinstance(study, Sampled):
         raise SettingError(f"--dry-run is for attack, audit and check, and not for {study.command}")
     study.spending.check()

@@ -26,6 +26,9 @@ from malaprop.models.llm.replies import find_label, join_stream, weigh_top
 from malaprop.models.victims.load import load
 from malaprop.records.summary import Summary
 from malaprop.runs.local import run
+from malaprop.studies.attack import AttackRun
+from malaprop.studies.settings import build
+from malaprop.studies.study import conduct
 
 WORDS = ("bad", "good")
 FILMS = ("a good film", "a bad film about a great actor", "awful , bad story", "a fine , great movie", "this is a film")
@@ -149,6 +152,34 @@ def test_a_command_accounts_for_every_example_and_shows_no_key(
     assert found["labels"] == [*WORDS, NO_LABEL]
     written = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
     assert KEY not in shown.out + shown.err + written
+
+
+@pytest.mark.parametrize("mode", ["flaky", "limited"])
+def test_money_is_counted_to_the_token_and_limited_and_no_text_is_paid_for_twice(
+    server: tuple[str, Log, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    url, log, _ = server
+    data = tmp_path / "films.csv"
+    data.write_text("text,label\n" + "".join(f'"{text} {at}",{WORDS[at % 2]}\n' for at, text in enumerate(3 * FILMS)))
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path / "cache"))
+    before = log.tokens_in, log.tokens_out
+
+    def attack(limit: float) -> Any:
+        given = {"recipe": "keyboard", "victim": f"openai:{MODEL}@{url}/{mode}/v1#pause=0.01:retries=6", "data": data}
+        more = {"n": 0, "price_in": 10.0, "price_out": 20.0, "max_cost": limit, "device": "cpu", "resume": True}
+        return conduct(build(AttackRun, {**given, **more, "out": tmp_path / "out", "quiet": True}))
+
+    part = attack(0.05)
+    spent = part.spent
+    assert (spent.tokens_in, spent.tokens_out) == (log.tokens_in - before[0], log.tokens_out - before[1])
+    assert spent.cost == pytest.approx((10 * spent.tokens_in + 20 * spent.tokens_out) / 1e6)
+    assert spent.state == "budget"
+    assert 0.03 < spent.cost < 0.055
+    assert 0 < len(part.outcomes) < 15
+    whole = attack(100.0)
+    assert whole.state == "done"
+    assert len(whole.outcomes) == 15
+    assert whole.spent.tokens_in == log.tokens_in - before[0]
 
 
 @pytest.mark.parametrize(

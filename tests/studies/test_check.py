@@ -141,7 +141,11 @@ def test_the_statistics_of_the_gate():
         ({"baseline": "base", "seed": 3}, SettingError, "the baseline was run with seed = 0, and here it is 3"),
         ({"baseline": "base", "min": {"speed": 1}}, SettingError, "bar is called 'speed'|no bar"),
         ({"min": {"accuracy": 3}, "data": "texts.csv"}, SettingError, "takes a share between 0 and 1, got 3"),
-        ({"min": {"accuracy": 0.5}, "data": "texts.csv", "attacks": "quik"}, SettingError, "quik"),
+        (
+            {"min": {"accuracy": 0.5}, "data": "texts.csv", "attacks": "quik"},
+            SettingError,
+            "no suite is called 'quik'; did you mean quick",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_said_in_one_line(place, request, given, error, words):
@@ -150,6 +154,12 @@ def test_what_cannot_be_compared_is_said_in_one_line(place, request, given, erro
     Path("other.csv").write_text("text,label\nanother film,0\na good great one,1\n")
     with pytest.raises(error, match=words):
         mp.check("gatemodels:predict", device="cpu", **given)
+
+
+def test_a_dry_run_of_the_gate_says_what_it_would_ask(place):
+    said = mp.check("gatemodels:predict", "texts.csv", min={"accuracy": 0.5}, device="cpu", dry_run=True, out="dry")
+    assert said.record.queries > 100
+    assert not Path("dry").exists()
 
 
 def test_bars_and_suites_in_python(place):

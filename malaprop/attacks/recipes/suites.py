@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -27,6 +28,11 @@ SUITES: dict[str, Suite] = {
         ("deepwordbug", "typos", "keyboard", "homoglyph"), "Misspellings and look-alikes: what people type, and more."
     ),
 }
+
+
+def like_a_suite(named: Any) -> str:
+    """The suite whose name is nearest to one that is no recipe; empty where none is near."""
+    return next(iter(get_close_matches(str(named), SUITES, 1, 0.7)), "")
 
 
 def expand_suites(named: Iterable[Any]) -> tuple[Any, ...]:
