@@ -19,8 +19,8 @@ from malaprop.humaneval.progress import progress
 from malaprop.humaneval.shown import show, to_shown, to_stored
 from malaprop.humaneval.study import Rater, Study
 from malaprop.web.pages import Pages
-from malaprop.web.rate import Buckets, client_of
-from malaprop.web.site import Limits, make_site
+from malaprop.web.rate import RateBuckets, client_of
+from malaprop.web.site import SiteLimits, make_site
 from malaprop.web.tokens import same_token, set_cookie
 
 COOKIE = "malaprop_admin"
@@ -49,8 +49,8 @@ class RatingDesk:
     def __init__(self, study: Study, ledger: AnswerLedger, pages: Pages) -> None:
         self.study, self.ledger, self.pages = study, ledger, pages
         self.raters = study.raters()
-        self._raters = Buckets(rate=15, burst=60)
-        self._strangers = Buckets(rate=2, burst=20)
+        self._raters = RateBuckets(rate=15, burst=60)
+        self._strangers = RateBuckets(rate=2, burst=20)
 
     def stranger(self, request: Request) -> None:
         """Bounds what can be guessed from one address."""
@@ -153,7 +153,9 @@ def make_app(path: Path) -> tuple[FastAPI, Study]:
         study.close()
         ledger.close()
 
-    app, pages = make_site("malaprop.humaneval", title="Text study", limits=Limits(body=BODY, rate=None), lifespan=life)
+    app, pages = make_site(
+        "malaprop.humaneval", title="Text study", limits=SiteLimits(body=BODY, rate=None), lifespan=life
+    )
     desk = RatingDesk(study, ledger, pages)
     _rater_routes(app, desk)
     _admin_routes(app, desk)

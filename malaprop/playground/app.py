@@ -17,20 +17,20 @@ from malaprop.core.errors import DataError
 from malaprop.core.score import winner
 from malaprop.playground import tries
 from malaprop.playground.attention import SHOWN, attention_of
-from malaprop.playground.desk import Desk, Job
+from malaprop.playground.desk import AttackDesk, DeskJob
 from malaprop.playground.room import FIRST, Room
-from malaprop.playground.texts import EXPLAINED, WORDS, Given, cut, name_of, number_of, text_of
+from malaprop.playground.texts import EXPLAINED, WORDS, GivenText, cut, name_of, number_of, text_of
 from malaprop.playground.words import BusyError, ToldError, told
 from malaprop.playground.work import importance_of, scores_of, substitutes_at, weights
 from malaprop.web.rate import client_of
-from malaprop.web.site import Limits, make_site
+from malaprop.web.site import SiteLimits, make_site
 
 T = TypeVar("T")
 SEEDS = 1_000_000
-LIMITS = Limits(body=128 * 1024, rate=50.0, burst=150)  # scores follow the typing, two requests a victim
+LIMITS = SiteLimits(body=128 * 1024, rate=50.0, burst=150)  # scores follow the typing, two requests a victim
 
 
-def make_app(room: Room, *, limits: Limits | None = None) -> FastAPI:
+def make_app(room: Room, *, limits: SiteLimits | None = None) -> FastAPI:
     """The whole site. It closes the room when it ends."""
 
     @asynccontextmanager
@@ -41,7 +41,7 @@ def make_app(room: Room, *, limits: Limits | None = None) -> FastAPI:
     app, pages = make_site(
         "malaprop.playground", title="Malaprop playground", limits=limits or LIMITS, lifespan=open_room
     )
-    going = tries.Tally()
+    going = tries.TryTally()
 
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
@@ -130,14 +130,14 @@ async def _sent(request: Request) -> Mapping[str, Any]:
     return sent
 
 
-def _explained(sent: Mapping[str, Any], room: Room) -> Given:
+def _explained(sent: Mapping[str, Any], room: Room) -> GivenText:
     given = text_of(sent, room.fields)
     if given.count > EXPLAINED:
         raise DataError(f"words are weighed in texts of at most {EXPLAINED} words; this one has {given.count:,}")
     return given
 
 
-async def _done(request: Request, job: Job[T], desk: Desk) -> T:
+async def _done(request: Request, job: DeskJob[T], desk: AttackDesk) -> T:
     """The result of a job, which stops if the client leaves; a victim that does not answer is 503."""
     waiting = asyncio.wrap_future(job.future)
     try:
@@ -151,7 +151,7 @@ async def _done(request: Request, job: Job[T], desk: Desk) -> T:
         job.stop.set()
 
 
-async def _counted(going: tries.Tally, client: str, events: AsyncGenerator[str]) -> AsyncGenerator[str]:
+async def _counted(going: tries.TryTally, client: str, events: AsyncGenerator[str]) -> AsyncGenerator[str]:
     async with aclosing(events):
         with going.one(client):
             async for one in events:

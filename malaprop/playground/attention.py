@@ -11,13 +11,13 @@ from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability, check
 from malaprop.core.text import Text, Words
 from malaprop.models.inside.attention import Maps, WordAttention
-from malaprop.playground.desk import Desk, Make
+from malaprop.playground.desk import AttackDesk, Make
 
 SHOWN = 60  # words of a text whose map is drawn
 _HEADS = 12  # more heads than these over all layers are shown as the mean of each layer
 
 
-def attention_of(desk: Desk, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
+def attention_of(desk: AttackDesk, fields: Mapping[str, str]) -> Make[dict[str, Any]]:
     """The maps of one text; it asks no service, so it is done between two rounds of the desk."""
     check("the attention map", (Capability.ATTENTION,), desk.name, desk.victim.offers)
     looks: WordAttention = desk.victim.parts[Capability.ATTENTION]

@@ -28,7 +28,7 @@ RENEW = 256  # jobs that share a table of words: then those in flight end, and a
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job(Generic[T]):
+class DeskJob(Generic[T]):
     """Work for a desk: `make` is called in its thread. The result comes with what it cost the victim."""
 
     make: Make[T]
@@ -68,20 +68,20 @@ class Job(Generic[T]):
             self.future.set_result((result, tally))
 
 
-class Desk:
+class AttackDesk:
     """A victim and the thread that asks it. `name` is what pages call it."""
 
     def __init__(self, victim: Victim, name: str) -> None:
         self.victim, self.name = victim, name
         self._scoring, self._services = shielded(victim, name)
-        self._waiting: Queue[Job[Any] | None] = Queue(QUEUE)
-        self._going: dict[int, Job[Any]] = {}
+        self._waiting: Queue[DeskJob[Any] | None] = Queue(QUEUE)
+        self._going: dict[int, DeskJob[Any]] = {}
         self._thread = Thread(target=self._work, name=f"desk of {name}", daemon=True)
         self._thread.start()
 
-    def submit(self, make: Make[T]) -> Job[T]:
+    def submit(self, make: Make[T]) -> DeskJob[T]:
         """Puts work in the queue; a full one is refused."""
-        job: Job[T] = Job(make)
+        job: DeskJob[T] = DeskJob(make)
         try:
             self._waiting.put_nowait(job)
         except Full:
@@ -106,7 +106,7 @@ class Desk:
                     lost.end(words, Tally())
             self._going.clear()
 
-    def _drive(self, first: Job[Any]) -> None:
+    def _drive(self, first: DeskJob[Any]) -> None:
         """Serves this job and all that come while there is something in flight."""
         for owner, result in drive(_Intake(first, self._waiting, self._going), self._services, width=WIDTH):
             tally = self._scoring.tally(owner) if isinstance(self._scoring, Scoring) else Tally()
@@ -116,8 +116,10 @@ class Desk:
 class _Intake:
     """What an engine loop takes up between two rounds: it stops when nothing waits, and goes on when something does."""
 
-    def __init__(self, first: Job[Any], waiting: Queue[Job[Any] | None], going: dict[int, Job[Any]]) -> None:
-        self.next: Job[Any] | None = first
+    def __init__(
+        self, first: DeskJob[Any], waiting: Queue[DeskJob[Any] | None], going: dict[int, DeskJob[Any]]
+    ) -> None:
+        self.next: DeskJob[Any] | None = first
         self.waiting, self.going = waiting, going
         self.table, self.owner = Words(), 0
 
@@ -132,7 +134,7 @@ class _Intake:
         self.going[owner] = job
         return owner, job.steps(self.table, owner)
 
-    def _waiting(self) -> Job[Any] | None:
+    def _waiting(self) -> DeskJob[Any] | None:
         if self.owner >= RENEW:
             return None
         try:

@@ -11,7 +11,7 @@ from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import AssetError, SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import Dataset
-from malaprop.playground.desk import Desk
+from malaprop.playground.desk import AttackDesk
 from malaprop.playground.texts import VICTIMS
 from malaprop.playground.words import distinct, log, shown_name
 from malaprop.runs.api import recipe
@@ -42,9 +42,9 @@ class Room:
         self.examples = [] if data is None else list(data)
         self.data_labels = () if data is None else data.labels
         self.substitutes = _substitutes()
-        self.desks = [Desk(victim, name) for victim, name in zip(victims, names, strict=True)]
+        self.desks = [AttackDesk(victim, name) for victim, name in zip(victims, names, strict=True)]
 
-    def label_names(self, desk: Desk) -> tuple[str, ...]:
+    def label_names(self, desk: AttackDesk) -> tuple[str, ...]:
         """What the victim's labels are called: by itself, or else in the data, where they are as many."""
         own: tuple[str, ...] = desk.victim.label_names
         if own:

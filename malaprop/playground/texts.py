@@ -17,7 +17,7 @@ CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenText:
     """A text as a client sent it."""
 
     fields: Mapping[str, str]
@@ -28,7 +28,7 @@ class Given:
         return len(self.words)
 
 
-def text_of(sent: Mapping[str, Any], names: Sequence[str]) -> Given:
+def text_of(sent: Mapping[str, Any], names: Sequence[str]) -> GivenText:
     """The text, if it has exactly these fields and is short enough."""
     fields = sent.get("fields")
     if (
@@ -40,7 +40,7 @@ def text_of(sent: Mapping[str, Any], names: Sequence[str]) -> Given:
     length = sum(map(len, fields.values()))
     if length > CHARACTERS:
         raise DataError(f"the text has {length:,} characters; the playground takes at most {CHARACTERS:,}")
-    given = Given(fields, tuple(Text.of(fields, Words()).strings))
+    given = GivenText(fields, tuple(Text.of(fields, Words()).strings))
     if given.count > WORDS:
         raise DataError(f"the text has {given.count:,} words; the playground takes at most {WORDS:,}")
     if not given.count:

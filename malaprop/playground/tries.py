@@ -13,9 +13,9 @@ from typing import Any
 
 from malaprop.core.example import Example, content_id
 from malaprop.core.score import winner
-from malaprop.playground.desk import Desk, Job
+from malaprop.playground.desk import AttackDesk, DeskJob
 from malaprop.playground.room import Recipe
-from malaprop.playground.texts import Given, cut
+from malaprop.playground.texts import GivenText, cut
 from malaprop.playground.words import BusyError, told
 from malaprop.playground.work import attack_on, record, scores_of, shown_end
 
@@ -23,7 +23,7 @@ AT_ONCE = 3  # tries of one client
 PATIENCE = 0.25  # seconds between two looks whether the client is still there
 
 
-class Tally:
+class TryTally:
     """Who has how many tries going."""
 
     def __init__(self, most: int = AT_ONCE) -> None:
@@ -46,7 +46,7 @@ class Tally:
 class Try:
     """What a client wants attacked; `label` None: away from whatever each victim says now."""
 
-    text: Given
+    text: GivenText
     recipe: Recipe
     label: int | None
     seed: int
@@ -57,10 +57,10 @@ def event(kind: str, values: dict[str, Any]) -> str:
     return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=True, separators=(',', ':'))}\n\n"
 
 
-async def stream(asked: Try, desks: list[Desk], gone: Callable[[], Awaitable[bool]]) -> AsyncGenerator[str]:
+async def stream(asked: Try, desks: list[AttackDesk], gone: Callable[[], Awaitable[bool]]) -> AsyncGenerator[str]:
     """The events of a try until all victims are done; when it is closed or the client is gone, the attacks stop."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[str]()
-    jobs: list[Job[Any]] = []
+    jobs: list[DeskJob[Any]] = []
 
     def tell(kind: str, values: dict[str, Any]) -> None:
         with suppress(RuntimeError):  # the server is closing
@@ -84,13 +84,13 @@ async def stream(asked: Try, desks: list[Desk], gone: Callable[[], Awaitable[boo
             task.cancel()
 
 
-async def _one(asked: Try, number: int, desk: Desk, jobs: list[Job[Any]], tell: Callable[..., None]) -> None:
+async def _one(asked: Try, number: int, desk: AttackDesk, jobs: list[DeskJob[Any]], tell: Callable[..., None]) -> None:
     """One victim's part of a try. Its last event comes before it ends."""
 
     def here(kind: str, values: dict[str, Any]) -> None:
         tell(kind, {"victim": number, **values})
 
-    async def done(job: Job[Any]) -> Any:
+    async def done(job: DeskJob[Any]) -> Any:
         jobs.append(job)
         return await asyncio.wrap_future(job.future)
 

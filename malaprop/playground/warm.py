@@ -7,7 +7,7 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError
 from malaprop.core.example import Example
-from malaprop.playground.desk import Desk
+from malaprop.playground.desk import AttackDesk
 from malaprop.playground.room import FIRST, Room
 from malaprop.playground.words import log
 from malaprop.playground.work import attack_on, importance_of, scores_of
@@ -25,7 +25,7 @@ def warm_up(room: Room) -> None:
                 log.warning("%s is not ready: %s", desk.name, error)
 
 
-def _work(room: Room, desk: Desk) -> list[Future[Any]]:
+def _work(room: Room, desk: AttackDesk) -> list[Future[Any]]:
     fields = dict.fromkeys(room.fields, "a warm and funny film")
     out: list[Future[Any]] = [desk.submit(scores_of(fields)).future]
     try:

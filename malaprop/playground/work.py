@@ -17,7 +17,7 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.service import Tally
-from malaprop.playground.desk import Desk, Make
+from malaprop.playground.desk import AttackDesk, Make
 from malaprop.playground.watch import Tell, plain_edit, watched
 from malaprop.playground.words import scrubbed
 from malaprop.records.outcome import Outcome, to_plain
@@ -37,7 +37,7 @@ def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
 
 
 def importance_of(
-    desk: Desk, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
+    desk: AttackDesk, fields: Mapping[str, str], label: int | None, substitutes: Substitutes | None
 ) -> Make[Importance]:
     """How much each word, and each of its substitutes, moves the answer."""
     victim = desk.victim
@@ -59,7 +59,7 @@ def substitutes_at(found: Importance, slot: int) -> list[dict[str, Any]]:
     ]
 
 
-def attack_on(desk: Desk, attack: Attack, example: Example, seed: int, tell: Tell | None = None) -> Make[Ending]:
+def attack_on(desk: AttackDesk, attack: Attack, example: Example, seed: int, tell: Tell | None = None) -> Make[Ending]:
     """A recipe on one example, told step by step to whoever watches."""
     victim = desk.victim
     check(attack.name, attack.needs, desk.name, victim.offers)

@@ -43,7 +43,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class FieldImportance:
     """A field of the example: what stands before its first word, and its words."""
 
     name: str
@@ -61,7 +61,7 @@ class Importance:
     log_likelihood: float
     unknown: str  # what was put in place of each word
     asked: int
-    fields: tuple[Side, ...]
+    fields: tuple[FieldImportance, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -178,7 +178,7 @@ def _weighed(victim: Victim, answers: _Answers, label: int | None) -> Importance
     )
 
 
-def _sides(text: Text, falls: list[float], substitutes: list[tuple[Substitute, ...]]) -> tuple[Side, ...]:
+def _sides(text: Text, falls: list[float], substitutes: list[tuple[Substitute, ...]]) -> tuple[FieldImportance, ...]:
     """The text field by field: the gap between two fields ends one and begins the next, or several empty ones."""
     parts = text.joined()
     edges: list[str] = []
@@ -191,4 +191,6 @@ def _sides(text: Text, falls: list[float], substitutes: list[tuple[Substitute, .
             words[-1].append(Weighed(parts[2 * slot + 1], own, falls[slot], substitutes[slot]))
         edges += others
         words += [[] for _ in others]
-    return tuple(Side(name, edge, tuple(row)) for name, edge, row in zip(text.names, edges, words, strict=True))
+    return tuple(
+        FieldImportance(name, edge, tuple(row)) for name, edge, row in zip(text.names, edges, words, strict=True)
+    )

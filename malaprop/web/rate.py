@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 CLIENTS = 10_000  # remembered at a time; who was not seen for longest is forgotten first
 
 
-class Buckets:
+class RateBuckets:
     """Each client has `burst` tokens at first and gets `rate` a second back; a request costs one."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = monotonic) -> None:
@@ -41,7 +41,7 @@ def client_of(scope: Scope) -> str:
 class RateLimit:
     """Answers 429 to a client whose bucket is empty. It raises: it stands below the error pages."""
 
-    def __init__(self, app: ASGIApp, *, buckets: Buckets) -> None:
+    def __init__(self, app: ASGIApp, *, buckets: RateBuckets) -> None:
         self.app, self.buckets = app, buckets
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -23,14 +23,14 @@ from malaprop.web.body import BodyLimit
 from malaprop.web.headers import Headers
 from malaprop.web.origin import SameOrigin
 from malaprop.web.pages import WORDS, Pages, http_error
-from malaprop.web.rate import Buckets, RateLimit
+from malaprop.web.rate import RateBuckets, RateLimit
 
 _log = logging.getLogger("malaprop.web")
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SiteLimits:
     """Bytes of a request; requests a second of one client in the long run, and at once. `rate` None: no bound."""
 
     body: int = 64 * 1024
@@ -43,7 +43,7 @@ class Limits:
 
 
 def make_site(
-    package: str, *, title: str, limits: Limits | None = None, lifespan: Lifespan | None = None
+    package: str, *, title: str, limits: SiteLimits | None = None, lifespan: Lifespan | None = None
 ) -> tuple[FastAPI, Pages]:
     """An application without routes of its own, and the pages it shows.
 
@@ -51,7 +51,7 @@ def make_site(
     (`base.css`, `base.js`) under /shared/. Add routes to the application; raise `HTTPException(status, words)` or a
     MalapropError for what the reader can mend. Tracebacks, paths and secrets never reach a page.
     """
-    limits = limits or Limits()
+    limits = limits or SiteLimits()
     pages = Pages(package, site=title)
     app = FastAPI(
         title=title,
@@ -67,10 +67,10 @@ def make_site(
     return app, pages
 
 
-def _layers(limits: Limits, pages: Pages) -> list[Middleware]:
+def _layers(limits: SiteLimits, pages: Pages) -> list[Middleware]:
     layers = [Middleware(Headers), Middleware(_Refusals, pages=pages)]
     if limits.rate is not None:
-        layers.append(Middleware(RateLimit, buckets=Buckets(limits.rate, limits.burst)))
+        layers.append(Middleware(RateLimit, buckets=RateBuckets(limits.rate, limits.burst)))
     return [*layers, Middleware(SameOrigin), Middleware(BodyLimit, limit=limits.body)]
 
 

@@ -30,7 +30,7 @@ from malaprop.playground.room import Room
 from malaprop.playground.warm import warm_up
 from malaprop.records.outcome import compare_key
 from malaprop.records.schema import from_json
-from malaprop.web.site import Limits
+from malaprop.web.site import SiteLimits
 
 BAD = '<script>window.hacked=1</script>"><img src=x onerror=alert(1)>'
 TEXT = "a good film and a great plot"
@@ -229,7 +229,7 @@ def test_a_victim_that_dies_during_an_attack_is_an_outcome():
 
 
 def test_too_many_requests_wait():
-    with TestClient(make_app(room(), limits=Limits(rate=0.01, burst=2))) as client:
+    with TestClient(make_app(room(), limits=SiteLimits(rate=0.01, burst=2))) as client:
         assert [client.post("/api/scores", json=sent()).status_code for _ in range(3)] == [200, 200, 429]
 
 
@@ -266,7 +266,7 @@ def test_few_attacks_at_once_and_those_left_alone_stop():
 
 
 def test_many_clients_ask_at_once():
-    with live(make_app(room(), limits=Limits(rate=None))) as address:
+    with live(make_app(room(), limits=SiteLimits(rate=None))) as address:
         found: list[tuple[str, Any]] = []
 
         def one(word: str) -> None:

@@ -13,7 +13,7 @@ from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.playground import desk as desks
-from malaprop.playground.desk import Desk
+from malaprop.playground.desk import AttackDesk
 from malaprop.playground.words import BusyError, StoppedError, ToldError
 from malaprop.playground.work import attack_on, scores_of
 
@@ -40,7 +40,7 @@ def gate():
 
 @pytest.fixture
 def desk(gate):
-    made = Desk(toy.victim(gate), "toy")
+    made = AttackDesk(toy.victim(gate), "toy")
     yield made
     gate.open.set()
     made.close()

@@ -17,14 +17,14 @@ from starlette.testclient import TestClient
 import malaprop.web
 from malaprop.core.errors import DataError, SettingError
 from malaprop.web.headers import HEADERS
-from malaprop.web.rate import Buckets
-from malaprop.web.site import Limits, make_site
+from malaprop.web.rate import RateBuckets
+from malaprop.web.site import SiteLimits, make_site
 
 HTML = {"accept": "text/html"}
 
 
 def site(**limits: Any) -> FastAPI:
-    app, _ = make_site("malaprop.web", title="<Try> & see", limits=Limits(**limits))
+    app, _ = make_site("malaprop.web", title="<Try> & see", limits=SiteLimits(**limits))
 
     @app.get("/fine")
     def fine() -> dict[str, str]:
@@ -148,7 +148,7 @@ def test_a_client_that_asks_too_often_waits():
 
 def test_buckets_fill_at_their_rate():
     now = [0.0]
-    buckets = Buckets(rate=2.0, burst=2, clock=lambda: now[0])
+    buckets = RateBuckets(rate=2.0, burst=2, clock=lambda: now[0])
     assert [buckets.wait("a") for _ in range(3)] == [0.0, 0.0, 0.5]
     assert buckets.wait("b") == 0.0, "each client has its own"
     now[0] = 0.5
@@ -159,7 +159,7 @@ def test_buckets_fill_at_their_rate():
 
 def test_buckets_forget_who_was_not_seen_for_longest(monkeypatch):
     monkeypatch.setattr("malaprop.web.rate.CLIENTS", 2)
-    buckets = Buckets(rate=0.001, burst=1)
+    buckets = RateBuckets(rate=0.001, burst=1)
     for name in ("a", "b", "a", "c"):
         buckets.wait(name)
     assert set(buckets._levels) == {"a", "c"}
@@ -167,7 +167,7 @@ def test_buckets_forget_who_was_not_seen_for_longest(monkeypatch):
 
 def test_limits_are_checked():
     with pytest.raises(SettingError, match="at least 1"):
-        Limits(rate=0)
+        SiteLimits(rate=0)
 
 
 def test_a_value_that_was_not_given_is_an_error():
