@@ -123,9 +123,9 @@ def _read_pairs(asked: Train) -> Inputs:
 
 def _train_translator(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
     from malaprop.models.translation.train import train
-    from malaprop.models.translation.training import Epoch
+    from malaprop.models.translation.training import TranslationEpoch
 
-    def listen(epoch: Epoch) -> None:
+    def listen(epoch: TranslationEpoch) -> None:
         scored = f", held-out BLEU {epoch.bleu:.2f}" if epoch.bleu >= 0 else ""
         desk.note(f"epoch {epoch.number}, loss {epoch.loss:.3f}{scored}, {epoch.seconds:.0f} s")
 

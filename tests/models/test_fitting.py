@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from malaprop.models.fitting.course import Course, Descent, Look, Phase
+from malaprop.models.fitting.course import Assessment, Course, Descent, Phase
 from malaprop.models.fitting.fit import fit
 from malaprop.models.fitting.pace import Learner, Pace
 from malaprop.models.fitting.seeds import reseed, seeded
@@ -46,7 +46,7 @@ class Two:
             return {"loss": loss}
 
         def look(now, sums):
-            return Look({"loss": sums["loss"].mean}, over=name == "one" and now.step == 6)
+            return Assessment({"loss": sums["loss"].mean}, over=name == "one" and now.step == 6)
 
         return Phase(losses=losses, name=name, steps=10, look=look, every=3, begin=begin)
 

@@ -13,7 +13,7 @@ from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
 from malaprop.core.errors import SettingError
 from malaprop.models.fitting.course import Now, Phase
 from malaprop.models.fitting.pace import follow_budget, inverse_root
-from malaprop.models.fitting.seeds import Passes
+from malaprop.models.fitting.seeds import RowOrder
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.pretrain import job
 
@@ -60,7 +60,7 @@ def test_a_killed_pretraining_goes_on_to_the_same_weights(kind, tmp_path, monkey
     monkeypatch.setattr(Unfinished, "keep", keep)
     with monkeypatch.context() as patch:  # the steps before the kill are not done again
         done = []
-        patch.setattr(Passes, "rows_of", _counted(done))
+        patch.setattr(RowOrder, "rows_of", _counted(done))
         go(kind, tmp_path, "killed")
     assert done == list(range(5, 12))
     one, two = weights(tmp_path / "whole"), weights(tmp_path / "killed")
@@ -72,7 +72,7 @@ def test_a_killed_pretraining_goes_on_to_the_same_weights(kind, tmp_path, monkey
 
 
 def _counted(done):
-    plain = Passes.rows_of
+    plain = RowOrder.rows_of
 
     def rows_of(self, step):
         done.append(step)
@@ -111,12 +111,12 @@ def test_a_damaged_state_is_said(tmp_path):
 
 
 def test_every_pass_reads_every_row_once():
-    order = Passes(12, 4, seed=1)
+    order = RowOrder(12, 4, seed=1)
     passes = [[order.rows_of(p * 3 + s).tolist() for s in range(3)] for p in range(2)]
     flat = [sorted(itertools.chain(*one)) for one in passes]
     assert flat == [list(range(12))] * 2
     assert passes[0] != passes[1]
-    assert Passes(12, 4, seed=1).rows_of(4).tolist() == passes[1][1]
+    assert RowOrder(12, 4, seed=1).rows_of(4).tolist() == passes[1][1]
 
 
 def test_minutes_end_the_work_and_the_rate_follows_them(tmp_path):

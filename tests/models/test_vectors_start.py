@@ -9,7 +9,7 @@ from malaprop.assets import store
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.data import of
 from malaprop.models.encoders import vectors
-from malaprop.models.encoders.vectors import Course, check_width, read_file, starting, trained
+from malaprop.models.encoders.vectors import SkipGram, check_width, read_file, starting, trained
 from malaprop.models.pretrain import texts
 from malaprop.models.splits import splits
 
@@ -69,13 +69,13 @@ def test_given_vectors_are_found_by_word(data, tmp_path):
 @pytest.mark.parametrize("kind", ["W2vec", "fastText"])
 def test_trained_once_and_kept(kind, data, capfd):
     pytest.importorskip("gensim")
-    course = Course(dim=6, epochs=1, rows=50)
+    course = SkipGram(dim=6, epochs=1, rows=50)
     first = trained(kind, data, course)
     assert "training" in capfd.readouterr().err
     before = (first / "vectors.npy").read_bytes()
     assert trained(kind, data, course) == first
     assert capfd.readouterr().err == ""
-    assert trained(kind, data, Course(dim=5, epochs=1, rows=50)) != first
+    assert trained(kind, data, SkipGram(dim=5, epochs=1, rows=50)) != first
     words = (first / "words.txt").read_text().split("\n")
     assert words == sorted({"the", "bad", "good", "film", "was", "indeed"})
     (first / "vectors.npy").unlink()

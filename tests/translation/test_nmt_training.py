@@ -14,7 +14,7 @@ from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.translation import checkpoint, training
 from malaprop.models.translation.pairs import pairs_of, parts, tenth_of
 from malaprop.models.translation.train import settings_of, train, words_of
-from malaprop.models.translation.training import Rows
+from malaprop.models.translation.training import PairRows
 from tests.translation.conftest import COMMON, SETTINGS, toy_parts
 from tests.translation.small_translators import PAIRS, pairs
 
@@ -27,7 +27,7 @@ def test_pairs_are_learnt_by_heart(trained):
 
 
 def test_every_pair_is_in_one_batch_and_none_is_too_large():
-    rows = Rows(*(Ragged.of([[1] * n for n in (3, 9, 4, 4, 1, 7, 2)]) for _ in range(2)))
+    rows = PairRows(*(Ragged.of([[1] * n for n in (3, 9, 4, 4, 1, 7, 2)]) for _ in range(2)))
     found = training._batches(rows, 12, 0, 0)
     assert sorted(np.concatenate(found).tolist()) == list(range(7))
     assert all(len(part) == 1 or len(part) * rows.sources.size[part].max() <= 12 for part in found)

@@ -35,7 +35,7 @@ class Start(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class SkipGram:
     """How gensim trains vectors: skip-gram with negative sampling, one thread, so that a seed decides them."""
 
     dim: int = 100
@@ -74,9 +74,9 @@ def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floati
     return Start(table, rows >= 0, about)
 
 
-def trained(kind: str, data: Splits, course: Course | None = None) -> Path:
+def trained(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
     """The cached table of vectors trained on these texts; trains it, with a line to say so, where there is none."""
-    how = course or Course()
+    how = course or SkipGram()
     folder = home(kind, data, how)
     if not (folder / "vectors.npy").is_file():
         _need_gensim(kind, data)
@@ -88,9 +88,9 @@ def trained(kind: str, data: Splits, course: Course | None = None) -> Path:
     return folder
 
 
-def home(kind: str, data: Splits, course: Course | None = None) -> Path:
+def home(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
     """Where trained vectors lie: named by all that decides them."""
-    recipe = [1, kind, asdict(course or Course()), data.fingerprint, store.key("wikitext")]
+    recipe = [1, kind, asdict(course or SkipGram()), data.fingerprint, store.key("wikitext")]
     digest = sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:10]
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in data.name)[:40]
     return store.cache_root() / "vectors" / f"{kind}-{plain}-{digest}"
@@ -122,7 +122,7 @@ def _never(spec: str, *, split: str) -> Labelled:
     raise AssertionError(f"WikiText is no dataset: {spec}, {split}")
 
 
-def _train(kind: str, data: Splits, how: Course) -> tuple[list[str], Floats]:
+def _train(kind: str, data: Splits, how: SkipGram) -> tuple[list[str], Floats]:
     """Vectors of the words that the training texts hold; those of WikiText alone are not kept."""
     gensim: Any = import_module("gensim.models")
     texts = _Texts(data)

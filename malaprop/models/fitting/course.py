@@ -40,7 +40,7 @@ class Sum(NamedTuple):
         return self.total / max(1, self.steps)
 
 
-class Look(NamedTuple):
+class Assessment(NamedTuple):
     """Figures at a step. The weights with the highest `rank` are those kept; `over` ends the phase."""
 
     figures: Mapping[str, float]
@@ -67,7 +67,7 @@ class Phase:
     name: str = ""
     steps: int | None = None
     minutes: float | None = None  # a phase with this does not give the same weights every time
-    look: Callable[[Now, Sums], Look] | None = None
+    look: Callable[[Now, Sums], Assessment] | None = None
     every: int = 0
     patience: int = 0
     begin: Callable[[], None] = lambda: None

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from malaprop.core.errors import SettingError
 from malaprop.models.fitting.bar import progress_bar
-from malaprop.models.fitting.course import Course, Figures, Look, Now, Phase, Sum, Sums
-from malaprop.models.fitting.state import State, Unfinished
+from malaprop.models.fitting.course import Assessment, Course, Figures, Now, Phase, Sum, Sums
+from malaprop.models.fitting.state import TrainingState, Unfinished
 
 _GLANCE = 1.0  # seconds between two glances at the loss; each waits for the device
-Listen = Callable[[Now, Look], None]
+Listen = Callable[[Now, Assessment], None]
 
 
 class Fitted(NamedTuple):
@@ -106,6 +106,7 @@ class _Run:
             if self.place + 1 == len(self.course.phases):
                 return False
             self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
+            self.sums, self.counts = {}, {}
             self.phase.begin()
         return True
 
@@ -131,7 +132,7 @@ class _Run:
             self.counts[name] = self.counts.get(name, 0) + 1
         self.loss = next(iter(figures.values())).detach()
 
-    def _look(self, ask: Callable[[Now, Sums], Look]) -> None:
+    def _look(self, ask: Callable[[Now, Sums], Assessment]) -> None:
         sums = {name: Sum(self._finite(total), self.counts[name]) for name, total in self.sums.items()}
         self.sums, self.counts = {}, {}
         now = self.now()
@@ -159,7 +160,7 @@ class _Run:
             raise SettingError(f"training broke down: the loss became {amount}; use a smaller rate than {max(rates)}")
         return amount
 
-    def state(self) -> State:
+    def state(self) -> TrainingState:
         tensors = {
             f"now|{name}|{key}": tensor
             for name, module in self.course.modules.items()
@@ -171,9 +172,9 @@ class _Run:
         tensors |= {f"sum||{name}": tensor for name, tensor in self.sums.items()}
         tensors["random||"] = torch.get_rng_state()  # for what is not drawn by the step
         names = ("place", "step", "stale", "since", "over", "rank", "looks", "counts")
-        return State(tensors, {name: getattr(self, name) for name in names}, self.seconds())
+        return TrainingState(tensors, {name: getattr(self, name) for name in names}, self.seconds())
 
-    def fill(self, state: State) -> None:
+    def fill(self, state: TrainingState) -> None:
         for name, value in state.notes.items():
             setattr(self, name, value)
         self.phase.begin()

@@ -24,7 +24,7 @@ def reseed(seed: int, step: int) -> None:
     torch.manual_seed(int(generator(seed, "step", str(step)).integers(1 << 62)))
 
 
-class Passes:
+class RowOrder:
     """Which rows each step reads: every pass in an order of its own, known from the seed and the step alone."""
 
     def __init__(self, rows: int, batch: int, seed: int) -> None:

@@ -20,7 +20,7 @@ EVERY = 20.0  # short trainings write no state
 _TENSORS, _NOTES = "state.safetensors", "state.json"
 
 
-class State(NamedTuple):
+class TrainingState(NamedTuple):
     """All that the rest of a training depends on, as tensors and as plain values."""
 
     tensors: dict[str, Tensor]
@@ -54,7 +54,7 @@ class Unfinished:
             return step % self.steps == 0
         return time.monotonic() - self._last >= (EVERY if self.every is None else self.every)
 
-    def keep(self, state: State) -> None:
+    def keep(self, state: TrainingState) -> None:
         from safetensors.torch import save_file
 
         fresh = self.folder / "fresh"
@@ -74,7 +74,7 @@ class Unfinished:
             shutil.rmtree(self.folder / str(old), ignore_errors=True)
         self._last = time.monotonic()
 
-    def read(self, names: Collection[str]) -> State | None:
+    def read(self, names: Collection[str]) -> TrainingState | None:
         """The newest state that has tensors of all these names."""
         for number in sorted(self._numbers(), reverse=True):
             folder = self.folder / str(number)
@@ -97,13 +97,13 @@ class Unfinished:
         if self.strict:
             raise SettingError(why) from None
 
-    def _read(self, folder: Path) -> tuple[State, Mapping[str, Any]]:
+    def _read(self, folder: Path) -> tuple[TrainingState, Mapping[str, Any]]:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         try:
             whole = json.loads((folder / _NOTES).read_text(encoding="utf-8"))
-            return State(load_file(folder / _TENSORS), whole["notes"], float(whole["seconds"])), whole["recipe"]
+            return TrainingState(load_file(folder / _TENSORS), whole["notes"], float(whole["seconds"])), whole["recipe"]
         except SafetensorError as error:
             raise ValueError(str(error)) from None
 

@@ -17,12 +17,12 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError
 from malaprop.models.encoders.vectors import Start, check_width, read_file
 from malaprop.models.fitting.card import Card, read_card, stamp
-from malaprop.models.fitting.course import Course, Look, Losses, Now, Phase, Sums
+from malaprop.models.fitting.course import Assessment, Course, Losses, Now, Phase, Sums
 from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.fitting.fit import fit
 from malaprop.models.fitting.folder import check_target
 from malaprop.models.fitting.pace import Learner
-from malaprop.models.fitting.seeds import Passes, reseed, seeded
+from malaprop.models.fitting.seeds import RowOrder, reseed, seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative.arae import Arae
 from malaprop.models.generative.ngrams import NGrams
@@ -44,7 +44,7 @@ _ENDS = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SentencePlan:
     """What the kinds share. Only a budget of steps alone gives the same weights every time."""
 
     steps: int | None = None
@@ -60,7 +60,7 @@ class Plan:
             raise SettingError("steps must be above 0, got 0")
 
 
-class Work(Protocol):
+class SentenceWork(Protocol):
     """A way of learning, one batch at a time."""
 
     @property
@@ -123,7 +123,7 @@ def train_sentences(
     with seeded(seed):
         net = SentenceNet(len(codec.vocab), shape).to(device)
         about = _begin(net, start)
-        work: Work = how.work(net)
+        work: SentenceWork = how.work(net)
     recipe = {"kind": kind, "shape": asdict(shape), "how": asdict(how), "plan": asdict(plan), "seed": seed}
     unfinished = Unfinished.beside(folder, {**recipe, "data": texts.fingerprint, "about": about})
     course = _course(work, torch.from_numpy(codec.rows(train)).to(device), plan, seed)
@@ -157,13 +157,13 @@ def train_sentences(
     return card
 
 
-def _settings(kind: str, given: Mapping[str, Any]) -> tuple[Shape, Plan, Arae | TextVae]:
+def _settings(kind: str, given: Mapping[str, Any]) -> tuple[Shape, SentencePlan, Arae | TextVae]:
     """Each setting goes where its name is; one that nothing has is refused."""
     if kind not in KINDS:
         raise unknown("sentence model", kind, KINDS)
     made: list[Any] = []
     known: set[str] = set()
-    parts: tuple[Any, ...] = (Shape, Plan, KINDS[kind])
+    parts: tuple[Any, ...] = (Shape, SentencePlan, KINDS[kind])
     for part in parts:
         names = {field.name for field in fields(part)}
         known |= names
@@ -208,16 +208,16 @@ def _begin(net: SentenceNet, start: Start | None) -> str:
     return f"{start.about} {int(known.sum()):,} of {len(known):,} words have one."
 
 
-def _course(work: Work, rows: Int[Tensor, "sentence slot"], plan: Plan, seed: int) -> Course:
-    passes = Passes(len(rows), plan.batch, seed)
+def _course(work: SentenceWork, rows: Int[Tensor, "sentence slot"], plan: SentencePlan, seed: int) -> Course:
+    passes = RowOrder(len(rows), plan.batch, seed)
 
     def losses(now: Now) -> Losses:
         reseed(seed, now.step)
         picked = torch.from_numpy(passes.rows_of(now.step)).to(rows.device)
         return (yield from work.losses(rows[picked], now.progress))
 
-    def look(_: Now, sums: Sums) -> Look:
-        return Look({name: round(total.mean, 4) for name, total in sums.items()})
+    def look(_: Now, sums: Sums) -> Assessment:
+        return Assessment({name: round(total.mean, 4) for name, total in sums.items()})
 
     steps = _STEPS if plan.steps is None and plan.minutes is None else plan.steps
     phase = Phase(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from malaprop.models.fitting.average import follow
-from malaprop.models.fitting.course import Course, Descent, Look, Losses, Now, Phase
+from malaprop.models.fitting.course import Assessment, Course, Descent, Losses, Now, Phase
 from malaprop.models.fitting.fit import fit
 from malaprop.models.fitting.pace import Learner, Pace
 from malaprop.models.fitting.seeds import seeded
@@ -76,7 +76,7 @@ class ImageWork:
             name=name,
             steps=steps,
             minutes=self.plan.minutes * steps / total or None,
-            look=lambda _, sums: Look({figure: round(found.mean, 4) for figure, found in sums.items()}),
+            look=lambda _, sums: Assessment({figure: round(found.mean, 4) for figure, found in sums.items()}),
             every=max(1, steps // _CURVE),
             begin=self._prepare_inverter if name == "inverter" else lambda: None,
         )

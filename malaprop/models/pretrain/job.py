@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -16,38 +16,13 @@ from malaprop.core.settings import call
 from malaprop.models.fitting.card import Card, stamp, write_card
 from malaprop.models.fitting.fit import Fitted, fit
 from malaprop.models.fitting.folder import appearing, check_target
-from malaprop.models.fitting.seeds import Passes
+from malaprop.models.fitting.seeds import RowOrder
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.pretrain.card import home
 from malaprop.models.pretrain.kinds import KINDS
 from malaprop.models.pretrain.texts import Corpus, corpus
-from malaprop.models.pretrain.training import Task, course_of, pace_of
+from malaprop.models.pretrain.training import EncoderWork, course_of, pace_of
 from malaprop.models.splits import Read
-
-
-class Work(Task, Protocol):
-    """A task that can be judged and written."""
-
-    @property
-    def row_tokens(self) -> int: ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the vocabulary, which is made from the text."""
-
-    @property
-    def origin(self) -> str | None:
-        """The weights it started from, None for random ones."""
-
-    @property
-    def shape(self) -> dict[str, Any]: ...
-
-    def figures(self) -> dict[str, float]: ...
-
-    def about(self, trained: str) -> str:
-        """What it is in a sentence, given on what it was trained."""
-
-    def save(self, folder: Path, *, half: bool) -> None: ...
 
 
 def plan(kind: str, settings: Mapping[str, Any] | None = None) -> Any:
@@ -90,8 +65,8 @@ def pretrain(
     target = (folder or home(kind)).absolute()
     check_target(target, "encoder")
     place, texts = _device(device), corpus(data, read)
-    work: Work = how.begin(texts, seed=seed, device=place, start=start)
-    passes = Passes(work.rows, how.batch, seed)
+    work: EncoderWork = how.begin(texts, seed=seed, device=place, start=start)
+    passes = RowOrder(work.rows, how.batch, seed)
     steps = steps or (None if minutes else max(1, math.ceil(how.passes * passes.steps)))
     recipe = {"kind": kind, "data": texts.fingerprint, "vocabulary": work.fingerprint, "seed": seed, "start": start}
     recipe |= {"settings": asdict(how), "steps": steps, "minutes": minutes}
@@ -117,7 +92,7 @@ def _device(name: str) -> torch.device:
     return torch.device(wanted)
 
 
-def _card(kind: str, how: Any, work: Work, texts: Corpus, fitted: Fitted, seed: int) -> Card:
+def _card(kind: str, how: Any, work: EncoderWork, texts: Corpus, fitted: Fitted, seed: int) -> Card:
     tokens = fitted.steps * min(how.batch, work.rows) * work.row_tokens
     whole = work.rows * work.row_tokens
     trained = f"{tokens:,} tokens ({tokens / whole:.1f} passes over {whole:,}) of {texts.name}"

@@ -24,27 +24,27 @@ from malaprop.models.translation import bleu, checkpoint, lstm, transformer
 from malaprop.models.translation.decoding import translate
 from malaprop.models.translation.pairs import Pair, Parts
 from malaprop.models.translation.subwords import SubWords
-from malaprop.models.translation.training import Epoch, Plan, Rows, fit
+from malaprop.models.translation.training import PairRows, TranslationEpoch, TranslationPlan, fit
 
 _SHAPES: dict[str, type] = {"nmt-lstm": lstm.Shape, "nmt-transformer": transformer.Shape}
 _PLANS = {
-    "nmt-lstm": Plan(epochs=40, rate=0.001, warmup=400, patience=10),
-    "nmt-transformer": Plan(epochs=80, rate=0.003, warmup=2000, patience=20),
+    "nmt-lstm": TranslationPlan(epochs=40, rate=0.001, warmup=400, patience=10),
+    "nmt-transformer": TranslationPlan(epochs=80, rate=0.003, warmup=2000, patience=20),
 }
 
 
-def settings_of(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], Plan, int, int]:
+def settings_of(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], TranslationPlan, int, int]:
     """Shape, plan, size of the vocabulary and most training pairs (0: all) from names and values."""
     if kind not in _SHAPES:
         raise unknown("translation model", kind, checkpoint.KINDS)
-    shapes, plans = ({f.name for f in fields(of)} for of in (_SHAPES[kind], Plan))
+    shapes, plans = ({f.name for f in fields(of)} for of in (_SHAPES[kind], TranslationPlan))
     known = shapes | plans | {"vocab", "pairs"}
     for name in given:
         if name not in known:
             raise unknown("setting", name, known)
     try:
         shape = asdict(_SHAPES[kind](**{k: v for k, v in given.items() if k in shapes}))
-        plan = Plan(**{**asdict(_PLANS[kind]), **{k: v for k, v in given.items() if k in plans}})
+        plan = TranslationPlan(**{**asdict(_PLANS[kind]), **{k: v for k, v in given.items() if k in plans}})
         return shape, plan, int(given.get("vocab", 8000)), int(given.get("pairs", 0))
     except (TypeError, ValueError) as error:
         raise SettingError(f"a setting of {kind} has a value of the wrong kind: {error}") from None
@@ -59,7 +59,7 @@ def train(
     device: str = "cpu",
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
-    heard: Callable[[Epoch], None] | None = None,
+    heard: Callable[[TranslationEpoch], None] | None = None,
 ) -> Card:
     """Trains, judges on the test part with beam search, and writes the folder; the same call goes on after a kill."""
     shape, plan, vocab, most = settings_of(kind, settings or {})
@@ -129,12 +129,12 @@ def words_of(texts: Any) -> list[str]:
     return sorted(counted, key=lambda word: (-counted[word], word))
 
 
-def _rows(pairs: Sequence[Pair], subwords: SubWords, limit: int) -> Rows:
+def _rows(pairs: Sequence[Pair], subwords: SubWords, limit: int) -> PairRows:
     cut = [(subwords.ids(pair.source), subwords.ids(pair.target)) for pair in pairs]
     kept = [(source, target) for source, target in cut if max(len(source), len(target)) <= limit]
     if not kept:
         raise DataError(f"all {len(cut)} pairs are longer than limit={limit} sub-words; set a larger limit")
-    return Rows(Ragged.of([source for source, _ in kept]), Ragged.of([target for _, target in kept]))
+    return PairRows(Ragged.of([source for source, _ in kept]), Ragged.of([target for _, target in kept]))
 
 
 def _sorted(pairs: Sequence[Pair]) -> list[Pair]:

@@ -18,7 +18,7 @@ from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.fitting import fit as loop
 from malaprop.models.fitting.average import follow
-from malaprop.models.fitting.course import Course, Descent, Look, Losses, Now, Phase, Sums
+from malaprop.models.fitting.course import Assessment, Course, Descent, Losses, Now, Phase, Sums
 from malaprop.models.fitting.pace import Learner, Pace, inverse_root
 from malaprop.models.fitting.seeds import reseed
 from malaprop.models.fitting.state import Unfinished
@@ -27,7 +27,7 @@ from malaprop.models.translation.subwords import BOS, PAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TranslationPlan:
     """`tokens` a batch counts padding; the rate rises over `warmup` steps, then falls as one over the root of the step.
 
     `average` is the share of the running mean of the weights that a step leaves as it was; 0 takes the weights as they
@@ -53,14 +53,14 @@ class Plan:
             raise SettingError(f"rate and clip must be above 0, smoothing and average from 0 to below 1, got {self}")
 
 
-class Epoch(NamedTuple):
+class TranslationEpoch(NamedTuple):
     number: int
     loss: float
     bleu: float
     seconds: float
 
 
-class Rows(NamedTuple):
+class PairRows(NamedTuple):
     """Sources and targets as pieces, each with its end mark."""
 
     sources: Ragged
@@ -73,7 +73,7 @@ Judge = Callable[[nn.Module], float]
 class Translating:
     """The training of a translation model; what is judged and kept is a running mean of its weights."""
 
-    def __init__(self, model: nn.Module, rows: Rows, plan: Plan, judge: Judge, *, seed: int) -> None:
+    def __init__(self, model: nn.Module, rows: PairRows, plan: TranslationPlan, judge: Judge, *, seed: int) -> None:
         self.model, self.rows, self.plan, self.judge, self.seed = model, rows, plan, judge, seed
         self.device = next(model.parameters()).device
         self.mean = deepcopy(model).requires_grad_(False)
@@ -113,35 +113,35 @@ class Translating:
         follow(self.mean, self.model, self.plan.average, now.step + 1)
         return {"loss": loss}
 
-    def look(self, now: Now, sums: Sums) -> Look:
+    def look(self, now: Now, sums: Sums) -> Assessment:
         """BLEU of the averaged weights on what was held out."""
         epoch, loss = now.step // self.a_pass, sums["loss"].mean
         late = 0 < 60 * self.plan.minutes <= now.seconds
         if epoch < self.plan.look_from and epoch != self.plan.epochs:
-            return Look({"loss": loss, "bleu": -1.0}, over=late)
+            return Assessment({"loss": loss, "bleu": -1.0}, over=late)
         bleu = self.judge(self.mean)
-        return Look({"loss": loss, "bleu": bleu}, (bleu,), late)
+        return Assessment({"loss": loss, "bleu": bleu}, (bleu,), late)
 
 
 def fit(
     model: nn.Module,
-    rows: Rows,
-    plan: Plan,
+    rows: PairRows,
+    plan: TranslationPlan,
     judge: Judge,
     *,
     seed: int,
     unfinished: Unfinished,
     title: str = "training",
     quiet: bool = True,
-    heard: Callable[[Epoch], None] | None = None,
-) -> list[Epoch]:
+    heard: Callable[[TranslationEpoch], None] | None = None,
+) -> list[TranslationEpoch]:
     """Trains in place and leaves the best weights in it; on a CPU a killed work goes on to the very same weights."""
     work = Translating(model, rows, plan, judge, seed=seed)
 
-    def epoch(step: int, figures: Mapping[str, float], seconds: float) -> Epoch:
-        return Epoch(step // work.a_pass, figures["loss"], figures["bleu"], seconds)
+    def epoch(step: int, figures: Mapping[str, float], seconds: float) -> TranslationEpoch:
+        return TranslationEpoch(step // work.a_pass, figures["loss"], figures["bleu"], seconds)
 
-    def listen(now: Now, look: Look) -> None:
+    def listen(now: Now, look: Assessment) -> None:
         if heard:
             heard(epoch(now.step, look.figures, now.seconds))
 
@@ -150,7 +150,7 @@ def fit(
     return [epoch(look["step"], look, look["seconds"]) for look in fitted.looks]
 
 
-def _batches(rows: Rows, tokens: int, seed: int, epoch: int) -> list[Ints]:
+def _batches(rows: PairRows, tokens: int, seed: int, epoch: int) -> list[Ints]:
     """Pairs of about one length together, as many as fit; known from the seed and the epoch alone."""
     rng = generator(seed, "epoch", str(epoch))
     order = rng.permutation(len(rows.sources))
@@ -176,7 +176,7 @@ def padded(rows: Ragged, picked: Ints) -> tuple[Int[Tensor, "batch slot"], Int[T
     return torch.from_numpy(np.where(inside, rows.flat[place], PAD)), torch.from_numpy(size)
 
 
-def _loss(model: nn.Module, rows: Rows, picked: Ints, device: torch.device, smoothing: float) -> Float[Tensor, ""]:
+def _loss(model: nn.Module, rows: PairRows, picked: Ints, device: torch.device, smoothing: float) -> Float[Tensor, ""]:
     sources, lengths = padded(rows.sources, picked)
     targets, _ = padded(rows.targets, picked)
     sources, targets = sources.to(device, non_blocking=True), targets.to(device, non_blocking=True)

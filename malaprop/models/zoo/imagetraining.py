@@ -27,7 +27,7 @@ from malaprop.models.victims.image import CARD, KINDS, ImageVictim, load, of_net
 from malaprop.models.zoo.imagenets import Forest, Size, forest_arrays, fresh
 
 
-class Labelled(Protocol):
+class LabelledImages(Protocol):
     """Images with labels, as `malaprop.data.images.ImageSet` has them."""
 
     @property
@@ -71,7 +71,7 @@ class Schooling:
 
 def fit(
     plan: Schooling,
-    data: Labelled,
+    data: LabelledImages,
     *,
     seed: int = 0,
     device: str = "cpu",
@@ -124,7 +124,9 @@ class Seeing:
         return {"loss": loss}
 
 
-def _forest(plan: Schooling, data: Labelled, some: NDArray[np.int64], seed: int) -> tuple[nn.Module, dict[str, Any]]:
+def _forest(
+    plan: Schooling, data: LabelledImages, some: NDArray[np.int64], seed: int
+) -> tuple[nn.Module, dict[str, Any]]:
     try:
         from sklearn.ensemble import RandomForestClassifier
     except ImportError:
@@ -139,8 +141,8 @@ def _forest(plan: Schooling, data: Labelled, some: NDArray[np.int64], seed: int)
 
 def train(
     plan: Schooling,
-    data: Labelled,
-    test: Labelled,
+    data: LabelledImages,
+    test: LabelledImages,
     *,
     seed: int = 0,
     device: str = "cpu",
@@ -176,7 +178,7 @@ def train(
     return victim, card
 
 
-def _finished(plan: Schooling, data: Labelled, seed: int, device: str, folder: Path) -> tuple[ImageVictim, Card]:
+def _finished(plan: Schooling, data: LabelledImages, seed: int, device: str, folder: Path) -> tuple[ImageVictim, Card]:
     """The classifier that is there, if this training made it."""
     card = read_card(folder, "image classifier")
     known = {name: value for name, value in asdict(plan).items() if name in card.settings}
@@ -189,7 +191,7 @@ def _finished(plan: Schooling, data: Labelled, seed: int, device: str, folder: P
     return load(str(folder), device=device), card
 
 
-def accurate(victim: ImageVictim, data: Labelled, batch: int = 4096) -> NDArray[np.bool_]:
+def accurate(victim: ImageVictim, data: LabelledImages, batch: int = 4096) -> NDArray[np.bool_]:
     """Which images the victim has right."""
     from malaprop.core.score import winners
 

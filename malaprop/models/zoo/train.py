@@ -28,7 +28,7 @@ from malaprop.models.tokens.wordrows import WordRows
 from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.blocks.kim import Channels
 from malaprop.models.zoo.checkpoint import opened
-from malaprop.models.zoo.training import Fitted, Hooks, Rows, Training, fit, judge
+from malaprop.models.zoo.training import FittedClassifier, Hooks, Rows, Training, fit, judge
 from malaprop.models.zoo.zoo import RANDOM_DIM, ZooSpec
 
 
@@ -212,7 +212,7 @@ def _digest(model: nn.Module) -> str:
     return digest.hexdigest()[:16]
 
 
-def _figures(fitted: Fitted, accuracy: float, parts: Sequence[Rows], model: nn.Module) -> dict[str, float]:
+def _figures(fitted: FittedClassifier, accuracy: float, parts: Sequence[Rows], model: nn.Module) -> dict[str, float]:
     return {
         "test_accuracy": round(accuracy, 4),
         "validation_accuracy": round(fitted.accuracy, 4),

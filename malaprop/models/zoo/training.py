@@ -17,7 +17,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.fitting import fit as loop
-from malaprop.models.fitting.course import Course, Descent, Look, Losses, Now, Phase, Sums
+from malaprop.models.fitting.course import Assessment, Course, Descent, Losses, Now, Phase, Sums
 from malaprop.models.fitting.pace import Learner, Pace, rise_and_fall
 from malaprop.models.fitting.seeds import reseed
 from malaprop.models.fitting.state import Unfinished
@@ -105,7 +105,7 @@ class Training:
             raise SettingError(f"training wants epochs, batch, patience, least, rate and clip above 0, got {self}")
 
 
-class Fitted(NamedTuple):
+class FittedClassifier(NamedTuple):
     epochs: list[Epoch]
     accuracy: float  # on the part held out, of the weights that were kept
     seconds: float
@@ -122,7 +122,7 @@ def fit(
     quiet: bool = True,
     title: str = "training",
     unfinished: Unfinished | None = None,
-) -> Fitted:
+) -> FittedClassifier:
     """Trains in place and leaves the weights of the epoch that did best on the part held out.
 
     The same seed gives the same weights on the same machine; on a CPU also where the work was killed and goes on from
@@ -131,7 +131,7 @@ def fit(
     """
     work = Classifying(model, train, held_out, settings, seed=seed, hooks=hooks or Hooks())
     fitted = loop.fit(work.course, unfinished=unfinished, quiet=quiet, title=title)
-    return Fitted(work.history(fitted.looks), fitted.rank[0] if fitted.rank else -1.0, fitted.seconds)
+    return FittedClassifier(work.history(fitted.looks), fitted.rank[0] if fitted.rank else -1.0, fitted.seconds)
 
 
 class Classifying:
@@ -195,7 +195,7 @@ class Classifying:
 
         return network
 
-    def look(self, now: Now, sums: Sums) -> Look:
+    def look(self, now: Now, sums: Sums) -> Assessment:
         with torch.no_grad():
             for parameter in self.model.parameters():
                 parameter.mul_(1)  # says that it has changed, to blocks that remember words; fused steps may not
@@ -204,7 +204,7 @@ class Classifying:
         mean = sums["loss"].total / len(self.ragged)
         if self.hooks.epoch:
             self.hooks.epoch(Epoch(now.step // self.a_pass, mean, share, now.seconds))
-        return Look({"loss": mean, "accuracy": share}, (share, -loss))
+        return Assessment({"loss": mean, "accuracy": share}, (share, -loss))
 
     def history(self, looks: Sequence[Mapping[str, Any]]) -> list[Epoch]:
         return [Epoch(o["step"] // self.a_pass, o["loss"], o["accuracy"], o["seconds"]) for o in looks]
