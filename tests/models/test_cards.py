@@ -64,7 +64,9 @@ def test_older_cards_are_read_and_newer_ones_come_back(role, tmp_path):
     assert holds(tmp_path, role)
     write_card(tmp_path, card)
     assert read_card(tmp_path, role) == card
-    assert card.name in (tmp_path / "README.md").read_text()
+    page = (tmp_path / "README.md").read_text()
+    assert page.startswith(f"# {card.name}\n\nA")
+    assert "A image" not in page
     for other in ROLES.keys() - {role}:
         with pytest.raises(MalapropError, match="make one with: malaprop") as said:
             read_card(tmp_path, other)

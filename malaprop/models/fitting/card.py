@@ -143,7 +143,7 @@ def read_card(folder: Path, role: str = "classifier") -> Card:
     except (ValueError, KeyError, RecordError) as error:
         raise known.fault(f"{path} is damaged: {error}; train the model again") from None
     if card.role != role:
-        raise known.fault(f"{folder} holds a {card.role}, no {known.noun}; make one with: {known.made_by}")
+        raise known.fault(f"{folder} holds {_article(card.role)}, no {known.noun}; make one with: {known.made_by}")
     if role == "classifier" and not _in_zoo(card):
         raise known.fault(f"{path} is damaged: it names no model of the zoo; train the model again")
     return card
@@ -190,7 +190,7 @@ def _page(card: Card) -> str:
     known = ROLES[card.role]
     figures = "".join(f"| {name.replace('_', ' ')} | {_shown(value)} |\n" for name, value in card.figures.items())
     lines = [
-        f"A {known.noun} trained with Malaprop on `{card.data}` (fingerprint {card.data_fingerprint}), seed "
+        f"{_article(known.noun).capitalize()} trained with Malaprop on `{card.data}` (fingerprint {card.data_fingerprint}), seed "
         f"{card.seed}{f', {card.made}' if card.made else ''}.",
         card.about,
         f"Labels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text." if card.labels else "",
@@ -201,6 +201,10 @@ def _page(card: Card) -> str:
     ]
     text = "\n".join(line for line in lines if line)
     return f"# {card.name}\n\n{text}\n\n| figure | value |\n| --- | --- |\n{figures}\n{known.closing}\n"
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _shown(value: float) -> str:

@@ -105,7 +105,7 @@ def _row(card: Card, folder: Path) -> dict[str, Any]:
         "data": card.data,
         "accuracy": f"{accuracy:.1%}" if accuracy is not None else "",
         "MB": round(sum(file.stat().st_size for file in folder.iterdir()) / 1e6, 2),
-        "parameters": int(card.figures.get("parameters", 0)),
+        "parameters": card.figures.get("parameters", ""),
         "date": card.made[:10],
         "reads": _reads(card.zoo) if card.spec else _READS[card.role],
         "role": card.role,
