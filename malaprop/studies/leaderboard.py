@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from malaprop.data.matching import agree
 from malaprop.records.kinds import Record
 from malaprop.records.summary import Rate, Summary
 from malaprop.reports.markup import Markup, join
@@ -98,6 +97,8 @@ class Leaderboard:
         yield examine(desk.victim(inputs["victim"]), inputs["data"])
 
     def examples(self, name: str, inputs: Inputs) -> Dataset:
+        from malaprop.data.matching import agree
+
         return agree(self.data(), inputs[f"clean/{name}"])
 
     def run(self, attack: str, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
