@@ -96,6 +96,7 @@ class Ledger:
     reached: str = ""
     workers: int = 1
     began: float = field(default_factory=monotonic)
+    tell: Callable[[], None] | None = None  # who writes it down, after each bill
     _answered: int = 0  # queries whose tokens are counted
 
     def __post_init__(self) -> None:
@@ -119,6 +120,8 @@ class Ledger:
             self.reached = refused
         else:
             self.spent.queries += bill.queries
+        if self.tell is not None:
+            self.tell()
         return Standing(refused, self._room())
 
     def _uses(self, more: int) -> dict[str, tuple[float, float]]:

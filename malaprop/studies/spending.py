@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from malaprop.core.errors import SettingError
 from malaprop.core.spending import Ledger, Limits
@@ -64,8 +64,7 @@ class Bookkeeper:
     root: Path
     last: float = 0.0
 
-    def __call__(self, happening: Any = None) -> None:
-        del happening
+    def __call__(self) -> None:
         if monotonic() - self.last >= _EVERY:
             self.write("running")
 

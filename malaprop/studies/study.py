@@ -296,8 +296,8 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen
     interim = [Interim(study, root)] if isinstance(study, Growing) else []
     labels = flat(study).get("labels") or ()
     workers = study.where.open_workers(root, quiet=study.saving.quiet, ledger=ledger, labels=labels)
-    with _keep_books(ledger, root) as books, workers as crew:
-        execution = Execution(plan, root, crew, (Log(root), *interim, *books, *listen))
+    with _keep_books(ledger, root), workers as crew:
+        execution = Execution(plan, root, crew, (Log(root), *interim, *listen))
         try:
             execution.run()
         except KeyboardInterrupt:
@@ -308,16 +308,16 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen
 
 
 @contextmanager
-def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[list[Listen]]:
-    """Who writes what is spent while a study runs, and once more however it ends."""
+def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[None]:
+    """Writes what is spent while a study runs, and once more however it ends."""
     if ledger is None:
-        yield []
+        yield
         return
     from malaprop.studies.spending import Bookkeeper
 
-    books = Bookkeeper(ledger, root)
+    books = ledger.tell = Bookkeeper(ledger, root)
     try:
-        yield [books]
+        yield
     finally:
         books.write("running")
 

@@ -20,6 +20,7 @@ from malaprop.records.run import Run
 from malaprop.records.spending import SpendingRecord
 from malaprop.studies.audit import Audit
 from malaprop.studies.settings import build
+from malaprop.studies.spending import Bookkeeper
 from malaprop.studies.study import conduct
 
 
@@ -150,6 +151,13 @@ def test_the_ledger_holds_whatever_workers_do_side_by_side():
     assert 960 < ledger.spent.queries <= 1000
     assert ledger.spent.tokens_in == 10 * ledger.spent.queries
     assert ledger.draw(Bill(queries=1000)).reached == "--max-queries 1000"
+
+
+def test_what_is_spent_is_on_disk_before_the_answers_come(tmp_path):
+    ledger = Ledger(limits=Limits(queries=100))
+    ledger.tell = Bookkeeper(ledger, tmp_path)
+    ledger.draw(Bill(queries=40))
+    assert SpendingRecord.read(tmp_path).queries == 40  # though the victim may be slow, and the run be killed meanwhile
 
 
 def test_fewer_examples_are_in_hand_the_less_is_left():

@@ -80,7 +80,8 @@ class OnRay:
         if self.ledger is not None:
             import ray
 
-            self._keeper = ray.remote(Keeper).options(num_cpus=0).remote(self.ledger, self.ledger.minutes * 60)
+            sent = replace(self.ledger, tell=None)
+            self._keeper = ray.remote(Keeper).options(num_cpus=0).remote(sent, self.ledger.minutes * 60)
         return self
 
     def __exit__(self, *what: object) -> None:
@@ -101,6 +102,8 @@ class OnRay:
 
         with suppress(ray.exceptions.RayError):
             self.ledger.spent, self.ledger.ended, self.ledger.reached = ray.get(self._keeper.read.remote())
+            if self.ledger.tell is not None:
+                self.ledger.tell()
         self._read = monotonic()
 
     @property
