@@ -190,8 +190,8 @@ def _page(card: Card) -> str:
     known = ROLES[card.role]
     figures = "".join(f"| {name.replace('_', ' ')} | {_shown(value)} |\n" for name, value in card.figures.items())
     lines = [
-        f"{_article(known.noun).capitalize()} trained with Malaprop on `{card.data}` (fingerprint {card.data_fingerprint}), seed "
-        f"{card.seed}{f', {card.made}' if card.made else ''}.",
+        f"{_article(known.noun).capitalize()} trained with Malaprop on `{card.data}` (fingerprint "
+        f"{card.data_fingerprint}), seed {card.seed}{f', {card.made}' if card.made else ''}.",
         card.about,
         f"Labels: {', '.join(card.labels)}. It reads the first {card.limit} tokens of a text." if card.labels else "",
         f"Started from: {card.start}." if card.start else "",
