@@ -56,18 +56,20 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """Both sides on the same rows. With several runs of each, `ratios` has all and the middle one stands here."""
+    """Both sides on the same rows. With several runs of each, `ratios` has all and the middle one stands here: of
+    processor times, where all runs tell them, as other work on the machine changes these less."""
 
     ours: Measured
     theirs: Measured
     ratios: tuple[float, ...]
-    processor_ratios: tuple[float, ...] = ()  # of processor time, where both sides tell it
+    processor_ratios: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Measured, Measured]]) -> Duel:
         ratios = tuple(theirs.wall_s / ours.wall_s for ours, theirs in pairs)
         spent = tuple(t.processor_s / o.processor_s for o, t in pairs if o.processor_s and t.processor_s)
-        return cls(*pairs[ratios.index(median_low(ratios))], ratios, spent)
+        steady = spent if len(spent) == len(pairs) else ratios
+        return cls(*pairs[steady.index(median_low(steady))], ratios, spent)
 
     @property
     def faster(self) -> float:

@@ -142,7 +142,7 @@ def processor_rows(summaries: Sequence[Held]) -> list[list[str]]:
 
 def _processor(cell: Held) -> list[str]:
     ours, least, text = cell["ours"], cell["floor"] or {}, cell["peers"].get("TextAttack", {})
-    equal = text.get("equal")
+    equal, spent = text.get("equal"), text.get("processor_ratios", ())
     return [
         cell["recipe"],
         cell["victim"],
@@ -150,21 +150,19 @@ def _processor(cell: Held) -> list[str]:
         str(cell["rows"]),
         number(ours["processor_s"]),
         number(text.get("processor_s")),
-        _spread(text.get("processor_ratios", ())),
+        _spread(median_low(spent) if spent else None, spent),
         number(cell["goal"]),
-        _spread(text.get("ratios", ())),
+        _ratio(text, cell["rows"]),
         f"{equal['statuses']} of {equal['rows']}" if equal else "-",
         number(least.get("processor_s")),
         number(cell["processor_share_of_floor"]),
     ]
 
 
-def _spread(ratios: Sequence[float]) -> str:
-    """The middle one, of two the lower, and the range of several."""
-    if not ratios:
-        return "-"
+def _spread(middle: float | None, ratios: Sequence[float]) -> str:
+    """One ratio, and the range of several."""
     span = f" ({number(min(ratios))}-{number(max(ratios))})" if len(ratios) > 1 else ""
-    return f"{number(median_low(ratios))}{span}"
+    return f"{number(middle)}{span}"
 
 
 def _ratio(peer: Held, rows: int) -> str:
@@ -172,7 +170,7 @@ def _ratio(peer: Held, rows: int) -> str:
     if not peer:
         return "-"
     fewer = f" on {peer['rows']}" if peer["rows"] < rows else ""
-    return f"{_spread(peer['ratios'])}{fewer}"
+    return f"{_spread(peer['faster'], peer['ratios'])}{fewer}"
 
 
 def _results(cell: Held) -> list[list[str]]:
