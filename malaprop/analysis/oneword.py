@@ -148,6 +148,19 @@ def _measure(outcomes: Sequence[Outcome], quality: Quality | None) -> Measured:
     return found
 
 
+_KEYS: Mapping[str, Callable[[Outcome], float]] = {
+    "length": lambda outcome: sum(len(text.split()) for text in outcome.original.fields.values()),
+    "confidence": lambda outcome: max(outcome.original.scores, default=0.0),
+}
+
+
+def _halve(outcomes: Sequence[Outcome], key: Callable[[Outcome], float]) -> tuple[Rate, Rate]:
+    """Success on the lower half of the texts, and on the upper one, which has the middle text of an odd number."""
+    tried = sorted((o for o in outcomes if o.status in ("success", "failed")), key=lambda o: (key(o), o.id))
+    middle = len(tried) // 2
+    return Summary.of(tried[:middle]).success, Summary.of(tried[middle:]).success
+
+
 def _cell(
     model: str, recipe: str, outcomes: Sequence[Outcome], measured: Measured, why: Mapping[tuple[str, str], str]
 ) -> OneWordCell:
@@ -162,6 +175,7 @@ def _cell(
         asked=summary.asked,
         distance=means.pop("distance", None),
         measures={name: mean for name, mean in means.items() if mean is not None},
+        halves={name: _halve(outcomes, key) for name, key in _KEYS.items()} if outcomes else {},
         reason=why.get((model, recipe), "" if outcomes else "not run"),
     )
 

@@ -31,6 +31,7 @@ class ClaimRow:
     about: str = ""  # data and models here, where they are not the paper's
     commands: tuple[str, ...] = ()
     fails: str = ""  # what would have counted as a failure, written down before
+    why: str = ""  # of a claim that does not hold: what the records show of the reason
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:

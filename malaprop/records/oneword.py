@@ -44,8 +44,9 @@ class OneWordModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordCell:
-    """One recipe on one model. `share` is the mean share of trials that worked, for `random`; `reason` says why there
-    is nothing else."""
+    """One recipe on one model. `share` is the mean share of trials that worked, for `random`; `halves` are the rates of
+    success on the half of the texts that is shorter or less sure (by `length`, by `confidence`) and on the other;
+    `reason` says why there is nothing else."""
 
     model: str
     recipe: str
@@ -54,6 +55,7 @@ class OneWordCell:
     asked: Spread = field(default_factory=lambda: Spread(None, None))
     distance: OneWordMean | None = None
     measures: Mapping[str, OneWordMean] | None = None
+    halves: Mapping[str, tuple[Rate, Rate]] = field(default_factory=dict)
     reason: str = ""
 
 

@@ -45,6 +45,9 @@ def _tables(record: ClaimsRecord) -> list[str]:
         rows = [(*_cells(row), row.fails) for row in record.rows if row.paper == paper]
         table = markdown((*_COLUMNS, "Fails if"), rows)
         lines += [f"**{paper}**", "", *(line.replace("<", "&lt;") for line in table), ""]
+    if told := [f"- **{row.id}** {row.verdict}. {row.why}" for row in record.rows if row.why]:
+        lines += ["**What does not hold, and what the records show of the reason**", ""]
+        lines += [*(line.replace("<", "&lt;") for line in told), ""]
     return lines
 
 
@@ -91,7 +94,8 @@ def _paper(record: ClaimsRecord, paper: str) -> Markup:
 
 
 def _line(row: ClaimRow) -> tuple[Child, ...]:
-    here = join(row.ours, tag("span", row.about, class_="small") if row.about else None)
+    more = [tag("span", text, class_="small") for text in (row.about, row.why) if text]
+    here = join(row.ours, *more)
     verdict = tag("span", row.verdict, class_=f"verdict is-{row.verdict.split()[0]}")
     return row.id, tag("td", row.claim, class_="wide"), row.theirs, tag("td", here, class_="wide"), verdict
 

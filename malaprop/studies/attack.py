@@ -109,9 +109,8 @@ class AttackRun:
         return DataReading(selection=replace(self.texts, fields=rest), victims=(self.target,), trains=trains)
 
     def check(self) -> None:
-        self.conditions.check(self.where)
         self.prompting.check((self.target,), self.texts.fields)
-        assert self.attack
+        self.conditions.check(self.where, self.attack)
         refuse_unasked(self.saving.out, ["."], resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
         assert self.asked is not None

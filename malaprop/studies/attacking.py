@@ -52,10 +52,14 @@ class Conditions:
     )
     width: int = width_option()
 
-    def check(self, where: Where) -> None:
-        """Raises for options that do not go together."""
+    def check(self, where: Where, *attacks: Attack) -> None:
+        """Raises for options that do not go together, and for measures that cannot be taken on this machine."""
+        from malaprop.assets.measures import check_measures
+
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
+        for attack in attacks:
+            check_measures(attack.measures, encoder=attack.encoder)
 
     def apply(self, attack: Attack) -> Attack:
         """The attack under these conditions."""

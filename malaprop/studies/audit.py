@@ -147,8 +147,8 @@ class Audit:
     def check(self) -> None:
         if not self.attacks or not self.victim:
             raise SettingError("an audit needs at least one victim and one attack")
-        self.conditions.check(self.where)
         self.prompting.check(self.victim, self.texts.fields)
+        self.conditions.check(self.where, *self.suite.values())
         runs = [f"{place}/{attack}" for place in self.places for attack in self.suite]
         attacking.refuse_unasked(self.saving.out, runs, resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model

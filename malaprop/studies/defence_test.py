@@ -123,12 +123,11 @@ class DefenceTest:
             raise SettingError("defences are tested on one victim under one attack; name one of each")
         if self.where.engine != "local":
             raise SettingError("study defences runs on this machine; leave out --engine and use --jobs")
-        self.conditions.check(self.where)
+        self.conditions.check(self.where, self.attack)
         self.stock(None).check(self.names)
         if self.layout not in LAYOUTS:
             raise SettingError(f"--layout takes pca or tsne, got {self.layout!r}")
         self.made(None)  # a bad file should not wait for a model
-        assert self.attack
         assert self.reading.examples is not None
 
     # --- tasks

@@ -99,11 +99,13 @@ class OneWord:
 
     def check(self) -> None:
         from malaprop.analysis.quality import check
+        from malaprop.assets.measures import check_measures
         from malaprop.models.zoo.train import check_settings
         from malaprop.models.zoo.zoo import parse
         from malaprop.runs.api import recipe
 
         check(self.measure)
+        check_measures(self.measure)
         check_settings(self.fitting, [parse(spec)[0] for spec in self.specs.values() if is_trained_here(spec)])
         for name in self.recipes:
             recipe(name, **self.design.settings(name))

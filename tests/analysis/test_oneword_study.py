@@ -72,6 +72,7 @@ def test_the_record_adds_the_runs_up(root):
     assert random.success == Rate(2, 3)
     assert random.share.value == pytest.approx(0.2)
     assert (random.share.count, random.measures) == (3, {})
+    assert random.halves == {"length": (Rate(1, 1), Rate(1, 2)), "confidence": (Rate(1, 1), Rate(1, 2))}
     assert study.cell("plain", "asmax-gr").reason == "shows no attention"
     assert study.cell("plain", "gs-gr").reason == "not run"
     (pair,) = study.against

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.reports.claims import write_table
-from malaprop.studies.reproduce.book import Reproduce
+from malaprop.studies.reproduce.book import Reproduce, choose_claims
 from malaprop.studies.reproduce.claim import SIZES
 from malaprop.studies.where import Saving
 
@@ -34,6 +34,12 @@ def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
         found = study.gather(tmp_path)
         assert write_table(PAGE, found) == PAGE.read_text(encoding="utf-8")
         assert {row.verdict for row in found.rows} - {"not done"}
+        assert all(row.why for row in found.rows if row.verdict in ("does not show", "fails"))
+
+
+def test_the_table_of_full_size_has_every_claim():
+    known = [claim.id for _, claim in choose_claims(["all"])]
+    assert sorted(_ID.findall(table("full"))) == sorted(known)
 
 
 def test_records_that_are_kept_are_small():

@@ -126,6 +126,18 @@ def test_an_order_is_judged_by_the_resamples(claims, tmp_path, order, share, ver
     assert row.verdict == verdict
 
 
+def test_a_claim_that_does_not_hold_says_what_the_records_show_of_the_reason(claims, tmp_path):
+    papers = ("input form", "architecture", "embedding", "capacity")
+    study(tuple(reversed(papers)), 0.0).write(tmp_path / "transfer" / "mr")
+    found = claims(Ran(), "U2", read=True)
+    assert found.rows[0].why == "The experiment that would show why has not been made."
+    assert f"- **U2** fails. {found.rows[0].why}" in page_text(found)
+    study(papers, 0.99).write(tmp_path / "transfer" / "mr")
+    found = claims(Ran(), "U2", read=True)
+    assert found.rows[0].why == ""
+    assert "What does not hold" not in page_text(found)
+
+
 def test_of_two_datasets_the_worse_counts_and_a_missing_one_is_named(claims, tmp_path):
     papers = ("input form", "architecture", "embedding", "capacity")
     study(papers, 0.99).write(tmp_path / "transfer" / "ag_news")
@@ -186,6 +198,28 @@ def test_of_a_step_that_failed_the_commands_that_ended_well_are_not_run_again(cl
     last = Ran(fail="measure")
     claims(last, "U8", "U11", out=tmp_path / "other")
     assert [words[1] for words in last.words] == ["mine", "mine", "measure", "show"]
+
+
+def test_a_step_is_run_without_a_measure_that_cannot_be_taken(claims, monkeypatch, tmp_path):
+    """All attacks of a study were made, and its record was lost for want of a library that counts mistakes."""
+    missing = {"grammar": "grammar needs Java"}
+    monkeypatch.setattr("malaprop.studies.reproduce.book.why_not", lambda measure: missing.get(measure, ""))
+    said: list[str] = []
+    ran = Ran()
+    claims(ran, "S3", listen=[lambda happening: said.append(str(happening))])
+    (words,) = ran.words
+    assert words[words.index("--measure") + 1] == "perplexity"
+    assert any("oneword/mr is done without grammar: grammar needs Java" in line for line in said)
+    again = Ran()
+    claims(again, "S3")
+    assert again.words == [], "it is done, as far as it can be here"
+    missing.clear()
+    claims(again, "S3")
+    assert again.words[0][words.index("--measure") + 1] == "perplexity,grammar", "what can be taken now is taken"
+    missing.update({"perplexity": "no language model", "grammar": "no Java"})
+    ran = Ran()
+    claims(ran, "S3", out=tmp_path / "other")
+    assert "--measure" not in ran.words[0]
 
 
 def test_some_steps_alone(claims):

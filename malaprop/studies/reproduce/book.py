@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from malaprop.assets.measures import why_not
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import MalapropError, SettingError, plain
 from malaprop.studies.settings import opt
@@ -23,12 +24,15 @@ from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
     from malaprop.records.claims import ClaimRow, ClaimsRecord
-    from malaprop.studies.reproduce.claim import Claim, Paper, Step
+    from malaprop.studies.reproduce.claim import Claim, Paper, Reading, Step
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.outputs import Add
     from malaprop.tasks.task import Inputs, Task
 
 DONE = "done.json"
+_MEASURE = "--measure"
+_AMISS = ("does not show", "fails")
+_UNVARIED = "The experiment that would show why has not been made."
 _FULL = "at full size alone: give --size full"
 
 
@@ -121,12 +125,15 @@ class Reproduce:
         root, folder = desk.place.root, desk.folder
         folder.mkdir(parents=True, exist_ok=True)
         before = len(CommandsDone(step, self.size).before(folder))
-        for number, words in enumerate(step.lines(self.size, root, self.jobs)[before:], start=before):
+        for number, wanted in enumerate(step.lines(self.size, root, self.jobs)[before:], start=before):
+            words, lacking = drop_measures(wanted)
+            for measure, why in lacking.items():
+                desk.note(f"{step.name} is done without {measure}: {why}")
             desk.note(f"malaprop {shlex.join(words)}")
             if reason := run_command(words, folder / f"output-{number}.txt", self.minutes):
                 yield Skipped(reason, failed=True)
                 return
-            yield step.lines(self.size, root, 1)[number]
+            yield drop_measures(step.lines(self.size, root, 1)[number])[0]
 
     # --- what it says
 
@@ -150,12 +157,17 @@ class Reproduce:
         """What would be run, where that is all that is asked for."""
         from malaprop.records.claims import ClaimsRecord
         from malaprop.reports.claims import list_text
+        from malaprop.studies.reproduce.claim import Reading
 
         if not self.shows:
             return None
         self.check()
         chosen = choose_claims(self.ids or ("all",))
-        rows = [self._make(paper, claim, Path("OUT"), claim.instead or _FULL, "not done") for paper, claim in chosen]
+        reading = Reading(ours="", verdict="not done")
+        rows = [
+            self._make(paper, claim, Path("OUT"), replace(reading, ours=claim.instead or _FULL))
+            for paper, claim in chosen
+        ]
         found = ClaimsRecord(size=self.size, rows=tuple(rows))
         said = {
             row.id: {"claim": row.claim, "paper": row.theirs, "commands": row.commands, "fails": row.fails}
@@ -165,44 +177,49 @@ class Reproduce:
 
     def _row(self, paper: Paper, claim: Claim, root: Path, place: Path, failed: dict[str, str]) -> ClaimRow:
         there = any(step.does.get(self.size) for step in paper.steps if step.name in claim.steps)
-        return self._make(paper, claim, root, *self._read(claim, place, there, failed))
+        return self._make(paper, claim, root, self._read(claim, place, there, failed), place)
 
-    def _make(self, paper: Paper, claim: Claim, root: Path, ours: str, verdict: str) -> ClaimRow:
+    def _make(self, paper: Paper, claim: Claim, root: Path, found: Reading, place: Path | None = None) -> ClaimRow:
         from malaprop.records.claims import ClaimRow
 
         steps = [step for step in steps_of([(paper, claim)]) if step.does.get(self.size)]
-        about = [step.about[self.size] for step in steps if step.name in claim.steps]
+        read = [step for step in steps if step.name in claim.steps]
+        about = [step.about[self.size] for step in read if place is None or (place / step.name).is_dir()]
         return ClaimRow(
             id=claim.id,
             paper=paper.title,
             claim=claim.claim,
             theirs=claim.theirs,
-            ours=ours,
-            verdict=verdict,
+            ours=found.ours,
+            verdict=found.verdict,
+            why=(found.why or _UNVARIED) if found.verdict in _AMISS else "",
             about="; ".join(dict.fromkeys(about)),
             fails=claim.fails,
             commands=tuple(
                 f"malaprop {shlex.join(words)}" for step in steps for words in step.lines(self.size, root, self.jobs)
             )
-            if about
+            if read
             else (),
         )
 
-    def _read(self, claim: Claim, place: Path, there: bool, failed: dict[str, str]) -> tuple[str, str]:
-        if claim.read is None:
-            return claim.instead, "not done"
-        if not there:
-            return _FULL, "not done"
+    def _read(self, claim: Claim, place: Path, there: bool, failed: dict[str, str]) -> Reading:
+        from malaprop.studies.reproduce.claim import Reading
+
         reasons = [failed[name] for name in claim.steps if name in failed]
-        if len(reasons) == len(claim.steps):
-            return reasons[0], "not done"
-        try:
-            found = claim.read(place)
-        except MalapropError as error:
-            return reasons[0] if reasons else plain(error), "not done"
-        except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # one odd record costs one row
-            return f"the record lacks what is read from it ({type(error).__name__}: {plain(error)[:100]})", "not done"
-        return found.ours, found.verdict
+        if claim.read is None:
+            missing = claim.instead
+        elif not there:
+            missing = _FULL
+        elif len(reasons) == len(claim.steps):
+            missing = reasons[0]
+        else:
+            try:
+                return claim.read(place)
+            except MalapropError as error:
+                missing = reasons[0] if reasons else plain(error)
+            except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # one odd record costs one row
+                missing = f"the record lacks what is read from it ({type(error).__name__}: {plain(error)[:100]})"
+        return Reading(ours=missing, verdict="not done")
 
     def view(self, record: ClaimsRecord) -> View:
         from malaprop.records.claims import FILE
@@ -238,9 +255,10 @@ class CommandsDone:
         return len(self.before(folder)) == len(self._lines(folder))
 
     def before(self, folder: Path) -> list[list[str]]:
-        """The first of these very commands: each may need those before it."""
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._lines(folder), _held(folder), strict=False))
-        return [words for words, _ in same]
+        """The first of these very commands, or of what this machine can do of them: each may need those before it."""
+        pairs = zip(self._lines(folder), _held(folder), strict=False)
+        same = takewhile(lambda pair: pair[1] == pair[0] or pair[1] == drop_measures(pair[0])[0], pairs)
+        return [held for _, held in same]
 
     def _lines(self, folder: Path) -> list[list[str]]:
         root = folder.parents[self.step.name.count("/")]
@@ -276,6 +294,17 @@ def _held(folder: Path) -> list[list[str]]:
     except (OSError, ValueError):
         return []
     return found if isinstance(found, list) else []
+
+
+def drop_measures(words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """A command without the measures that cannot be taken on this machine, and why each cannot."""
+    if _MEASURE not in words:
+        return words, {}
+    at = words.index(_MEASURE)
+    wanted = words[at + 1].split(",")
+    lacking = {measure: why for measure in wanted if (why := why_not(measure))}
+    left = [measure for measure in wanted if measure not in lacking]
+    return [*words[:at], *([_MEASURE, ",".join(left)] if left else []), *words[at + 2 :]], lacking
 
 
 def run_command(words: Sequence[str], output: Path, minutes: float | None = None) -> str:

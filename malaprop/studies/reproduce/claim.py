@@ -116,10 +116,12 @@ def either(**sizes: Doing) -> dict[str, tuple[Doing, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What the records say: our figures in words, and the verdict."""
+    """What the records say: our figures in words, the verdict, and, for a claim that does not hold, as much of the
+    reason as they show."""
 
     ours: str
     verdict: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,10 +42,23 @@ def sign(value: float, low: float, high: float) -> str:
 
 def above(one: Rate | Interval, two: Rate | Interval) -> str:
     """Whether the first is larger than the second, by Newcombe's interval of their difference."""
+    gap = differ(one, two)
+    return sign(gap.value, gap.low, gap.high)
+
+
+def differ(one: Rate | Interval, two: Rate | Interval) -> Estimate:
+    """The first less the second, with Newcombe's interval."""
     (a, low_a, high_a), (b, low_b, high_b) = _parts(one), _parts(two)
     gap = a - b
     low = gap - sqrt((a - low_a) ** 2 + (high_b - b) ** 2)
-    return sign(gap, low, gap + sqrt((high_a - a) ** 2 + (b - low_b) ** 2))
+    return Estimate(gap, low, gap + sqrt((high_a - a) ** 2 + (b - low_b) ** 2))
+
+
+def gap_text(one: Rate | Interval, two: Rate | Interval) -> str:
+    """The first rate less the second in points, with its interval."""
+    gap = differ(one, two)
+    value, low, high = (f"{100 * x:+.1f}" for x in (gap.value, gap.low, gap.high))
+    return f"{value} points ({low} to {high})"
 
 
 def falling(figures: Sequence[Rate | Interval]) -> str:

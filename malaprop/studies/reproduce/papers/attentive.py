@@ -13,7 +13,7 @@ from malaprop.records.translation import TranslationRecord, TranslationRun
 from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others
-from malaprop.studies.reproduce.weigh import above, short, sign, worst
+from malaprop.studies.reproduce.weigh import above, gap_text, short, sign, worst
 
 _READABLE = ("perplexity", "grammar")  # the less the better
 _SPELLED = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
@@ -47,9 +47,41 @@ def _one_word(*folders: str) -> Callable[[Path], Reading]:
         if not records:
             need(OneWordRecord.read, root / folders[0])
         each = [_judge_one_word(record) for record in records]
-        return Reading(ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each))
+        why = " ".join(_explain_one_word(record) for record in records)
+        return Reading(ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each), why=why)
 
     return read
+
+
+def _explain_one_word(record: OneWordRecord) -> str:
+    """Between which models and words the difference lies, and whether it is one of length or of confidence."""
+    names = [model.name for model in record.models]
+    first = next(name for name in names if _recurrent(name))
+    weakest = {name: _success(record, name, "gs-gr") for name in names}
+    beside = ", ".join(f"{name} {gap_text(weakest[first], weakest[name])}" for name in names if name != first)
+    found = ", ".join(f"{n} {gap_text(weakest[n], _success(record, n, 'asmax-gr'))}" for n in names)
+    right = ", ".join(f"{model.name} {100 * model.accuracy.value:.1f}%" for model in record.models)
+    halves = "; of the ".join(_halves(record, *each) for each in _HALVES)
+    return (
+        f"{record.data}: broken by gs-gr, the LSTM less {beside}; by gs-gr less asmax-gr, {found}; right without an "
+        f"attack, {right}. Texts were looked at by halves of each model, broken by gs-gr of the "
+        f"{halves}. The vocabulary, how much of a text is read and the vectors that "
+        "training starts from have not been varied."
+    )
+
+
+_HALVES = (
+    ("shorter", "length", 0),
+    ("longer", "length", 1),
+    ("less sure", "confidence", 0),
+    ("surer", "confidence", 1),
+)
+
+
+def _halves(record: OneWordRecord, word: str, kind: str, at: int) -> str:
+    cells = [cell for model in record.models if (cell := record.cell(model.name, "gs-gr")) is not None]
+    rates = [(cell.model, cell.halves[kind][at]) for cell in cells if kind in cell.halves]
+    return f"{word} {', '.join(f'{model} {rate.hits} of {rate.total}' for model, rate in rates) or 'not counted'}"
 
 
 def _judge_one_word(record: OneWordRecord) -> Reading:
@@ -187,7 +219,7 @@ def _reviews(name: str, data: str, start: str, shown: str) -> Step:
     """One-word attacks on an LSTM, a fine-tuned encoder and a Transformer that all read as much of a text."""
     study = order(
         "study oneword", models=("BiLSTM-Attention", f"{{here}}/start/{start}", "Transformer-3"), data=data,
-        set={"limit": _LENGTH}, measure=("grammar",), **_FULL,
+        set={"limit": _LENGTH}, measure=("similarity", *_READABLE), **_FULL,
     )  # fmt: skip
     tuned = others.train(start, data=data, settings=_FINE_TUNED, out=f"{{here}}/start/{start}")
     encoder = "MPNet" if start == "MPNet" else "MiniLM, all of it fine-tuned"
@@ -227,7 +259,7 @@ ATTENTIVE = Paper(
                         models=("BiLSTM-Attention", "Transformer-3"),
                         data="mr",
                         set={"epochs": 3},
-                        measure=("grammar",),
+                        measure=_READABLE,
                         **_SMALL,
                     ),
                 )

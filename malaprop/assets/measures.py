@@ -1,0 +1,35 @@
+"""Whether measures of texts can be taken on this machine: each needs a library or a model that may not be here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from shutil import which
+
+from malaprop.core.errors import AssetError
+
+_LIBRARIES = {"grammar": ("language_tool_python",), "perplexity": ("transformers", "gguf")}
+
+
+def check_measures(names: Sequence[str], *, encoder: str = "minilm") -> None:
+    """Raises for the first that cannot be taken; a model that is not here yet is fetched."""
+    for name in names:
+        if why := why_not(name, encoder=encoder):
+            raise AssetError(f"{why}; leave {name} out of --measure, or provide it")
+
+
+def why_not(measure: str, *, encoder: str = "minilm") -> str:
+    """What is missing for a measure in one line, or nothing; nothing is loaded."""
+    from malaprop.assets import store
+
+    if missing := [name for name in _LIBRARIES.get(measure, ()) if find_spec(name) is None]:
+        return f"{measure} needs the library {' and '.join(missing)}"
+    if measure == "grammar" and which("java") is None:
+        return "grammar needs Java, which runs the checker"
+    models = {"similarity": encoder, "perplexity": "smollm2"}
+    try:
+        if measure in models:
+            store.locate(models[measure])
+    except AssetError as error:
+        return f"{measure} cannot be taken: {error}"
+    return ""
