@@ -83,6 +83,7 @@ class CheckRecord(Record):
     baseline: str
     rows: tuple[CheckRow, ...]
     bars: tuple[BarResult, ...] = ()
+    complete: bool = True  # no: a spending limit ended the run before every text was attacked, and nothing passes
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -99,7 +100,8 @@ class CheckRecord(Record):
         short = [
             f"{bar.row}: {bar.name} {_points(bar.found)}, below {bar.bound:g}" for bar in self.bars if not bar.passed
         ]
-        return worse + short
+        part = [] if self.complete else ["not every text was attacked: a spending limit ended the run; raise it"]
+        return worse + short + part
 
 
 def _points(rate: Rate | None) -> str:

@@ -162,6 +162,14 @@ def test_a_dry_run_of_the_gate_says_what_it_would_ask(place):
     assert not Path("dry").exists()
 
 
+def test_a_gate_that_a_limit_cut_short_does_not_pass(baseline, type_in):
+    code, _, err = type_in(
+        "check", "--baseline", "base", "--max-queries", "600", "--device", "cpu", "--quiet", "--out", "cut"
+    )
+    assert code == 1
+    assert "not every text was attacked: a spending limit ended the run" in err
+
+
 def test_bars_and_suites_in_python(place):
     bars = {"accuracy": 0.4, "accuracy-under-attack": 1.0}
     found = mp.check("gatemodels:weakened", "texts.csv", min=bars, device="cpu", n=10)
