@@ -49,17 +49,27 @@ def test_every_study_is_tried_here():
     assert set(SMALL) == set(STUDIES)
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_killed_at_random_writes_it_resumes_to_the_same(name, calm, tmp_path):
+def survive(name: str, calm, room: Path, seconds: float) -> int:
+    """Kills a study at random writes until it was killed often enough or the time is up; gives the number of kills."""
     given, expected = calm(name)
-    kills, seed = 0, 0
-    until = monotonic() + 15
+    kills, seed, until = 0, 0, monotonic() + seconds
     while kills < KILLS and seed < 6 and monotonic() < until:
-        out = tmp_path / str(seed)
+        out = room / str(seed)
         kills += until_done(lambda _, out=out: conduct(build(find_study(name), {**given, "out": out})), seed, KILLS)
         assert content(out) == expected
         seed += 1
-    assert kills
+    return kills
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_killed_at_random_writes_it_resumes_to_the_same(name, calm, tmp_path):
+    assert survive(name, calm, tmp_path, seconds=4) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_killed_twenty_times_it_resumes_to_the_same(name, calm, tmp_path):
+    assert survive(name, calm, tmp_path, seconds=120) >= KILLS
 
 
 @pytest.mark.parametrize("name", STUDIES)
