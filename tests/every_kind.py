@@ -104,7 +104,9 @@ RECORDS = {
     "leaderboard": LeaderboardRecord(
         data="toy", texts=2, attacks=("a", "b"),
         entries=(
-            LeaderboardEntry(victim="v", clean=HALF, under_all=HALF, under={"a": HALF}, not_run={"b": "needs words"}),
+            LeaderboardEntry(
+                victim="v", clean=HALF, under_all=HALF, under={"a": HALF}, not_run={"b": "needs gradients"}
+            ),
             LeaderboardEntry(victim="w", reason="no such folder"),
         ),
     ),
