@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from malaprop.records.summary import Rate
 from malaprop.records.transfer import Estimate
-from malaprop.studies.reproduce.weigh import above, falling, points, short, sign, worst
+from malaprop.studies.reproduce.weigh import above, average, falling, gap_text, points, short, sign, worst
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,17 @@ from malaprop.studies.reproduce.weigh import above, falling, points, short, sign
 )
 def test_a_sign_is_read_from_its_interval(figures, expected):
     assert sign(*figures) == expected
+
+
+def test_a_mean_has_the_interval_of_its_numbers():
+    found = average([1.0, 2.0, 3.0])
+    assert (found.value, found.low, found.high) == pytest.approx((2.0, 0.868, 3.132), abs=1e-3)
+    assert above(average([5.0]), found) == "leans", "of one number nothing is sure"
+    assert above(average([]), found) == "does not show"
+
+
+def test_a_difference_is_told_in_points():
+    assert gap_text(Rate(56, 70), Rate(48, 80)) == "+20.0 points (+5.2 to +33.4)"  # Newcombe 1998
 
 
 def test_two_rates_are_compared_by_the_interval_of_their_difference():

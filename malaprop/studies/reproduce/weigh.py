@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from math import isnan, sqrt
+from math import inf, isnan, nan, sqrt
+from statistics import fmean, stdev
 from typing import Protocol
 
 from malaprop.records.claims import VERDICTS
-from malaprop.records.summary import Rate
+from malaprop.records.summary import Z95, Rate
 from malaprop.records.transfer import Estimate
 
 _ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
@@ -52,6 +53,15 @@ def differ(one: Rate | Interval, two: Rate | Interval) -> Estimate:
     gap = a - b
     low = gap - sqrt((a - low_a) ** 2 + (high_b - b) ** 2)
     return Estimate(gap, low, gap + sqrt((high_a - a) ** 2 + (b - low_b) ** 2))
+
+
+def average(numbers: Iterable[float]) -> Estimate:
+    """The mean with its 95% interval, by the normal's points; of fewer than two numbers nothing is sure."""
+    found = list(numbers)
+    if len(found) < 2:
+        return Estimate(found[0] if found else nan, -inf, inf)
+    middle, half = fmean(found), Z95 * stdev(found) / sqrt(len(found))
+    return Estimate(middle, middle - half, middle + half)
 
 
 def gap_text(one: Rate | Interval, two: Rate | Interval) -> str:
