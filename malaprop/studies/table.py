@@ -34,7 +34,7 @@ class Command:
         return getattr(import_module(module), name)
 
 
-_CLI, _TRANSLATE, _NATURAL = "malaprop.cli", "malaprop.studies.translate", "malaprop.studies.natural"
+_CLI, _TRANSLATE, _NATURAL = "malaprop.cli", "malaprop.studies.translate", "malaprop.studies.latent_space.commands"
 COMMANDS: dict[str, Command] = {
     "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
     "check": Command("malaprop.studies.check:Check", "Fail where a model is less robust than a baseline: a gate."),

@@ -22,8 +22,8 @@ from malaprop.natural.quest import Quest
 from malaprop.natural.sentences import Classified, SentenceTarget, Translated, lay_ground
 from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
 from malaprop.records.summary import Rate
-from malaprop.studies.latent import order_lines
-from malaprop.studies.naturaltexts import check_data
+from malaprop.studies.latent_space.common import order_lines
+from malaprop.studies.latent_space.texts import check_data
 
 _PAIRS = [(("someone is outside.", s), int("eats" in s)) for s in SENTENCES[:12]]
 

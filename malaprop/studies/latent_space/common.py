@@ -295,12 +295,12 @@ def choose_domain(
             raise SettingError(f"{option} {value} {why}; leave it out")
 
     if latent.is_images:
-        from malaprop.studies.naturalimages import ImageDomain
+        from malaprop.studies.latent_space.images import ImageDomain
 
         refuse("--labels", ",".join(labels), "names labels of texts, and --data holds images")
         refuse("--probe", probe, "asks a translator of texts, and --data holds images")
         return ImageDomain(asked=latent, judge=judge or "auto", compares=compares, small=where.is_cpu)
-    from malaprop.studies.naturaltexts import TextDomain
+    from malaprop.studies.latent_space.texts import TextDomain
 
     refuse("--judge", judge, "is of images, and --data holds texts")
     return TextDomain(

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.records.naturaltext import NaturalTextRecord, TextFigures, TextTried
-from malaprop.studies.latent import GENERATOR, GROUND, TEXT_VICTIM, Errand, Latent, describe_run, order_lines
+from malaprop.studies.latent_space.common import (
+    GENERATOR,
+    GROUND,
+    TEXT_VICTIM,
+    Errand,
+    Latent,
+    describe_run,
+    order_lines,
+)
 from malaprop.studies.selection import Selection
 from malaprop.tasks.outputs import OwnFolder, RunFolder, Took
 from malaprop.tasks.task import Task

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.studies.latent import (
+from malaprop.studies.latent_space.common import (
     ABOUT,
     GENERATOR,
     GROUND,
@@ -31,7 +31,7 @@ from malaprop.studies.where import Saving, Where, resume_option, width_option
 
 if TYPE_CHECKING:
     from malaprop.records.natural import NaturalRecord, SweepDot
-    from malaprop.studies.naturalimages import ImageDomain
+    from malaprop.studies.latent_space.images import ImageDomain
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.outputs import RunFolder
     from malaprop.tasks.task import Inputs, Share, Task
@@ -178,7 +178,7 @@ class NaturalSweep:
 
     @cached_property
     def domain(self) -> ImageDomain:
-        from malaprop.studies.naturalimages import ImageDomain
+        from malaprop.studies.latent_space.images import ImageDomain
 
         return ImageDomain(asked=self.latent, judge="none", compares=True, small=self.where.is_cpu)
 

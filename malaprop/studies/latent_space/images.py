@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
 from malaprop.records.natural import Find, ImageFigures, NaturalRecord, Tried
-from malaprop.studies.latent import FGSM, GENERATOR, GROUND, Errand, Latent, describe_run, order_lines
+from malaprop.studies.latent_space.common import FGSM, GENERATOR, GROUND, Errand, Latent, describe_run, order_lines
 from malaprop.tasks.outputs import OwnFolder, RunFolder, Skipped
 from malaprop.tasks.task import Task
 

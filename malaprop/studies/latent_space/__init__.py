@@ -1,0 +1,1 @@
+"""Natural adversaries: searches in the latent space of a generator, over images or sentences."""
