@@ -18,7 +18,7 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
-from malaprop_bench import architectures, prompts, savings, table, throughput, turns
+from malaprop_bench import architectures, audited, prompts, savings, table, throughput, turns
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
@@ -64,6 +64,8 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "architectures": lambda records: table.lines(architectures.HEAD, architectures.rows(records)),
     "gpu-goals": lambda records: table.lines(architectures.GOAL_HEAD, architectures.goal_rows(records)),
     "processor": lambda records: table.lines(table.PROCESSOR, table.processor_rows(records)),
+    "audit": _bench(lambda held: table.lines(audited.HEAD, audited.rows(held))),
+    "audit-short": _bench(audited.short_lines),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
