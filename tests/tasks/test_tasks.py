@@ -211,6 +211,7 @@ def _begin(root: Path, jobs: int) -> subprocess.Popen[bytes]:
         [sys.executable, "toy_tasks.py", str(root), str(jobs)],
         cwd=HERE,
         env={**os.environ, "TOY_SLEEP": "0.2", "PYTHONPATH": paths},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a background run ignores Ctrl-C
     )
     path = root / "lines" / "outcomes.jsonl"
     until = time.monotonic() + 60
