@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.spending import Meter
-from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, NO_LABEL, Fields, in_fields
 from malaprop.models.llm.asking import Asking
 from malaprop.models.llm.replies import count_usage, find_label, parse, read_reply, weigh_top
 from malaprop.models.llm.template import Template, check_fields
 from malaprop.models.victims.endpoint import OPENAI_KEY_ENV, Endpoint, RefusedError
-from malaprop.models.victims.requests import RequestCrew
+from malaprop.models.victims.requests import RemoteVictim, RequestCrew
 from malaprop.models.victims.strings import StringVictim
 
 Road = Literal["auto", "top", "echo", "text"]
@@ -35,7 +33,7 @@ _UNLIKE = (400, 404, 405, 422, 501)  # what servers answer to a request of a kin
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class OpenAiVictim:
+class OpenAiVictim(RemoteVictim):
     """Scores by the likelihood of the labels' words where the server tells it, else labels alone.
 
     `answers` says how it is read: `top` by the likeliest first tokens, `echo` by the likelihood of every token of each
@@ -55,12 +53,6 @@ class OpenAiVictim:
     version: str = ""  # yours: change it when the model behind the name changes
     unknown: str = "[UNK]"
     say: Callable[[str], None] | None = field(default=None, repr=False)
-    device: ClassVar[str] = "cpu"
-    precision: ClassVar[str] = "fp32"
-    rounding: ClassVar[float] = 0.0
-    lanes: ClassVar[int] = 1
-    renews: ClassVar[bool] = False
-    inside: ClassVar[None] = None
     meter: Meter = field(default_factory=Meter, init=False)
     template: Template = field(init=False, repr=False)
     _top: int = field(default=_TOPS[0], init=False, repr=False)
@@ -100,11 +92,6 @@ class OpenAiVictim:
         if self._chats.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Settings alone travel to another process: connections and answers do not."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init and f.name != "say"}
-        return partial(OpenAiVictim, **given), ()
-
     @property
     def name(self) -> str:
         return f"{self.model}@{urlsplit(self.url).netloc}"
@@ -126,30 +113,9 @@ class OpenAiVictim:
         return "its server tells no likelihood of tokens" if self.answers == "text" else ""
 
     @property
-    def parts(self) -> Mapping[Capability, Any]:
-        return {}
-
-    @property
     def fingerprint(self) -> str:
         whole = "\x1f".join(("openai", self.url, self.model, self.version, self.answers, self.asking.mark))
         return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._one.notes
-
-    def classes(self, table: Words) -> Ints | None:
-        return self._all.classes(table)
-
-    def begin(self, pool: Pool, wanted: Ints) -> Floats:
-        return self._all.begin(pool, wanted)
-
-    def finish(self, begun: Floats) -> Floats:
-        return self._all.finish(begun)
-
-    def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        whole = in_fields(texts)
-        return self._crew.answer(whole) if whole else np.empty((0, self.labels), np.float32)
 
     def close(self) -> None:
         self._chats.close()

@@ -5,29 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from typing import Any, ClassVar
 
-import numpy as np
-
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.text import Ints, Words
-from malaprop.core.victim import ANSWERS, Fields, in_fields
+from malaprop.core.victim import ANSWERS, Fields
 from malaprop.models.victims.answers import winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
-from malaprop.models.victims.requests import RequestCrew
+from malaprop.models.victims.requests import RemoteVictim, RequestCrew
 from malaprop.models.victims.strings import StringVictim
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class HttpVictim:
+class HttpVictim(RemoteVictim):
     """Scores texts at an address, `batch` in a request and up to `concurrency` requests at a time.
 
     Answers come back in the order asked, whichever request ends first. When one request of a round fails, the others'
@@ -49,13 +45,7 @@ class HttpVictim:
     unknown: str = "[UNK]"
     say: Callable[[str], None] | None = field(default=None, repr=False)
     offers: ClassVar[frozenset[Capability]] = ANSWERS
-    device: ClassVar[str] = "cpu"
-    precision: ClassVar[str] = "fp32"
     withheld: ClassVar[str] = ""
-    rounding: ClassVar[float] = 0.0
-    lanes: ClassVar[int] = 1
-    renews: ClassVar[bool] = False
-    inside: ClassVar[None] = None
     meter: ClassVar[None] = None
     name: str = field(init=False, repr=False)
     fingerprint: str = field(init=False, repr=False)
@@ -88,36 +78,6 @@ class HttpVictim:
         self._all = StringVictim(call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62)
         if self._endpoint.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Settings alone travel to another process: connections and answers do not."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init and f.name != "say"}
-        return partial(HttpVictim, **given), ()
-
-    @property
-    def parts(self) -> Mapping[Capability, Any]:
-        return {}
-
-    @property
-    def labels(self) -> int | None:
-        return self._one.labels
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._one.notes
-
-    def classes(self, table: Words) -> Ints | None:
-        return self._all.classes(table)
-
-    def begin(self, pool: Pool, wanted: Ints) -> Floats:
-        return self._all.begin(pool, wanted)
-
-    def finish(self, begun: Floats) -> Floats:
-        return self._all.finish(begun)
-
-    def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        whole = in_fields(texts)
-        return self._crew.answer(whole) if whole else np.empty((0, self.labels or 0), np.float32)
 
     @property
     def label_names(self) -> tuple[str, ...]:

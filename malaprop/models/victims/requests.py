@@ -1,15 +1,21 @@
-"""RequestCrew: many texts asked in requests side by side; what was answered is not asked again when another fails."""
+"""Requests side by side: a crew that asks many texts, and what every victim behind an address has in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
+from malaprop.core.capability import Capability
+from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
+from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields, in_fields
+from malaprop.models.victims.strings import StringVictim
 
 _KEPT = 1 << 16  # answers of rounds that failed elsewhere
 
@@ -67,3 +73,50 @@ class RequestCrew:
         self._kept.update(known)
         while len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
+
+
+class RemoteVictim:
+    """What victims behind an address share. Theirs are `_one`, which asks and reads one request, `_all`, which answers
+    a round, and the crew between the two."""
+
+    __slots__ = ()
+    device: ClassVar[str] = "cpu"
+    precision: ClassVar[str] = "fp32"
+    rounding: ClassVar[float] = 0.0
+    lanes: ClassVar[int] = 1
+    renews: ClassVar[bool] = False
+    inside: ClassVar[None] = None
+    _one: StringVictim
+    _all: StringVictim
+    _crew: RequestCrew
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Settings alone travel to another process: connections and answers do not."""
+        known = fields(self)  # type: ignore[arg-type]
+        given = {f.name: getattr(self, f.name) for f in known if f.init and f.name != "say"}
+        return partial(type(self), **given), ()
+
+    @property
+    def labels(self) -> int | None:
+        return self._one.labels
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._one.notes
+
+    def classes(self, table: Words) -> Ints | None:
+        return self._all.classes(table)
+
+    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+        return self._all.begin(pool, wanted)
+
+    def finish(self, begun: Floats) -> Floats:
+        return self._all.finish(begun)
+
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        whole = in_fields(texts)
+        return self._crew.answer(whole) if whole else np.empty((0, self.labels or 0), np.float32)
