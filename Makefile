@@ -50,7 +50,7 @@ natural: $(VENV)/ready
 	$(RUN)/malaprop report runs/natural/compare runs/natural/lenet runs/natural/sweep runs/natural/synthetic --out runs/natural/report.html --quiet
 
 docs: $(VENV)/ready
-	$(RUN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 # torch first and pinned: a looser wish pulls gigabytes of CUDA on machines without a GPU
