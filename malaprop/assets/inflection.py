@@ -1,7 +1,6 @@
-"""Gives a base form the ending of another word: an option for synonyms, which WordNet lists as base forms.
+"""Forms of English words: the inflections of a base form, and a base form in the form that another word has.
 
-Regular endings only, by spelling rules; an irregular verb comes out regular (`goed`) unless WordNet's list of
-irregular forms has one with the wanted ending. The papers put the bare base form, and so do the recipes by default.
+Irregular forms come from WordNet's own lists, the others from the rules of spelling.
 """
 
 from __future__ import annotations
@@ -10,8 +9,20 @@ import re
 
 from malaprop.assets.wordnet import WordNet
 
+MARKS = {"n": ("", "s"), "v": ("", "s", "ing", "ed", "en"), "a": ("", "er", "est"), "r": ("",)}  # en: past participle
 _HISSING = re.compile(r"(?:s|x|z|ch|sh|[^aeiou]o)$")
 _SHORT = re.compile(r"[^aeiou]*[aeiou][bdgklmnprtvz]$")  # one vowel, one consonant: the consonant doubles
+_COMPARED = re.compile(r"[^aeiouy]*[aeiou]+[^aeiou]*e?|[^aeiouy]*[aeiou]+[^aeiou]+y")  # short enough for -er and -est
+_AS_THE_BASE = frozenset(  # verbs whose past is their base form, which WordNet does not list as irregular
+    re.split(
+        " ",
+        "bet bid broadcast burst bust cast cost cut fit forecast hit hurt knit let offset outbid put quit read recast "
+        "reset rid set shed shut slit spit split spread sublet thrust typecast undercut upset wed wet",
+    )
+)
+_AS_THE_BASE_AFTER_HAVE = ("come", "run")  # run, ran, run; overcome, overcame, overcome
+_REGULAR_NOW = ("burn", "dream", "lean", "leap", "learn", "smell", "spell", "spill", "spoil")  # burnt is listed
+_OF_BE_AND_HAVE = {"be": ("is", "being", "was", "been"), "have": ("has", "having", "had", "had")}
 
 
 def ending(word: str, base: str, pos: str) -> str:
@@ -39,15 +50,59 @@ def add(base: str, mark: str) -> str:
     return base + base[-1] + mark if _SHORT.fullmatch(base) else base + mark
 
 
+def list_forms(wordnet: WordNet, lemma: str, pos: str) -> dict[str, str]:
+    """Every form of a base form, by its mark (see MARKS). Long adjectives are not compared; adverbs have one form."""
+    odd = wordnet.irregular(lemma, pos)
+    if pos == "n":
+        return {"": lemma, "s": odd[0] if odd else add(lemma, "s")}
+    if pos == "v":
+        return {"": lemma, **_list_verb_forms(lemma, odd)}
+    if pos == "a" and odd:
+        most = [form for form in odd if form.endswith("st")]
+        more = [form for form in odd if form not in most]
+        return {"": lemma, "er": (more or [add(lemma, "er")])[0], "est": (most or [add(lemma, "est")])[0]}
+    if pos == "a" and _COMPARED.fullmatch(lemma):
+        return {"": lemma, "er": add(lemma, "er"), "est": add(lemma, "est")}
+    return {"": lemma}
+
+
+def _list_verb_forms(lemma: str, odd: tuple[str, ...]) -> dict[str, str]:
+    if lemma in _OF_BE_AND_HAVE:
+        return dict(zip(("s", "ing", "ed", "en"), _OF_BE_AND_HAVE[lemma], strict=True))
+    present = {
+        "s": add(lemma, "s"),
+        "ing": next((form for form in odd if form.endswith("ing") and form != lemma), add(lemma, "ing")),
+    }
+    pasts = [form for form in odd if not form.endswith(("ing", "s"))]
+    if lemma in _AS_THE_BASE:
+        return {**present, "ed": lemma, "en": lemma}
+    if lemma in _REGULAR_NOW or not pasts:
+        return {**present, "ed": add(lemma, "ed"), "en": add(lemma, "ed")}
+    if lemma.endswith(_AS_THE_BASE_AFTER_HAVE):
+        return {**present, "ed": pasts[0], "en": lemma}
+    sung = [form for form in pasts if "u" in form and form.replace("u", "a") in pasts]
+    perfect = [*sung, *(form for form in pasts if form.endswith(("n", "ne")) and form.replace("a", "u") not in sung)]
+    simple = [form for form in pasts if form not in perfect] or [add(lemma, "ed")]
+    return {**present, "ed": simple[0], "en": (perfect or simple)[0]}
+
+
+def find_marks(wordnet: WordNet, word: str, pos: str) -> frozenset[str]:
+    """What the word can be as a form of its base forms: films (n) is s, put (v) is the base, ed and en."""
+    lower, found = word.lower(), set()
+    for base in wordnet.bases(lower, pos):
+        exact = {mark for mark, form in list_forms(wordnet, base, pos).items() if form == lower}
+        found |= exact or {ending(lower, base, pos)}
+    return frozenset(found)
+
+
+def inflect_each(wordnet: WordNet, lemma: str, like: str, pos: str) -> tuple[str, ...]:
+    """The lemma in every form that `like` may have: choose, like tried (v), gives chose and chosen."""
+    bases = [base for base in wordnet.bases(like, pos) if base != like.lower()]  # a form of another word
+    marks = find_marks(wordnet, like, pos) - ({""} if bases else set())
+    forms = list_forms(wordnet, lemma, pos)
+    return tuple(dict.fromkeys(forms.get(mark, lemma) for mark in MARKS[pos] if mark in marks)) or (lemma,)
+
+
 def inflect(wordnet: WordNet, lemma: str, like: str, pos: str) -> str:
     """The lemma in the form that `like` has: movie, like films (n), gives movies."""
-    base = wordnet.lemma(like, pos)
-    lower = like.lower()
-    bases = [found for found in wordnet.bases(like, pos) if found != lower] or [base or lower]
-    mark = ending(lower, bases[0], pos)
-    irregular = wordnet.irregular(lemma, pos)
-    if mark and irregular:
-        fitting = [form for form in irregular if mark == "ed" or form.endswith(mark) or (pos == "n" and mark == "s")]
-        if fitting and not (pos == "v" and mark in ("s", "ing")):
-            return fitting[0]
-    return add(lemma, mark)
+    return inflect_each(wordnet, lemma, like, pos)[0]

@@ -9,7 +9,7 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malaprop.assets.inflection import add, inflect
+from malaprop.assets.inflection import add, inflect, inflect_each, list_forms
 from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
 from malaprop.core.errors import AssetError, SettingError
 
@@ -136,6 +136,38 @@ def test_endings(base, mark, expected):
 )
 def test_inflecting_like_another_word(wordnet, lemma, like, pos, expected):
     assert inflect(wordnet, lemma, like, pos) == expected
+
+
+@pytest.mark.parametrize(
+    ("lemma", "pos", "irregular", "expected"),
+    [
+        ("go", "v", ("gone", "went"), ["go", "goes", "going", "went", "gone"]),
+        ("sing", "v", ("sang", "singing", "sung"), ["sing", "sings", "singing", "sang", "sung"]),
+        ("begin", "v", ("began", "beginning", "begun"), ["begin", "begins", "beginning", "began", "begun"]),
+        ("commit", "v", ("committed", "committing"), ["commit", "commits", "committing", "committed", "committed"]),
+        ("overcome", "v", ("overcame",), ["overcome", "overcomes", "overcoming", "overcame", "overcome"]),
+        ("put", "v", ("putting",), ["put", "puts", "putting", "put", "put"]),
+        ("show", "v", ("shown",), ["show", "shows", "showing", "showed", "shown"]),
+        ("burn", "v", ("burnt",), ["burn", "burns", "burning", "burned", "burned"]),
+        ("be", "v", ("am", "are", "been", "is", "was", "were"), ["be", "is", "being", "was", "been"]),
+        ("bad", "a", ("worse", "worst"), ["bad", "worse", "worst"]),
+        ("funny", "a", (), ["funny", "funnier", "funniest"]),
+        ("spellbinding", "a", (), ["spellbinding"]),
+        ("child", "n", ("children",), ["child", "children"]),
+    ],
+)
+def test_all_forms_of_a_word(lemma, pos, irregular, expected):
+    class Listed:
+        def irregular(self, word, part):
+            return irregular
+
+    assert list(list_forms(Listed(), lemma, pos).values()) == expected
+
+
+def test_a_form_that_may_be_past_or_participle_gives_both(wordnet):
+    assert inflect_each(wordnet, "run", "filmed", "v") == ("ran", "run")
+    assert inflect_each(wordnet, "run", "filming", "v") == ("running",)
+    assert inflect_each(wordnet, "movie", "zzz", "n") == ("movie",)
 
 
 @pytest.mark.assets
