@@ -59,6 +59,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "throughput": lambda records: table.lines(throughput.HEAD, [throughput.row(held) for held in records]),
     "turns": lambda records: table.lines(turns.HEAD, turns.rows(records)),
     "prompts": lambda records: table.lines(prompts.ROBUST, prompts.robust_rows(records)),
+    "causal-share": lambda records: table.lines(prompts.FORWARD, prompts.forward_rows(records)),
     "prompt-sharing": lambda records: table.lines(prompts.SPEED, prompts.speed_rows(records)),
     "scorers": _bench(lambda held: table.lines(savings.HEAD, savings.rows(held))),
     "architectures": lambda records: table.lines(architectures.HEAD, architectures.rows(records)),

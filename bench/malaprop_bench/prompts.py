@@ -2,6 +2,10 @@
 
 python -m malaprop_bench.prompts speed docs/measured --texts 50
 python -m malaprop_bench.prompts table docs/measured --texts 100 --device cuda
+python -m malaprop_bench.prompts shape docs/measured --model /tmp/llama-1b --tokenizer FOLDER --texts 256 --device cuda
+
+`shape` makes a model of Llama's shape with a thousand million weights as drawn, and measures the tokens that it reads a
+second under attack beside those of forward passes alone.
 
 `--first 10` begins with the eleventh text and `--data mr` takes one dataset, so that processes can share the work.
 Both add a line to a file of `docs/measured` for every few texts, so that what is cut short is no loss.
@@ -12,9 +16,9 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 from malaprop.models.llm.template import TEXT_PROMPT
@@ -30,6 +34,14 @@ PROMPTS = {"default": TEXT_PROMPT, "bare": "Text: {text}\nLabel:", "detailed": D
 TURN = 5  # texts that both sides attack before the next ones
 
 SPEED = ("side", "texts", "broken", "prompts scored", "tokens read", "processor s", "times")
+FORWARD = (
+    "model", "precision", "device", "texts", "prompts scored", "tokens of the prompts", "tokens read",
+    "tokens read a second", "forward passes alone", "share",
+)  # fmt: skip
+BILLION = {
+    "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "max_position_embeddings": 2048, "tie_word_embeddings": True,
+}  # fmt: skip
 ROBUST = ("data", "prompt", "shots", "texts", "clean accuracy", "accuracy under attack", "queries a text")
 
 
@@ -58,11 +70,25 @@ def robust_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     ]  # fmt: skip
 
 
+def forward_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """A line for each model and precision."""
+    return [
+        [
+            held["model"], held["precision"], held["machine"], str(held["texts"]), f"{held['scored']:,}",
+            f"{held['tokens']:,}", f"{held['read']:,}", f"{held['read'] / held['seconds']:,.0f}",
+            f"{held['forward']:,.0f}", f"{held['read'] / held['seconds'] / held['forward']:.2f}",
+        ]
+        for held in records
+    ]  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTerms:
     """What is measured, and where."""
 
     model: str = MODEL
+    tokenizer: str = ""
+    precision: str = "auto"
     texts: int = 20
     first: int = 0
     budget: int | None = None
@@ -79,17 +105,18 @@ def _equip(terms: PromptTerms, data: str, prompt: str, shots: int) -> tuple[Any,
 
     texts = Selection(data=data, n=terms.first + terms.texts)
     found = texts.examples(trains=shots > 0)
-    made = victim(Prompting(prompt=prompt, shots=shots).equip(terms.model, texts, found), device=terms.device)
+    asked = Prompting(prompt=prompt, shots=shots).equip(terms.model, texts, found)
+    made = victim(asked, device=terms.device, precision=terms.precision)
     return made, list(agree(found, made))[terms.first :]
 
 
-def _attack(victim: Any, examples: Sequence[Any], budget: int | None) -> tuple[list[Any], float]:
+def _attack(victim: Any, examples: Sequence[Any], budget: int | None, *, width: int = 64) -> tuple[list[Any], float]:
     from malaprop.runs.api import make_attack
     from malaprop.runs.local import run
 
     attack = make_attack("pwws", {}).but(budget=budget)
     begun = process_time()
-    return list(run(attack, victim, examples, width=64)), process_time() - begun
+    return list(run(attack, victim, examples, width=width)), process_time() - begun
 
 
 def measure_speed(terms: PromptTerms) -> Iterator[dict[str, Any]]:
@@ -134,14 +161,73 @@ def measure_prompts(terms: PromptTerms) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
+def make_folder(folder: Path, tokenizer: str, settings: Mapping[str, int | bool] = BILLION) -> None:
+    """A causal model of Llama's shape with weights as drawn, and another's tokenizer."""
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    words = AutoTokenizer.from_pretrained(tokenizer, local_files_only=True)
+    torch.manual_seed(0)
+    made = LlamaForCausalLM(LlamaConfig(vocab_size=len(words), **settings))
+    made.save_pretrained(folder)
+    words.save_pretrained(folder)
+
+
+def measure_share(terms: PromptTerms) -> Iterator[dict[str, Any]]:
+    """PWWS on news as the model itself sorts them, and forward passes over prompts of the same length."""
+    victim, examples = _equip(terms, terms.data[0], DETAILED, 0)
+    given = victim.predict([tuple(one.fields.values()) for one in examples]).argmax(1).tolist()
+    examples = [replace(one, label=label) for one, label in zip(examples, given, strict=True)]
+    _attack(victim, examples[:8], None)  # what is loaded once is no part of it
+    scored, tokens, read = victim.meter.queries, victim.meter.tokens_in, victim.tokens_read
+    begun = perf_counter()
+    found, _ = _attack(victim, examples, None, width=256)
+    yield {
+        "model": Path(terms.model.removeprefix("causal:")).name, "data": terms.data[0], "recipe": "pwws",
+        "precision": victim.precision, "texts": len(found), "seconds": round(perf_counter() - begun, 2),
+        "scored": victim.meter.queries - scored, "tokens": victim.meter.tokens_in - tokens,
+        "read": victim.tokens_read - read, "broken": sum(one.status == "success" for one in found),
+        "errors": sum(one.status == "error" for one in found), "forward": round(_forward_rate(victim)),
+    }  # fmt: skip
+
+
+def _forward_rate(victim: Any, *, rows: int = 256, length: int = 128, seconds: float = 3.0) -> float:
+    """Tokens a second of the library's own forward pass in the same numbers, one size of batch, nothing else done."""
+    import torch
+
+    model = victim.model if victim.fast is None else victim.fast
+    if model.device.type == "cpu":
+        rows = 16
+    ids = torch.randint(0, model.config.vocab_size, (rows, length), device=model.device)
+
+    def settle() -> None:
+        if model.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    best = 0.0
+    with torch.inference_mode():
+        for size in (rows, rows // 4):
+            model(input_ids=ids[:size], use_cache=False, logits_to_keep=1)
+            settle()
+            begun, many = perf_counter(), 0
+            while perf_counter() - begun < seconds:
+                model(input_ids=ids[:size], use_cache=False, logits_to_keep=1)
+                settle()
+                many += 1
+            best = max(best, many * size * length / (perf_counter() - begun))
+    return best
+
+
 def main() -> None:
     from malaprop_bench.machine import describe
     from malaprop_bench.page import append
 
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    words.add_argument("what", choices=("speed", "table"))
+    words.add_argument("what", choices=("speed", "table", "shape"))
     words.add_argument("out", type=Path)
     words.add_argument("--model", default=MODEL)
+    words.add_argument("--tokenizer", default="", help="of shape: a folder whose tokenizer the model gets")
+    words.add_argument("--precision", default="auto")
     words.add_argument("--texts", type=int, default=20)
     words.add_argument("--first", type=int, default=0)
     words.add_argument("--budget", type=int)
@@ -149,9 +235,17 @@ def main() -> None:
     words.add_argument("--device", default="cpu")
     given = words.parse_args()
     terms = PromptTerms(**{name: value for name, value in vars(given).items() if name not in ("what", "out")})
-    lines = measure_speed(terms) if given.what == "speed" else measure_prompts(terms)
-    for line in lines:
-        append(given.out, "prompt-sharing" if given.what == "speed" else "prompts", {**line, **describe(terms.device)})
+    if given.what == "shape":
+        if not Path(terms.model).is_dir():
+            make_folder(Path(terms.model), terms.tokenizer)
+        terms = replace(terms, model=f"causal:{terms.model}")
+    measure, file = {
+        "speed": (measure_speed, "prompt-sharing"),
+        "table": (measure_prompts, "prompts"),
+        "shape": (measure_share, "causal-share"),
+    }[given.what]
+    for line in measure(terms):
+        append(given.out, file, {**line, **describe(terms.device)})
 
 
 if __name__ == "__main__":

@@ -116,6 +116,24 @@ def test_sharing_changes_no_status(folders: Any, name: str) -> None:
     assert len(both[0]) == 6
 
 
+def test_in_bf16_a_copy_is_asked_and_the_model_itself_confirms(folders: Any) -> None:
+    spec = f"causal:{folders('llama')}"
+    plain, half = load(spec, labels=("bad", "good")), load(spec, labels=("bad", "good"), precision="bf16")
+    assert (plain.precision, half.precision) == ("fp32", "bf16")
+    assert load(spec, labels=("bad", "good"), precision="auto").precision == "fp32"  # on a CPU
+    rough, exact = ask_round(half)
+    fast, same = ask_round(plain)
+    assert 1e-5 < np.abs(rough - exact).max() < half.rounding
+    np.testing.assert_array_equal(exact, same)
+    assert np.abs(fast - same).max() < plain.rounding < half.rounding
+    for outcome in run(toy.listed(), half, [*toy.examples(FILMS, label=0), *toy.examples(FILMS, label=1)], width=16):
+        if outcome.status == "success":
+            found = plain.predict([outcome.adversarial.text])[0]
+            np.testing.assert_allclose(outcome.adversarial.scores, found, atol=1e-5)
+    with pytest.raises(SettingError, match="fp32 or bf16"):
+        load(spec, labels=("bad", "good"), precision="int8")
+
+
 def test_worked_examples_stand_before_the_text_as_text_or_as_turns(folders: Any) -> None:
     shots = (Shot(("so dull",), "bad"), Shot(("a joy",), "good"))
     made = Template(prompt="Say {labels}.\n\nText: {text}\nAnswer:", words=("bad", "good"), shots=shots)

@@ -22,8 +22,9 @@ from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.llm.branches import Branches
 from malaprop.models.llm.template import Template, chat_of, check_fields
 from malaprop.models.llm.trunks import EMPTY, Request, Trunk, Trunks, can_share, common
-from malaprop.models.precision import full_precision
+from malaprop.models.precision import ROUNDING, full_precision
 from malaprop.models.tokens.batches import Bounds, batches
+from malaprop.models.tokens.sending import Begun, send
 from malaprop.models.victims.strings import shortened
 
 SAME = 1e-4  # of two probabilities: how far the fast road may be from whole forward passes
@@ -37,7 +38,8 @@ class CausalVictim:
 
     Texts under attack share their prompt: its keys and values are computed once, those of a base once more, and of a
     variant what comes behind its first change. `share=False` reads every prompt whole. `predict` always does, by the
-    library's own forward pass.
+    library's own forward pass, in float32. `fast` is the model that the fast road asks: a copy in bf16, or None for the
+    model itself.
     """
 
     name: str
@@ -46,15 +48,13 @@ class CausalVictim:
     template: Template
     label_names: tuple[str, ...]
     limit: int
+    fast: Any = None
     chat: bool = True  # whether the prompt is put into the tokenizer's chat template, where it has one
     share: bool = True
     fingerprint: str = ""
     unknown: str = "[UNK]"
     meter: Meter = field(default_factory=lambda: Meter(queries=0, tokens_in=0, tokens_out=0))
     offers: ClassVar[frozenset[Capability]] = ANSWERS
-    precision: ClassVar[str] = "fp32"
-    rounding: ClassVar[float] = SAME
-    lanes: ClassVar[int] = 1
     renews: ClassVar[bool] = False
     inside: ClassVar[None] = None
     withheld: ClassVar[str] = ""
@@ -65,12 +65,26 @@ class CausalVictim:
     _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._reader = PromptReader.of(self.model, self.tokenizer, self.template, chat=self.chat)
+        self._reader = PromptReader.of(self.model, self.tokenizer, self.template, chat=self.chat, fast=self.fast)
         if len(self._reader.encode([("",) * len(self.template.fields)])[0]) >= self.limit:
             raise SettingError(f"the prompt alone is longer than the {self.limit} tokens that {self.name} reads")
         if self.share and not self._is_same():
             self.share = False
             self._notes.append(f"{self.name} attends in a way of its own, so every prompt is read whole")
+
+    @property
+    def precision(self) -> str:
+        return "fp32" if self.fast is None else "bf16"
+
+    @property
+    def rounding(self) -> float:
+        """How far the fast road may be from the plain one, of a probability."""
+        return max(SAME, ROUNDING[self.precision])
+
+    @property
+    def lanes(self) -> int:
+        """On a GPU half of the attacks are advanced while the other half's prompts are read."""
+        return 2 if self.model.device.type == "cuda" else 1
 
     @property
     def parts(self) -> Mapping[Capability, Any]:
@@ -97,22 +111,22 @@ class CausalVictim:
         return None
 
     @torch.inference_mode()
-    def begin(self, pool: Pool, wanted: Ints) -> Floats:
+    def begin(self, pool: Pool, wanted: Ints) -> Begun:
         texts = [text.values() for text in pool.texts(wanted)]
         rows = self._rows(texts)
         bases = pool.base[wanted]
         with full_precision(self.device):
             if not self.share:
-                return _normalise(self._reader.score_whole(rows))
+                return send(self._reader.score_whole(rows).softmax(-1))
             numbers, counts = np.unique(bases, return_counts=True)
             several = [pool.bases[b] for b in numbers[counts > 1].tolist()]
             self._keep([base.owner for base in several], self._encode([base.values() for base in several]))
             owners = [pool.bases[b].owner for b in bases.tolist()]
             requests = [self._request(row, owner) for row, owner in zip(rows, owners, strict=True)]
-            return _normalise(self._reader.trunks.score(requests))
+            return send(self._reader.trunks.score(requests).softmax(-1))
 
-    def finish(self, begun: Floats) -> Floats:
-        return begun
+    def finish(self, begun: Begun) -> Floats:
+        return _check(begun.wait())
 
     @torch.inference_mode()
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
@@ -127,6 +141,7 @@ class CausalVictim:
         made = CausalVictim(
             name=self.name, model=self.model, tokenizer=self.tokenizer, label_names=self.label_names, limit=self.limit,
             template=self.template.with_instruction(instruction), chat=self.chat, share=False, unknown=self.unknown,
+            fast=self.fast,
         )  # fmt: skip
         made.share = self.share  # which was tried when this one was made
         return made
@@ -203,7 +218,7 @@ class CausalVictim:
             return False
         plain = _normalise(self._reader.score_plain(rows))
         self._kept.clear()
-        return bool(np.isfinite(fast).all()) and float(np.abs(fast - plain).max()) <= SAME
+        return bool(np.isfinite(fast).all()) and float(np.abs(fast - plain).max()) <= self.rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -218,7 +233,7 @@ class PromptReader:
     first: tuple[int, ...]  # tokens before every text
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any, template: Template, *, chat: bool) -> PromptReader:
+    def of(cls, model: Any, tokenizer: Any, template: Template, *, chat: bool, fast: Any = None) -> PromptReader:
         write = chat_of(tokenizer) if chat else None
         first = () if write is not None else _first_tokens(tokenizer)
         frame = template.frame(write)
@@ -234,7 +249,7 @@ class PromptReader:
                     "colon or a line break, or choose another word with --label-words"
                 )
             tails.append(row[len(plain) :])
-        trunks = Trunks(model=model, branches=Branches.of(tails, template.words))
+        trunks = Trunks(model=model if fast is None else fast, branches=Branches.of(tails, template.words))
         return cls(model=model, trunks=trunks, tokenizer=tokenizer, template=template, chat=chat, first=first)
 
     @property
@@ -293,7 +308,11 @@ def _first_tokens(tokenizer: Any) -> tuple[int, ...]:
 
 
 def _normalise(scores: Float[Tensor, "row label"]) -> Floats:
-    found = scores.softmax(-1).numpy().astype(np.float32)
+    return _check(scores.softmax(-1).cpu())
+
+
+def _check(scores: Float[Tensor, "row label"]) -> Floats:
+    found = scores.numpy().astype(np.float32)
     if not np.isfinite(found).all():
         raise VictimError("the model answered with NaN; check its weights")
     return found

@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 from malaprop.core.text import Ints
 from malaprop.models.llm.branches import Branches
+from malaprop.models.tokens.splice import ship
 
 _NAME = "malaprop_trunks"
 _UNKNOWN = ("softcap", "s_aux", "position_bias")  # what the library may ask of an attention that ours does not do
@@ -182,12 +183,15 @@ class Trunks:
         return out
 
     def score(self, requests: Sequence[Request]) -> Float[Tensor, "row label"]:
-        """The log-probability of each label's word behind each row."""
-        out = torch.empty(len(requests), len(self.branches.words))
+        """The log-probability of each label's word behind each row, on the model's device; it is not waited for."""
+        found, order = [], []
         for part in _batches(requests, self.most):
             logits = self._run([requests[i] for i in part], None)
-            out[torch.from_numpy(part)] = self.branches.scores(logits.float().log_softmax(-1)).cpu()
-        return out
+            found.append(self.branches.scores(logits.float().log_softmax(-1)))
+            order.append(part)
+        if not found:
+            return torch.empty(0, len(self.branches.words))
+        return torch.cat(found)[ship(self.device, np.argsort(np.concatenate(order)))[0]]
 
     @property
     def most(self) -> int:
@@ -205,8 +209,8 @@ class Trunks:
         wanted = (ends[:, None] - nodes + np.arange(nodes + 1)[None]).reshape(-1)
         if trunks is not None:
             wanted = wanted[:1]  # what a trunk would go on with is nobody's question
-        given = (torch.from_numpy(array).to(self.device) for array in (ids[None], position[None], wanted))
-        tokens, places, asked = given
+        tokens, places = (row[None] for row in ship(self.device, ids, position))
+        (asked,) = ship(self.device, wanted)
         try:
             with _attending(self.model):
                 logits: Tensor = self.model(
@@ -230,26 +234,24 @@ class Trunks:
         before = np.zeros((len(requests), int(known.max(initial=0))), np.int64)
         for at, request in enumerate(requests):
             before[at, : request.known] = request.trunk.places[: request.known]
-        column = np.arange(int(size.max()))[None]
-        inside = column < size[:, None]
-        own = np.where(inside, edges[:-1, None] + column, 0)
-        place = np.where(inside, position[own], 0)
-        context = np.arange(before.shape[1])[None]
-        there = np.broadcast_to((context < known[:, None])[:, None], (len(requests), own.shape[1], before.shape[1]))
-        sees = torch.from_numpy(np.concatenate([there, _own_mask(size, tree)], 2))
-        longest = int((known + size).max())
+        (context,) = ship(self.device, before.reshape(-1))
+        row, column = ship(self.device, np.repeat(np.arange(len(requests)), size), column_of(edges))
+        first, many, shared = (part[:, None] for part in ship(self.device, edges[:-1], size, known))
+        inside = torch.arange(int(size.max()), device=self.device)[None]
+        own = torch.where(inside < many, first + inside, 0)
+        there = torch.arange(before.shape[1], device=self.device)[None]
+        seen = (there < shared)[:, None].expand(-1, own.shape[1], -1)
+        sees = torch.cat([seen, _own_mask(many, own.shape[1], tree)], 2)
         apart = None
-        if any(window < longest for window in _windows(self.model)):
-            all_places = np.concatenate([np.broadcast_to(context, before.shape), place], 1)
-            apart = torch.from_numpy(place[:, :, None] - all_places[:, None]).to(self.device)
-        row = np.repeat(np.arange(len(requests)), size)
+        if any(window < int((known + size).max()) for window in _windows(self.model)):
+            (place,) = ship(self.device, position)
+            mine = torch.where(inside < many, place[own], 0)
+            apart = mine[:, :, None] - torch.cat([there.expand(len(requests), -1), mine], 1)[:, None]
         keep = None
         if trunks is not None:
             places = np.concatenate([trunk.places[r.known :] for trunk, r in zip(trunks, requests, strict=True)])
-            keep = (torch.arange(len(places), device=self.device), torch.from_numpy(places).to(self.device))
-        shipped = (torch.from_numpy(a).to(self.device) for a in (before, own, row, column_of(edges)))
-        before_, own_, row_, column_ = shipped
-        return _Pass(self.store, before_, own_, sees.to(self.device), apart, row_, column_, keep)
+            keep = ship(self.device, np.arange(len(places)), places)
+        return _Pass(self.store, context.view(before.shape), own, sees, apart, row, column, keep)  # type: ignore[arg-type]
 
 
 def column_of(edges: Ints) -> Ints:
@@ -257,19 +259,18 @@ def column_of(edges: Ints) -> Ints:
     return np.arange(int(edges[-1])) - np.repeat(edges[:-1], np.diff(edges))
 
 
-def _own_mask(size: Ints, tree: Branches | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """[row, query, key] among a row's own tokens: what came before, and of the labels' words the way to a node."""
-    width = int(size.max())
-    mask = np.tril(np.ones((width, width), bool))
-    out = np.broadcast_to(mask, (len(size), width, width))
+def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: Branches | None) -> Bool[Tensor, "row query key"]:
+    """Among a row's own tokens: what came before, and of the labels' words the way to a node."""
+    at = torch.arange(width, device=size.device)
+    before = at[None, :, None] >= at[None, None]
     nodes = 0 if tree is None else len(tree.tokens)
     if not nodes:
-        return out
+        return before.expand(len(size), -1, -1)
     assert tree is not None
-    out, sees = out.copy(), tree.sees().numpy()
-    for at, end in enumerate(size.tolist()):
-        out[at, end - nodes : end, end - nodes : end] = sees
-    return out
+    node = at[None] - (size - nodes)  # of the labels' words, where it is one of 0 to nodes - 1
+    query, key = node[:, :, None], node[:, None]
+    way = tree.sees().to(size.device)[query.clamp(0, nodes - 1), key.clamp(0, nodes - 1)]
+    return torch.where((query >= 0) & (key >= 0) & (query < nodes) & (key < nodes), way, before)
 
 
 def _lay(requests: Sequence[Request], tree: Branches | None) -> tuple[Ints, Ints, Ints]:

@@ -53,7 +53,7 @@ def load(
     if not Path(name).exists() and not name.startswith("ensemble:"):
         name, typed = split_options(name)
     if is_language_model(name):
-        found: Victim = _language_model(name, typed, device=device, quiet=quiet, **options)
+        found: Victim = _language_model(name, typed, device=device, precision=precision, quiet=quiet, **options)
     elif _ADDRESS.match(name):
         found = _at_address(name, quiet=quiet, typed=typed, **options)
     elif _is_reference(name) and not Path(name).expanduser().exists():
@@ -68,7 +68,9 @@ def load(
     return found
 
 
-def _language_model(name: str, typed: Mapping[str, str], *, device: str, quiet: bool = False, **options: Any) -> Victim:
+def _language_model(
+    name: str, typed: Mapping[str, str], *, device: str, precision: str, quiet: bool = False, **options: Any
+) -> Victim:
     """A causal model of this machine, or one behind a server, asked with a prompt."""
     from malaprop.models.llm.asking import Asking, split_asking
 
@@ -77,7 +79,8 @@ def _language_model(name: str, typed: Mapping[str, str], *, device: str, quiet: 
         from malaprop.models.llm.load import load_causal
 
         asked, rest = split_asking({**convert_options(typed, Asking, name), **options})
-        made: Victim = call(load_causal, {"source": source, "asking": Asking(**asked), "device": device, **rest}, name)
+        given = {"source": source, "asking": Asking(**asked), "device": device, "precision": precision}
+        made: Victim = call(load_causal, {**given, **rest}, name)
         return made
     from malaprop.models.llm.remote import OpenAiVictim, split_spec
 
@@ -395,7 +398,7 @@ def _transformers(thing: Any, tokenizer: Any, *, name: str | None, device: str |
         from malaprop.models.llm.asking import Asking, split_asking
         from malaprop.models.llm.load import wrap_causal
 
-        asked, rest = split_asking({key: value for key, value in options.items() if key != "precision"})
+        asked, rest = split_asking(options)
         moved = model if device is None else model.to(device)
         made: Victim = call(
             wrap_causal, {"model": moved, "tokenizer": tokenizer, "asking": Asking(**asked), "name": name, **rest}, "it"

@@ -30,18 +30,11 @@ from malaprop.models.scorers.plain import Forward, Plain
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.joins import Join, Joined, join
 from malaprop.models.tokens.pieces import Cut, Pieces
+from malaprop.models.tokens.sending import Begun, send
 from malaprop.models.tokens.splice import Splice, ship, splice
 from malaprop.models.zoo.embeddings import L1
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Begun:
-    """Scores on their way to the host; `ready` says when they are there."""
-
-    scores: Float[Tensor, "wanted label"]
-    ready: torch.cuda.Event | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -128,7 +121,7 @@ class TokenVictim:
         if not len(wanted):
             return Begun(scores=torch.empty(0, self.labels))
         plain = self._plain(self.forward)
-        return _sent(self._turned(self._answers(pool, wanted, self.scorer or plain, plain)))
+        return send(self._turned(self._answers(pool, wanted, self.scorer or plain, plain)))
 
     def _turned(self, logits: Float[Tensor, "wanted any"]) -> Float[Tensor, "wanted any"]:
         return logits if self.number else logits.softmax(-1)
@@ -163,9 +156,7 @@ class TokenVictim:
         return torch.cat(answers)[back]
 
     def finish(self, begun: Begun) -> Floats:
-        if begun.ready is not None:
-            begun.ready.synchronize()
-        return self._checked(begun.scores.numpy())
+        return self._checked(begun.wait().numpy())
 
     @torch.inference_mode()
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
@@ -257,14 +248,3 @@ class TokenVictim:
                 "every label; check its weights"
             )
         return scores
-
-
-def _sent(scores: Float[Tensor, "wanted label"]) -> Begun:
-    """The scores on their way to the host, without waiting for them."""
-    if not scores.is_cuda:
-        return Begun(scores=scores)
-    host = torch.empty(scores.shape, pin_memory=True)
-    host.copy_(scores, non_blocking=True)
-    ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
-    ready.record()
-    return Begun(scores=host, ready=ready)

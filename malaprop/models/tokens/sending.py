@@ -1,0 +1,34 @@
+"""Sending: scores on their way from a device to the host, without waiting for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Begun:
+    """Scores on their way to the host; `ready` says when they are there."""
+
+    scores: Float[Tensor, "wanted label"]
+    ready: torch.cuda.Event | None = None
+
+    def wait(self) -> Float[Tensor, "wanted label"]:
+        """The scores, once they are there."""
+        if self.ready is not None:
+            self.ready.synchronize()
+        return self.scores
+
+
+def send(scores: Float[Tensor, "wanted label"]) -> Begun:
+    """Begins the way to the host."""
+    if not scores.is_cuda:
+        return Begun(scores=scores)
+    host = torch.empty(scores.shape, pin_memory=True)
+    host.copy_(scores, non_blocking=True)
+    ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    ready.record()
+    return Begun(scores=host, ready=ready)
