@@ -10,6 +10,7 @@ import numpy as np
 
 from malaprop.attacks.candidates.own import Own
 from malaprop.attacks.candidates.rules import RuleWords
+from malaprop.attacks.constraints.keep import KeepWords
 from malaprop.attacks.encoders import check as check_encoder
 from malaprop.attacks.goals.goal import Goal, Untargeted
 from malaprop.attacks.goals.moved import Moved
@@ -24,7 +25,7 @@ from malaprop.core.insight import Apart
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.records.outcome import NOTHING_TO_CHANGE, TARGET_ALREADY
+from malaprop.records.outcome import ALL_PROTECTED, NOTHING_TO_CHANGE, TARGET_ALREADY
 
 MEASURES = ("similarity", "perplexity", "grammar", "distance")
 WRONG = "the victim does not give the true label"
@@ -234,7 +235,7 @@ class Attack:
             if not final.reached:
                 return Ending(
                     *("failed", origin, first, final.text, final.answer, trial.asked),
-                    reason=NOTHING_TO_CHANGE if not trial.tried and not trial.spent else "",
+                    reason=_describe_nothing(trial) if not trial.tried and not trial.spent else "",
                     measures=trial.notes,
                     checks=trial.checks,
                 )
@@ -254,6 +255,13 @@ class Attack:
                 reason = f"{RETRIES + 1} successes in fewer bits were not confirmed by the victim's plain answers"
                 return Ending("failed", origin, first, final.text, fresh, trial.asked, reason, checks=trial.checks + 1)
             trial = trial.rewound(final.text, fresh)
+
+
+def _describe_nothing(trial: Trial) -> str:
+    """Why there was no edit to try."""
+    kept = [rule for rule in trial.attack.constraints if isinstance(rule, KeepWords)]
+    protected = any(not rule.slots(trial, trial.open()).any() for rule in kept)
+    return ALL_PROTECTED if protected else NOTHING_TO_CHANGE
 
 
 def _second(attack: Attack, fallback: Fallback) -> Attack:

@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 
 from malaprop.cli.options import finish, say
 from malaprop.core.errors import SettingError
+from malaprop.core.settings import split_list
 from malaprop.studies.settings import Option, build, core_of, is_table, options
 from malaprop.studies.study import Outlined, Study, conduct
 from malaprop.studies.table import GROUPS, who_has
@@ -27,7 +28,9 @@ def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
 
     def call(**given: Any) -> None:
         values = {name: value for name, value in given.items() if value is not None}
-        run(build(cls, {name: ",".join(value) if name in repeated else value for name, value in values.items()}))
+        for name in repeated & values.keys():
+            values[name] = [part for typed in values[name] for part in split_list(typed)]
+        run(build(cls, values))
 
     repeated = {option.attribute for option in options(cls) if option.repeat and not option.argument}
 

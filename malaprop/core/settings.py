@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
+
+EXPRESSION = "re:"  # how a value begins that is a regular expression
 
 
 def plain(value: Any) -> Any:
@@ -79,6 +82,12 @@ def parse_value(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     return found["x"] if len(found) == 1 else text
+
+
+def split_list(text: str) -> list[str]:
+    """Values separated by commas, as they are typed; a regular expression (re:...) takes all that follows it."""
+    head, *rest = re.split(rf"(?:^|,)\s*(?={EXPRESSION})", text, maxsplit=1)
+    return [*(part.strip() for part in head.split(",") if part.strip()), *rest]
 
 
 def overrides(pairs: list[str]) -> dict[str, Any]:

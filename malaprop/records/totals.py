@@ -7,11 +7,19 @@ from collections.abc import Iterable, Sequence
 from math import fsum
 
 from malaprop.core.victim import NO_LABEL
-from malaprop.records.outcome import NAMES_NO_LABEL, NOTHING_TO_CHANGE, STATUSES, TARGET_ALREADY, Outcome
+from malaprop.records.outcome import (
+    ALL_PROTECTED,
+    NAMES_NO_LABEL,
+    NOTHING_TO_CHANGE,
+    STATUSES,
+    TARGET_ALREADY,
+    Outcome,
+)
 from malaprop.records.summary import Rate, Spread, Summary
 
 _APART = (
     ("failed", NOTHING_TO_CHANGE),
+    ("failed", ALL_PROTECTED),
     ("skipped", TARGET_ALREADY),
     ("skipped", NAMES_NO_LABEL),
     ("success", NAMES_NO_LABEL),
@@ -74,7 +82,7 @@ class Totals:
             seconds=round(self.seconds, 6),
             measures={short: self._spread(name) for short, name in measures.items()},
             reasons=dict(self.reasons.most_common()),
-            nothing_to_change=self.apart[NOTHING_TO_CHANGE],
+            nothing_to_change=self.apart[NOTHING_TO_CHANGE] + self.apart[ALL_PROTECTED],
             target_already=spared,
             no_label=self.apart[NAMES_NO_LABEL],
             majority=Rate(max(self.truths.values(), default=0), self.truths.total()),

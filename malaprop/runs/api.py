@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from malaprop.attacks.attack import Attack
+from malaprop.attacks.constraints.keep import parse_keep
 from malaprop.attacks.goals import GOALS
 from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Goal, Targeted
@@ -47,19 +49,28 @@ def goal(name: str | None) -> Goal | None:
 _goal = goal  # `recipe` calls an argument so
 
 
+def protect(attack: Attack, keep: str | Iterable[str] | None) -> Attack:
+    """The attack that leaves these words and spans as they are; None: the attack itself."""
+    if keep is None:
+        return attack
+    return replace(attack, constraints=(parse_keep(keep), *attack.constraints))
+
+
 def recipe(
     name: str,
     *,
     budget: int | None = None,
     goal: Goal | str | None = None,
     measures: tuple[str, ...] | None = None,
+    keep: str | Iterable[str] | None = None,
     **settings: Any,
 ) -> Attack:
     """A recipe by name, with its own settings by name; its goal, budget and measures may be set for any.
 
-    The goal is a part, or written as on the command line: "label-only", "targeted:2", "confident:0.9".
+    The goal is a part, or written as on the command line: "label-only", "targeted:2", "confident:0.9". `keep` names
+    words, phrases, "re:EXPRESSION" and "@FILE" that must stay.
     """
-    made: Attack = call(RECIPES[name], settings, f"recipe {name}")
+    made = protect(call(RECIPES[name], settings, f"recipe {name}"), keep)
     return made.but(budget=budget, goal=_goal(goal) if isinstance(goal, str) else goal, measures=measures)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from malaprop.attacks.attack import WRONG, Attack, Ending, Together
+from malaprop.attacks.constraints.keep import KeepWords
 from malaprop.attacks.goals.moved import Moved
 from malaprop.core.errors import AssetError, LimitReached, RecordError, SettingError, VictimError, plain
 from malaprop.core.example import Example
@@ -79,7 +80,8 @@ def find_change(
         raise SettingError(f"{attack.name} wants a panel of at least one text")
     judge = Judge(victim, together, panel)
     aim = Moved(bound=min(together.drop, 0.999), falls=True)
-    kept = (KeepWords(words=judge.kept),) if judge.kept else ()
+    words = tuple(part for word in judge.kept for part in word.split())  # without them it asks for something else
+    kept = (KeepWords(items=words),) if words else ()
     made = replace(attack, together=None, goal=aim, measures=(), constraints=(*attack.constraints, *kept))
     asked = StringVictim(call=judge.score, name=victim.name, answers="number", unknown=victim.unknown)
     example = Example(together.side, {together.side: judge.before}, 0)
@@ -140,19 +142,6 @@ class Judge:
         )
         found = self.victim.finish(self.victim.begin(pool, np.arange(pool.size)))
         yield from found.reshape(len(self.texts), len(strings), -1).swapaxes(0, 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepWords:
-    """The words of the labels stay: without them an instruction asks for something else."""
-
-    words: tuple[str, ...]
-    stage = "slot"
-
-    def slots(self, trial: Any, slots: Any) -> Any:
-        kept = {part.casefold() for word in self.words for part in word.split()}
-        strings = trial.origin.strings
-        return np.asarray([strings[s].casefold() not in kept for s in slots.tolist()], np.bool_)
 
 
 def find_prompt(victim: Victim) -> Prompted:

@@ -44,6 +44,12 @@ class Conditions:
     measure: tuple[str, ...] | None = opt(
         None, "Measures of every success, separated by commas: similarity, perplexity, grammar, distance."
     )
+    keep: tuple[str, ...] | None = opt(
+        None,
+        "What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION, @FILE with one of "
+        "these a line; may be repeated.",
+        repeat=True,
+    )
     cache: Path | None = opt(
         None,
         "A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's own for victims "
@@ -63,10 +69,10 @@ class Conditions:
 
     def apply(self, attack: Attack) -> Attack:
         """The attack under these conditions."""
-        from malaprop.runs.api import goal
+        from malaprop.runs.api import goal, protect
 
         wanted = goal(self.goal) if isinstance(self.goal, str) else self.goal
-        return attack.but(budget=self.budget, goal=wanted, measures=self.measure)
+        return protect(attack, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
 
     def open(self, desk: Desk, thing: Any) -> Victim:
         """The victim, with its answers kept where that is asked for."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LESS_ROBUST = 3  # the exit code
 # what a baseline settles: another value would be another test
-SUITE = ("attacks", "n", "seed", "split", "text", "label", "fields", "labels", "budget", "goal")
+SUITE = ("attacks", "n", "seed", "split", "text", "label", "fields", "labels", "budget", "goal", "keep")
 ASKED = ("prompt", "shots", "label_words")  # may change, and may be what is tested
 BARS = {
     "accuracy": "no attack",
@@ -85,6 +85,9 @@ class Check:
     )
     seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0, free=True)
     budget: int | None = opt(None, "Most victim queries an example may ask." + _AS_BASELINE, min=1, free=True)
+    keep: tuple[str, ...] | None = opt(
+        None, "What must stay as it is, as audit takes it." + _AS_BASELINE, free=True, repeat=True
+    )
     split: str | None = opt(None, "The part of the data." + _AS_BASELINE, free=True)
     labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE, free=True)
     cache: Path | None = opt(

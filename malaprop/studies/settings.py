@@ -22,7 +22,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
-from malaprop.core.settings import overrides, plain
+from malaprop.core.settings import overrides, plain, split_list
 
 Made = TypeVar("Made")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Path: "a path"}
@@ -127,7 +127,7 @@ def _convert(value: Any, kind: Any, flag: str) -> Any:
     if inner is not kind and value is None:
         return None
     if is_list(kind):
-        parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        parts = split_list(value) if isinstance(value, str) else value
         if not isinstance(parts, Sequence):
             raise SettingError(f"{flag} takes several values, got {value!r}")
         return tuple(_convert(part, get_args(inner)[0], flag) for part in parts)

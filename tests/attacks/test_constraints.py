@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import listed, only
 
-from malaprop.attacks.constraints.edits import MaxCharacters, MaxShare, MaxWords, OncePerSlot, levenshtein
-from malaprop.attacks.constraints.positions import KeepStopWords, LongWords
+from malaprop.attacks.constraints.edits import (
+    MaxCharacters,
+    MaxCharacterShare,
+    MaxShare,
+    MaxWords,
+    OncePerSlot,
+    levenshtein,
+)
+from malaprop.attacks.constraints.keep import parse_keep
+from malaprop.attacks.constraints.overlap import BleuFloor, ChrfFloor
+from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, LongWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.attacks.constraints.words import SamePart, SameTag, WordCosine
 from malaprop.attacks.search.greedy import Greedy
@@ -20,6 +29,7 @@ from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.drive import drive
+from malaprop.models.translation import chrf
 
 
 def trial(text: str, *rules, **parts) -> Trial:
@@ -48,6 +58,73 @@ def test_long_words():
     assert list(space("a bad film", LongWords(least=4))) == ["film"]
     with pytest.raises(SettingError, match="at least 1"):
         LongWords(least=0)
+
+
+def test_protected_words_phrases_and_spans_stay(tmp_path):
+    text = "The New York film of 2,007 was good, Good film!"
+    kept = parse_keep(["GOOD", "new  york", r"re:\d{1,3},\d+"])
+    assert list(space(text, kept)) == ["The", "film", "of", "was"]
+    assert list(space("goodness, re-good", parse_keep("good,of"))) == ["goodness"]
+    assert parse_keep(r"of, the ,re:\d{1,3}").items == ("of", "the", r"re:\d{1,3}")
+    (tmp_path / "words.txt").write_text("film\n\nre:^The\n")
+    assert list(space(text, parse_keep(f"@{tmp_path / 'words.txt'},was"))) == [
+        "New",
+        "York",
+        "of",
+        "2",
+        "007",
+        "good",
+        "Good",
+    ]
+    for wrong, said in [("re:[", "no regular expression"), ("@missing.txt", "cannot be read"), ("", "nothing to keep")]:
+        with pytest.raises(SettingError, match=said):
+            parse_keep(wrong)
+
+
+def test_spans_that_cover_all_end_failed_and_say_so():
+    kept = listed(constraints=(parse_keep("re:.*"),))
+    outcome = only(kept, "a good film", label=1)
+    assert (outcome.status, outcome.reason) == ("failed", "nothing to change: every word is protected")
+    assert outcome.queries.asked == 1
+    assert only(listed(constraints=(parse_keep("film"),)), "a good film", label=1).status == "failed"
+    assert only(listed(constraints=(parse_keep("a"),)), "a fine film", label=1).status == "success"
+
+
+def test_the_first_words_of_each_field():
+    assert list(space("a good film of it", FirstWords(count=2))) == ["a", "good"]
+    rule, pair = FirstWords(count=1), {"premise": "a good film", "hypothesis": "bad film"}
+    here = Trial(listed(), Example("id", pair, 1), Text.of(pair, Words()), 0, "?")
+    assert rule.slots(here, np.arange(5)).tolist() == [True, False, False, True, False]
+
+
+def test_overlap_with_the_original():
+    here = trial("a good film with a plot")
+    texts = [here.origin.put(1, word) for word in ("good", "goof", "terrible")]
+    answers = [
+        next(iter(drive([(0, rule.texts(here, texts))], {}, width=1)))[1].tolist()
+        for rule in (BleuFloor(floor=60), BleuFloor(floor=0), ChrfFloor(floor=75), ChrfFloor(floor=100))
+    ]
+    assert answers == [[True, False, False], [True] * 3, [True, True, False], [True, False, False]]
+
+
+def test_chrf_is_sacrebleus():
+    metric = pytest.importorskip("sacrebleu").CHRF()
+    for one, two in [
+        ("a good film", "a fine film"),
+        ("ab", "abcdefg"),
+        ("x", "y"),
+        ("", "y"),
+        ("Ünï cödé", "Unï code!"),
+    ]:
+        assert chrf.sentence(one, two) == pytest.approx(metric.sentence_score(one, [two]).score)
+
+
+def test_character_edits_as_a_share():
+    here = trial("good film")  # eight characters
+    edits = Variants.at(here.origin, 0, here.origin.table.ids(["goods", "goof", "gods", "bad"]))
+    assert MaxCharacterShare(share=0.125).edits(here, edits).tolist() == [True, True, False, False]
+    assert MaxCharacterShare(share=0.01).edits(here, edits).tolist() == [True, True, False, False]
+    assert MaxCharacterShare(share=0.25).edits(here, edits).tolist() == [True, True, True, False]
 
 
 def test_word_cosine(tiny_assets):

@@ -46,6 +46,7 @@ LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has 
     "likely": {"of": LIST},
     "union": {"of": (LIST, LIST)},
     "max-words": {"count": 2},
+    "keep": {"items": ("plot", "re:[Aa]wful")},
     "first-found": {"rank": LeftToRight()},
 }
 WANTS = {"zero-vector": frozenset({Capability.PADDING}), "attention": frozenset({Capability.ATTENTION})}

@@ -170,6 +170,21 @@ def test_a_gate_that_a_limit_cut_short_does_not_pass(baseline, type_in):
     assert "not every text was attacked: a spending limit ended the run" in err
 
 
+def test_a_baseline_says_what_is_kept(place, type_in):
+    more = ("--data", "texts.csv", "--attacks", "keyboard", "--n", "20", "--device", "cpu", "--quiet", "--json")
+    code, _, err = type_in("audit", "--victim", "gatemodels:predict", *more, "--keep", "re:(", "--out", "base")
+    assert (code, err.count("\n")) == (2, 1)
+    kept = ("--keep", "good,great,fine", "--keep", r"re:\b(ni[a-z]{1,2}|moving|superb)")
+    code, out, _ = type_in("audit", "--victim", "gatemodels:predict", *more, *kept, "--out", "base")
+    assert code == 0
+    (row,) = json.loads(out.splitlines()[-1])["runs"]
+    assert row["success"]["value"] == 0
+    code, out, _ = type_in("check", "--baseline", "base", "--device", "cpu", "--quiet", "--json", "--out", "now")
+    assert (code, json.loads(out.splitlines()[-1])["passed"]) == (0, True)
+    with pytest.raises(SettingError, match="the baseline was run with keep = "):
+        mp.check("gatemodels:predict", baseline="base", keep="film", device="cpu")
+
+
 def test_bars_and_suites_in_python(place):
     bars = {"accuracy": 0.4, "accuracy-under-attack": 1.0}
     found = mp.check("gatemodels:weakened", "texts.csv", min=bars, device="cpu", n=10)

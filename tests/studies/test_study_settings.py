@@ -53,6 +53,11 @@ def test_values_may_come_as_words_or_as_values():
     assert build(Toy, {"spec": "x", "thing": len}).thing is len
 
 
+def test_a_regular_expression_in_a_list_may_hold_commas():
+    assert build(Toy, {"spec": "x", "models": r"a, b,re:\d{1,3}"}).models == ("a", "b", r"re:\d{1,3}")
+    assert build(Toy, {"spec": "x", "models": ["a, b"]}).models == ("a, b",)
+
+
 def test_what_is_free_does_not_bind_a_folder():
     assert "out" not in lasting(build(Toy, {"spec": "x", "out": "here"}))
     assert lasting(build(Toy, {"spec": "x"}))["n"] == 100

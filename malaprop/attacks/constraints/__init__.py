@@ -7,6 +7,8 @@ CONSTRAINTS = Catalogue(
     {
         "keep-stop-words": "malaprop.attacks.constraints.positions:KeepStopWords",
         "long-words": "malaprop.attacks.constraints.positions:LongWords",
+        "keep": "malaprop.attacks.constraints.keep:KeepWords",
+        "first-words": "malaprop.attacks.constraints.positions:FirstWords",
         "word-cosine": "malaprop.attacks.constraints.words:WordCosine",
         "other-lexeme": "malaprop.attacks.constraints.lexeme:OtherLexeme",
         "same-part": "malaprop.attacks.constraints.words:SamePart",
@@ -14,7 +16,10 @@ CONSTRAINTS = Catalogue(
         "max-words": "malaprop.attacks.constraints.edits:MaxWords",
         "once-per-slot": "malaprop.attacks.constraints.edits:OncePerSlot",
         "max-characters": "malaprop.attacks.constraints.edits:MaxCharacters",
+        "max-character-share": "malaprop.attacks.constraints.edits:MaxCharacterShare",
         "same-tag": "malaprop.attacks.constraints.words:SameTag",
         "sentence-cosine": "malaprop.attacks.constraints.similarity:SentenceCosine",
+        "bleu": "malaprop.attacks.constraints.overlap:BleuFloor",
+        "chrf": "malaprop.attacks.constraints.overlap:ChrfFloor",
     },
 )

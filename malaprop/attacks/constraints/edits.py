@@ -10,6 +10,7 @@ import numpy as np
 from malaprop.attacks.trial import Trial
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Flags
+from malaprop.core.text import Ints
 from malaprop.core.variants import Variants
 
 
@@ -78,20 +79,42 @@ class MaxCharacters:
             raise SettingError(f"MaxCharacters.count must be at least 1, got {self.count}")
 
     def edits(self, trial: Trial, variants: Variants) -> Flags:
-        origin, base = trial.origin, variants.base
-        spent = np.zeros(origin.slots, np.int64)
-        for slot in base.changed(origin).tolist():
-            spent[slot] = _distance(trial, int(origin.words[slot]), int(base.words[slot]))
-        costs = np.asarray(
-            [
-                _distance(trial, int(origin.words[s]), w) - spent[s]
-                for s, w in zip(variants.slots.tolist(), variants.words.tolist(), strict=True)
-            ],
-            np.int64,
-        )
-        total = np.full(variants.count, int(spent.sum()), np.int64)
-        np.add.at(total, np.arange(len(costs)) if variants.rows is None else variants.rows, costs)
-        return total <= self.count
+        return _count_edits(trial, variants) <= self.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaxCharacterShare:
+    """Character edits (Levenshtein distance, summed over the words) are at most this share of the characters in the
+    fields that may change, white space left out; one is always allowed."""
+
+    share: float = 0.1
+    stage: ClassVar[Literal["edit"]] = "edit"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise SettingError(f"MaxCharacterShare.share must lie in (0, 1], got {self.share}")
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        many = len("".join(trial.shown(trial.origin).split()))
+        return _count_edits(trial, variants) <= max(1, int(self.share * many + 1e-9))
+
+
+def _count_edits(trial: Trial, variants: Variants) -> Ints:
+    """The character edits of each variant."""
+    origin, base = trial.origin, variants.base
+    spent = np.zeros(origin.slots, np.int64)
+    for slot in base.changed(origin).tolist():
+        spent[slot] = _distance(trial, int(origin.words[slot]), int(base.words[slot]))
+    costs = np.asarray(
+        [
+            _distance(trial, int(origin.words[s]), w) - spent[s]
+            for s, w in zip(variants.slots.tolist(), variants.words.tolist(), strict=True)
+        ],
+        np.int64,
+    )
+    total = np.full(variants.count, int(spent.sum()), np.int64)
+    np.add.at(total, np.arange(len(costs)) if variants.rows is None else variants.rows, costs)
+    return total
 
 
 def _distance(trial: Trial, one: int, two: int) -> int:

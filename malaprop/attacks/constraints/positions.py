@@ -42,3 +42,19 @@ class LongWords:
     def slots(self, trial: Trial, slots: Ints) -> Flags:
         strings = trial.origin.strings
         return np.asarray([len(strings[s]) >= self.least for s in slots.tolist()], np.bool_)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstWords:
+    """Only the first `count` words of each field change, as where a victim reads no further."""
+
+    count: int = 512
+    stage: ClassVar[Literal["slot"]] = "slot"
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise SettingError(f"FirstWords.count must be at least 1, got {self.count}")
+
+    def slots(self, trial: Trial, slots: Ints) -> Flags:
+        fields = trial.origin.field_of_slots()
+        return np.asarray(slots - np.searchsorted(fields, fields[slots]) < self.count)
