@@ -127,6 +127,7 @@ class Ending:
     reason: str = ""
     measures: Mapping[str, float] = field(default_factory=dict)
     checks: int = 0  # plain answers asked for, besides the one that confirmed a success
+    by: str = ""  # the recipe that broke it, where several were tried in turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +150,7 @@ class Attack:
     encoder: str = "minilm"  # the sentence encoder that compares texts: minilm, mpnet, use
     together: Together | None = None  # one change for all texts, not one for each; see `malaprop.runs.together`
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
+    stages: tuple[Attack, ...] = ()  # attacks tried in turn until one succeeds; the first has the parts above
 
     def __post_init__(self) -> None:
         if self.budget is not None and (not isinstance(self.budget, (int, np.integer)) or self.budget < 1):
@@ -163,7 +165,7 @@ class Attack:
         if self.together is not None:
             return frozenset({Capability.LABELS}) | self.wants
         distance = frozenset({Capability.EMBEDDINGS}) if "distance" in self.measures else frozenset()
-        return self.goal.needs | self.wants | distance
+        return self.goal.needs.union(self.wants, distance, *(stage.wants for stage in self.stages))
 
     def but(self, **settings: Any) -> Attack:
         """The same attack with other settings; those that are None stay as they are."""
@@ -176,7 +178,7 @@ class Attack:
             made = replace(made, goal=self.goal.for_labels(names))
         if isinstance(self.candidates, RuleWords):
             made = replace(made, candidates=self.candidates.for_labels(names))
-        return made
+        return replace(made, stages=tuple(stage.for_labels(names) for stage in self.stages)) if self.stages else made
 
     def steps(
         self,
@@ -227,11 +229,18 @@ class Attack:
             return Ending("skipped", origin, first, None, None, trial.asked, TARGET_ALREADY if right else wrong)
         if not len(trial.open()):
             return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
+        stages = list(self.stages)
+        by = stages.pop(0).name if stages else ""
         while True:
             final = yield from _search(trial, first)
-            if not final.reached and trial.attack.fallback is not None and not trial.spent:
-                trial = trial.pass_on(_second(trial.attack, trial.attack.fallback))
-                continue
+            if not final.reached and not trial.spent:
+                if trial.attack.fallback is not None:
+                    trial = trial.pass_on(_second(trial.attack, trial.attack.fallback))
+                    continue
+                if stages:
+                    by = stages[0].name
+                    trial = trial.pass_on(_under_conditions_of(trial.attack, stages.pop(0)))
+                    continue
             if not final.reached:
                 return Ending(
                     *("failed", origin, first, final.text, final.answer, trial.asked),
@@ -246,6 +255,7 @@ class Attack:
                     *("success", origin, first, final.text, fresh, trial.asked),
                     measures={**trial.notes, **measured},
                     checks=trial.checks,
+                    by=by,
                 )
             if not trial.rounding:
                 was, now = winner(final.answer), winner(fresh)
@@ -267,6 +277,27 @@ def _describe_nothing(trial: Trial) -> str:
 def _second(attack: Attack, fallback: Fallback) -> Attack:
     """The attack that follows one which failed."""
     return replace(attack, candidates=fallback.candidates, search=fallback.search, fallback=None)
+
+
+def _under_conditions_of(attack: Attack, stage: Attack) -> Attack:
+    """A stage with the goal, budget and measures of the attack that it is a part of."""
+    return replace(stage, goal=attack.goal, budget=attack.budget, measures=attack.measures)
+
+
+def try_in_turn(name: str, attacks: Sequence[Attack]) -> Attack:
+    """Several attacks as one: each is tried on the texts that those before it did not break.
+
+    A budget is for all of them together, and the queries of all count.
+    """
+    if not attacks:
+        raise SettingError(f"{name} wants at least one attack, got none")
+    for one in attacks:
+        if one.together is not None or one.stages:
+            raise SettingError(
+                f"{one.name} cannot be a part of {name}: it changes all texts at once, or is several attacks"
+            )
+    widths = [one.abreast for one in attacks if one.abreast is not None]
+    return replace(attacks[0], name=name, stages=tuple(attacks), abreast=min(widths, default=None))
 
 
 def _search(trial: Trial, first: Floats) -> Steps[Held]:

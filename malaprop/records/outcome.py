@@ -77,7 +77,7 @@ class Outcome:
     """One attacked example.
 
     `adversarial` is None for skipped and error; for failed it is the strongest attempt. `measures` holds what was asked
-    for besides, such as similarity and perplexity.
+    for besides, such as similarity and perplexity. `by` is the recipe that broke it, where several were tried in turn.
     """
 
     id: str
@@ -92,6 +92,7 @@ class Outcome:
     seed: int = 0
     reason: str | None = None
     measures: dict[str, float] = field(default_factory=dict)
+    by: str | None = None
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
@@ -150,6 +151,8 @@ def to_plain(outcome: Outcome) -> dict[str, Any]:
     }
     if outcome.measures:
         plain["measures"] = {name: _number(value) for name, value in outcome.measures.items()}
+    if outcome.by is not None:
+        plain["by"] = outcome.by
     return plain
 
 

@@ -90,6 +90,7 @@ def from_plain(plain: object) -> Outcome:
         seed=_want(plain, "seed", int, ""),
         reason=_want(plain, "reason", str, "", null=True),
         measures={name: _want(measures, name, float, "measures") for name in measures},
+        by=_want(plain, "by", str, "", null=True) if "by" in plain else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from statistics import fmean, median
 from typing import Any
@@ -79,7 +79,7 @@ class Summary:
     are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
     named no label, before the attack (skipped) or by it (success). `majority` is the share of the most common label,
     `chance` one divided by the number of labels. Queries are over attacked examples (success and failed), `to_break`
-    over successes alone.
+    over successes alone. `by` counts successes by the recipe that broke the text, where several were tried in turn.
 
     `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
     """
@@ -101,6 +101,7 @@ class Summary:
     no_label: int = 0
     majority: Rate = Rate(0, 0)
     chance: float = 0.0
+    by: dict[str, int] = field(default_factory=dict)
 
     @property
     def apart(self) -> str:
@@ -111,6 +112,11 @@ class Summary:
             (self.no_label, "answered without a label"),
         )
         return ", ".join(f"{count:,} {what}" for count, what in parts if count)
+
+    @property
+    def breakers(self) -> str:
+        """Which recipe broke how many texts, in words; empty where one alone was tried."""
+        return ", ".join(f"{recipe} {count:,}" for recipe, count in self.by.items())
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -156,6 +162,7 @@ class Summary:
             "target_already": self.target_already,
             "no_label": self.no_label,
             "warnings": list(self.warnings),
+            "by": dict(self.by),
         }
 
 

@@ -34,6 +34,7 @@ class Totals:
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.apart: Counter[str] = Counter()  # by the reasons that are counted beside the rates
+        self.by: Counter[str] = Counter()  # successes by the recipe that broke the text, where several were tried
         self.truths: Counter[int] = Counter()
         self.width = 0  # labels that the victim scores
         self.seconds = 0.0
@@ -60,6 +61,7 @@ class Totals:
         if outcome.status == "success":
             self._note("to_break", outcome.queries.asked)
             self._note("changed_share", outcome.changed_share)
+            self.by.update([outcome.by] if outcome.by else [])
 
     def _note(self, name: str, value: float) -> None:
         self._numbers.setdefault(name, Counter())[value] += 1
@@ -87,6 +89,7 @@ class Totals:
             no_label=self.apart[NAMES_NO_LABEL],
             majority=Rate(max(self.truths.values(), default=0), self.truths.total()),
             chance=1 / labels if labels else 0.0,
+            by=dict(self.by.most_common()),
         )
 
     def _spread(self, name: str) -> Spread:

@@ -202,6 +202,7 @@ def _table(group: Sequence[RunEntry]) -> Markup:
         "Unique",
         "Forwarded",
         *(name.replace("_", " ").capitalize() for name in extra),
+        *(["Broken by"] if (several := any(e.summary.by for e in group)) else []),
         *(["Beside the rates"] if (beside := any(e.summary.apart for e in group)) else []),
     )
     rows = []
@@ -216,6 +217,7 @@ def _table(group: Sequence[RunEntry]) -> Markup:
                 share(s.changed_share.mean),
                 *map(number, spent),
                 *taken,
+                *([s.breakers] if several else []),
                 *([s.apart] if beside else []),
             )
         )

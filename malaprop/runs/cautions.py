@@ -53,7 +53,8 @@ def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
 
 def describe_languages(attack: Attack, examples: Iterable[Example]) -> str:
     """A line on texts that do not look English, where the attack takes its words from an English source."""
-    source = _ENGLISH.get(type(attack.candidates))
+    sources = (_ENGLISH.get(type(one.candidates)) for one in attack.stages or (attack,))
+    source = next(filter(None, sources), None)
     if source is None:
         return ""
     some = list(islice(examples, MOST))

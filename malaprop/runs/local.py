@@ -146,6 +146,7 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
         seed=seed,
         reason=ending.reason or None,
         measures=dict(ending.measures),
+        by=ending.by or None,
     )
 
 

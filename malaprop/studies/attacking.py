@@ -258,6 +258,7 @@ class RunFigures:
         return [
             *(f"{count} of {many} examples ended in an error: {reason}" for reason, count in wrong),
             *(f"{self.recipe} on {self.victim}: {line}" for line in (*self.summary.warnings, *self._part())),
+            *([f"{self.recipe} on {self.victim}: broken by {self.summary.breakers}"] if self.summary.by else []),
         ]
 
     def _part(self) -> list[str]:

@@ -19,6 +19,7 @@ RECIPES = Catalogue(
         "beam": "malaprop.attacks.recipes.words:beam",
         "bae": "malaprop.attacks.recipes.masked:bae",
         "bert-attack": "malaprop.attacks.recipes.masked:bert_attack",
+        "strongest": "malaprop.attacks.recipes.strongest:strongest",
         "rules": "malaprop.attacks.recipes.rules:rules",
         "trigger": "malaprop.attacks.recipes.trigger:trigger",
         "deepwordbug": "malaprop.attacks.recipes.chars:deepwordbug",

@@ -27,6 +27,9 @@ SUITES: dict[str, Suite] = {
     "characters": Suite(
         ("deepwordbug", "typos", "keyboard", "homoglyph"), "Misspellings and look-alikes: what people type, and more."
     ),
+    "strongest": Suite(
+        ("strongest",), "What is left under all: recipes in turn, cheap ones first, each on what still stands."
+    ),
 }
 
 
