@@ -6,7 +6,7 @@ OPENATTACK := .venv-openattack
 RUN := $(VENV)/bin
 PIP_ENV := PIP_DISABLE_PIP_VERSION_CHECK=1
 
-.PHONY: audit test slow lint format bench bench-peers docs clean transfer natural
+.PHONY: audit test slow lint format bench bench-peers docs package clean transfer natural
 
 audit: $(VENV)/ready
 	$(RUN)/malaprop audit
@@ -52,6 +52,10 @@ natural: $(VENV)/ready
 docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+# the wheel and the source package, tried in an empty environment; EXTRAS=all-alone tries each extra too
+package: $(VENV)/ready
+	$(RUN)/python tools/package.py --extras $(or $(EXTRAS),none)
 
 # torch first and pinned: a looser wish pulls gigabytes of CUDA on machines without a GPU
 $(VENV)/ready: pyproject.toml bench/pyproject.toml masked-lm/pyproject.toml constraints.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -75,20 +76,27 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         from malaprop.models.zoo.trained import listing
 
         return listing()
-    from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
-    from malaprop.defences import DEFENCES
-    from malaprop.runs.victims import WRAPPERS
+    if kind == "defences":
+        from malaprop.defences import DEFENCES
+        from malaprop.runs.victims import WRAPPERS
 
-    table = {
+        return _describe({**WRAPPERS, **DEFENCES}, (*DEFENCES, *WRAPPERS))
+    from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+
+    table: Mapping[str, Any] = {
         "recipes": recipes.RECIPES,
-        "defences": {name: DEFENCES[name] if name in DEFENCES else WRAPPERS[name] for name in (*DEFENCES, *WRAPPERS)},
         "searches": search.SEARCHES,
         "rankings": ranking.RANKINGS,
         "candidates": candidates.CANDIDATES,
         "constraints": constraints.CONSTRAINTS,
         "goals": goals.GOALS,
     }[kind]
-    return [{"name": name, "what": _first_line(table[name]), "settings": _settings(table[name])} for name in table]
+    return _describe(table, table)
+
+
+def _describe(table: Mapping[str, Any], names: Iterable[str]) -> list[dict[str, Any]]:
+    """Parts by name, with the first line of their docstrings and their settings."""
+    return [{"name": name, "what": _first_line(table[name]), "settings": _settings(table[name])} for name in names]
 
 
 def _first_line(thing: Any) -> str:

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from malaprop import __version__
 from malaprop.core.catalogue import unknown
-from malaprop.core.errors import LimitReached, MalapropError, SettingError, plain
+from malaprop.core.errors import LimitReached, MalapropError, SettingError, extra_of, plain
 from malaprop.studies.table import COMMANDS, ELSEWHERE, GROUPS, Command, plugins
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
@@ -153,6 +153,8 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("MALAPROP_TRACE"):
             raise
+        if extra_of(error):
+            _end(plain(error), 2)
         _end(f"the run failed: {plain(error)} (set MALAPROP_TRACE=1 to see where)", 1)
     else:
         if code == _INTERRUPTED:

@@ -2,6 +2,34 @@
 
 from __future__ import annotations
 
+# Libraries that the base install leaves out, and the extra that brings each.
+EXTRAS = {
+    "torch": "torch",
+    "safetensors": "torch",
+    "tokenizers": "torch",
+    "transformers": "hf",
+    "datasets": "hf",
+    "gguf": "lm",
+    "accelerate": "lm",
+    "spacy": "lexicon",
+    "gensim": "vectors",
+    "onnxruntime": "onnx",
+    "sklearn": "sklearn",
+    "skops": "sklearn",
+    "pyarrow": "parquet",
+    "ray": "ray",
+    "fastapi": "web",
+    "jinja2": "web",
+    "python_multipart": "web",
+    "uvicorn": "web",
+    "sacrebleu": "translation",
+    "optuna": "tuning",
+    "language_tool_python": "grammar",
+    "mlflow": "track",
+    "wandb": "track",
+    "tensorboard": "track",
+}
+
 
 class MalapropError(Exception):
     """Something the user can mend; the command line prints it in one line and exits with 2."""
@@ -41,5 +69,13 @@ class LimitReached(MalapropError):  # noqa: N818 - it ends a run in the ordinary
 
 def plain(error: BaseException) -> str:
     """An exception in one line, for records and the terminal."""
+    if extra := extra_of(error):
+        library = getattr(error, "name", "")
+        return f"this needs {library}, which is not installed; install it with: pip install 'malaprop[{extra}]'"
     words = " ".join(str(error).split()) or type(error).__name__
     return words if isinstance(error, MalapropError) else f"{type(error).__name__}: {words}"
+
+
+def extra_of(error: BaseException) -> str | None:
+    """The extra that brings the library which could not be imported, if one does."""
+    return EXTRAS.get((error.name or "").partition(".")[0]) if isinstance(error, ModuleNotFoundError) else None

@@ -14,7 +14,7 @@ T = TypeVar("T")
 N = TypeVar("N")
 
 # no example's fault, and no other example would fare better
-_EVERYBODYS = (AssetError, LimitReached, RecordError, SettingError)
+_EVERYBODYS = (AssetError, LimitReached, ModuleNotFoundError, RecordError, SettingError)
 
 
 # Whole forward passes for the few attacks that end in one round would be small batches: they wait for one another.

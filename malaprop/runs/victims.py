@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from malaprop.core.catalogue import Catalogue, unknown
@@ -70,6 +71,8 @@ def device_of(asked: str) -> str:
     """`auto` is the GPU where there is one; `$MALAPROP_GPU_PARTS` says how many processes share it."""
     if asked == "cpu":
         return asked  # which every machine has: no reason to load torch
+    if asked == "auto" and find_spec("torch") is None:
+        return "cpu"
     import torch
 
     if asked == "auto":

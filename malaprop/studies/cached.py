@@ -24,12 +24,12 @@ def find_homes(
     training: Mapping[str, Any] | None = None,
 ) -> dict[str, Path]:
     """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
+    if not names:
+        return {}
     from malaprop.models.zoo import zoo
     from malaprop.models.zoo.train import Given
     from malaprop.models.zoo.trained import home
 
-    if not names:
-        return {}
     parts = read_parts(data, text, label)
     given = Given(settings=training).plain() if training else None
     return {name: home(spec, parts, seed, given) for name in names for spec, seed in (zoo.parse(name),)}

@@ -56,7 +56,8 @@ class Current:
     @property
     def forgiven(self) -> bool:
         """Whether its failure is a result."""
-        return self.task.optional and (not self.task.vital or isinstance(self.error, VictimError))
+        spared = (VictimError, ModuleNotFoundError)
+        return self.task.optional and (not self.task.vital or isinstance(self.error, spared))
 
     @property
     def over(self) -> bool:

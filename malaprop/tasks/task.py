@@ -49,7 +49,8 @@ class Task:
     alone: bool = False  # it is timed: nothing else runs beside it
     optional: bool = False  # its failure is a result with a reason, and does not fail the study
     follows: bool = False  # where a task before it was skipped, so is this one; else it is given the `Skipped`
-    vital: bool = False  # its failure ends the study at once; if it is optional too, its victim's failure does not
+    vital: bool = False  # its failure ends the study at once; if it is optional too, a victim that fails or a library
+    # that is missing does not
     at: str | None = None  # its folder below the study's, where that is not its name; "." is the study's own
 
     def folder(self, root: Path) -> Path:

@@ -1,0 +1,100 @@
+"""Builds the packages, and installs them into empty environments: with no extra, and with each extra alone.
+
+python tools/package.py                        # build, check, and try the base install
+python tools/package.py --extras all-alone     # each extra too: torch is installed several times
+python tools/package.py --extras none,web --record docs/measured/install.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MOST = 1_500_000  # bytes that the wheel may have
+NOT_ALONE = ("all", "dev")
+MODEL = "def predict(texts):\n    return [[0.9, 0.1] if 'bad' in t else [0.2, 0.8] for t in texts]\n"
+ROWS = "text,label\na bad film,0\na good film,1\n"
+
+
+def main() -> None:
+    """Build, check and try, and say what came out."""
+    parse = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parse.add_argument("--extras", default="none", help="extras to try, with commas; none: no extra; or all-alone")
+    parse.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the packages are written")
+    parse.add_argument("--python", default=sys.executable, help="the interpreter of the empty environments")
+    parse.add_argument("--record", type=Path, help="a JSON file for the sizes and times")
+    asked = parse.parse_args()
+    wheel = build(asked.dist)
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    alone = ["none", *(name for name in known if name not in NOT_ALONE)]
+    wanted = alone if asked.extras == "all-alone" else asked.extras.split(",")
+    rows = [{"wheel_bytes": wheel.stat().st_size}, *try_each(wanted, wheel, asked.python)]
+    if asked.record:
+        asked.record.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+
+
+def build(dist: Path) -> Path:
+    """The wheel; the source package lies beside it, and both pass twine's check."""
+    shutil.rmtree(dist, ignore_errors=True)
+    for folder in (ROOT, ROOT / "masked-lm"):
+        _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(dist), str(folder))
+    _run(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(dist.iterdir())))
+    (wheel,) = dist.glob("malaprop-*.whl")
+    if wheel.stat().st_size > MOST:
+        raise SystemExit(f"{wheel.name} has {wheel.stat().st_size:,} bytes; at most {MOST:,} are allowed")
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
+    return wheel
+
+
+def try_each(extras: Sequence[str], wheel: Path, python: str) -> Iterator[dict[str, object]]:
+    """Installs the wheel with each extra into an environment of its own, and audits a function there."""
+    for extra in extras:
+        with tempfile.TemporaryDirectory() as made:
+            row = try_one(extra, wheel, python, Path(made))
+        print(f"{extra}: {row['megabytes']} MB in {row['seconds']} s, Python {row['python']}")
+        yield row
+
+
+def try_one(extra: str, wheel: Path, python: str, place: Path) -> dict[str, object]:
+    """What an install takes: seconds and megabytes, without pip itself."""
+    _run(python, "-m", "venv", str(place / "env"))
+    run = place / "env" / "bin"
+    before = _size(place / "env")
+    start = time.perf_counter()
+    what = str(wheel) if extra == "none" else f"{wheel}[{extra}]"
+    pins = ("--constraint", str(ROOT / "constraints.txt"), "--find-links", str(wheel.parent))
+    _run(str(run / "pip"), "install", "--quiet", "--disable-pip-version-check", *pins, what)
+    seconds = time.perf_counter() - start
+    (place / "my_model.py").write_text(MODEL)
+    (place / "my.csv").write_text(ROWS)
+    _run(str(run / "malaprop"), "--help", where=place)
+    words = ("--victim", "my_model:predict", "--data", "my.csv", "--attacks", "deepwordbug,keyboard", "--out", "made")
+    _run(str(run / "malaprop"), "audit", *words, where=place)
+    assert (place / "made" / "report.html").is_file()
+    version = _run(str(run / "python"), "-c", "import platform; print(platform.python_version())").strip()
+    megabytes = round((_size(place / "env") - before) / 1e6)
+    return {"extra": extra, "megabytes": megabytes, "seconds": round(seconds), "python": version}
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+
+
+def _run(*command: str, where: Path | None = None) -> str:
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True)  # noqa: S603 - our own commands
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
