@@ -21,7 +21,7 @@ from malaprop.core.example import Example
 from malaprop.core.score import Floats, winners
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
-from malaprop.defences.defended import Counters, Defended
+from malaprop.defences.defended import Counters, Defended, Method
 from malaprop.defences.ranmask import RanMask
 from malaprop.defences.safer import Safer
 from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
@@ -88,7 +88,11 @@ class Certifier:
 
 def noise_of(victim: Victim) -> Noise | None:
     """The noise of a smoothed victim; None: it has no certificate."""
-    method = victim.method if isinstance(victim, Defended) else None
+    return noise_of_method(victim.method) if isinstance(victim, Defended) else None
+
+
+def noise_of_method(method: Method) -> Noise | None:
+    """The noise that a method's certificates are of; None: it has none."""
     return method.noise if isinstance(method, RanMask | Safer) else None
 
 

@@ -1,9 +1,9 @@
-"""Models by the names of defences: the victim, its twin, and hardened ones, given or trained when first asked for."""
+"""Models by the names of defences: the victim, its twin, and hardened ones, which are given or have to be trained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.defences import DEFENCES
-from malaprop.defences.harden import Defence, parse_defence
+from malaprop.defences.harden import Hardening, parse_defence
 from malaprop.defences.wrap import DefenceLayer, defend, parse, read_layer
 from malaprop.runs.victims import WRAPPERS
 
@@ -25,122 +25,112 @@ NONE, TWIN = "none", "twin"
 NOISY = ("safer", "ranmask")  # wrap a model that was trained with their own noise, unless another is named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stock:
-    """`given` names folders of models that are there already, by defence; what is missing is trained to the cache."""
-
-    victim: str
-    data: str
-    given: Mapping[str, Path] = field(default_factory=dict)
-    columns: Mapping[str, str | None] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of training, as --set has them
-    open: Callable[[str], Victim]  # a victim by what a user types
-    device: str = "cpu"
-    say: Callable[[str], None] = print
-    _held: dict[str, Victim] = field(default_factory=dict, init=False)
-
-    def check(self, specs: tuple[str, ...]) -> None:
-        """Refuses what no defence is called, before any model is loaded or trained."""
-        for spec in specs:
-            layers, inner = parse(spec)
-            for layer in layers:
-                read_layer(layer.name, layer.settings)
-            name = inner.partition(":")[0]
-            if name in ("", NONE, TWIN, *self.given):
-                continue
-            if name not in DEFENCES:
-                raise unknown("defence", name, [*WRAPPERS, *DEFENCES, NONE, TWIN])
-            parse_defence(inner)
-
-    def defend(self, spec: str) -> Victim:
-        """The victim behind a defence, as five:noise=2, fact or five(fact)."""
+def check_defences(specs: Iterable[str], given: Collection[str] = ()) -> None:
+    """Refuses what no defence is called, before any model is loaded or trained; `given` are models that are there."""
+    for spec in specs:
         layers, inner = parse(spec)
-        if not layers:
-            return self.model(inner or NONE)
-        if inner:
-            return defend(spec, find=self.model)
-        last = layers[-1]
-        inside = self.model(_name_trained(last)) if last.name in NOISY else self.model(NONE)
-        return defend(spec, inside)
+        for layer in layers:
+            read_layer(layer.name, layer.settings)
+        name = inner.partition(":")[0]
+        if name in ("", NONE, TWIN, *given):
+            continue
+        if name not in DEFENCES:
+            raise unknown("defence", name, [*WRAPPERS, *DEFENCES, NONE, TWIN])
+        parse_defence(inner)
 
-    def model(self, name: str) -> Victim:
-        """A model as it is, loaded once."""
-        if name not in self._held:
-            self._held[name] = self.open(self.victim if name == NONE else str(self.folder(name)))
-        return self._held[name]
 
-    def folder(self, name: str) -> Path:
-        """Where a hardened model lies, or the twin: the same model trained from another seed."""
-        plain_name = name.partition(":")[0]
-        if (found := self.given.get(name) or self.given.get(plain_name)) is not None:
-            return found
-        spec, seed, parts = self._origin(name)
-        from malaprop.assets.folders import locked
-        from malaprop.models.zoo import checkpoint, zoo
-        from malaprop.models.zoo.trained import home
+def name_model(spec: str) -> str:
+    """The model inside a defence: none, twin, fact; of a noisy defence the one that was trained with its noise."""
+    layers, inner = parse(spec)
+    if inner or not layers or spec.rstrip(") ").endswith(f"({NONE}"):  # ranmask(none) is around the victim itself
+        return inner or NONE
+    return _name_trained(layers[-1]) if layers[-1].name in NOISY else NONE
 
-        if plain_name == TWIN:
-            defence, seed, said = None, seed + 1, dict(self.settings)
-        else:
-            defence = parse_defence(name)
-            said = {"hardened": f"{plain_name}: {defence}", **self.settings}
-        target = home(spec, parts, seed, said or None)
-        with locked(target.name):
-            if not checkpoint.is_checkpoint(target):
-                what = f"{zoo.called(spec, seed)} {'again' if defence is None else f'with {name}'}"
-                self.say(f"training {what} on {parts.name} ({len(parts.train):,} texts, once; kept in the cache)")
-                self._train(defence, plain_name, spec, seed, parts, target)
-        return target
 
-    def _train(
-        self, defence: Defence | None, called: str, spec: ZooSpec, seed: int, parts: Splits, folder: Path
-    ) -> None:
-        from malaprop.models.zoo.train import Given, train
-        from malaprop.models.zoo.training import Hooks
-
-        card = train(
-            spec,
-            parts,
-            folder,
-            seed=seed,
-            device=self.device,
-            given=Given(settings=dict(self.settings)),
-            hooks=lambda job: defence.hooks(job, parts) if defence else Hooks(),
-            hardened=called if defence else "",
-            about=f"Hardened: {defence}." if defence else "",
-            quiet=True,
-        )
-        self.say(f"{card.name} is right on {card.figures['test_accuracy']:.1%} of {len(parts.test)} test texts")
-
-    def _origin(self, name: str) -> tuple[ZooSpec, int, Splits]:
-        """What the victim is in the zoo, and the data it was trained on."""
-        from malaprop.models.fitting.card import read_card
-        from malaprop.models.splits import splits
-        from malaprop.models.zoo import checkpoint, zoo
-
-        path = Path(self.victim).expanduser()
-        if checkpoint.is_checkpoint(path):
-            card = read_card(path)
-            text, label = self.columns.get("text"), self.columns.get("label")
-            parts = splits(partial(read, text=text, label=label), self.data)
-            if parts.fingerprint != card.data_fingerprint and name != NONE:
-                self.say(f"{card.name} was trained on {card.data}; {name} is trained on {self.data}")
-            return card.zoo, card.seed, parts
-        if zoo.is_name(self.victim):
-            spec, seed = zoo.parse(self.victim)
-            return spec, seed, splits(read, "mr")  # what a victim by name is trained on
-        raise SettingError(
-            f"{name} is a model of its own, and {self.victim} is none that can be trained here; give a folder: "
-            f"--hardened {name.partition(':')[0]}=FOLDER"
-        )
+def put_behind(spec: str, model: Victim) -> Victim:
+    """The model behind the defences of a spec, whatever the spec says of what stands inside."""
+    return defend(spec, model, find=lambda _: model)
 
 
 def _name_trained(layer: DefenceLayer) -> str:
-    """The name of the model inside a noisy defence: trained with the same noise."""
     import inspect
 
     takes = set(inspect.signature(DEFENCES[layer.name]).parameters)
     return ":".join([layer.name, *(part for part in layer.settings if part.partition("=")[0] in takes)])
+
+
+def find_folder(model: str, given: Mapping[str, Path]) -> Path | None:
+    """Where a model lies that the user named; None where it has to be trained."""
+    return given.get(model) or given.get(model.partition(":")[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What models beside the victim are trained from: what the victim is, and the data that it learnt from.
+
+    `spec` is None of a user's own classifier, which is trained further as it is.
+    """
+
+    victim: str
+    spec: ZooSpec | None
+    seed: int
+    parts: Splits
+    note: str = ""  # where they learn from other data than the victim did
+
+    def name(self, model: str) -> str:
+        """What is trained, as `malaprop train` takes it, of the twin with another seed; empty of a user's own."""
+        from malaprop.models.zoo import zoo
+
+        return "" if self.spec is None else zoo.called(self.spec, self.seed + (model == TWIN))
+
+    def describe(self, model: str) -> str:
+        """What will be trained, in a line."""
+        how = "again" if model == TWIN else f"with {model}"
+        kept = "" if self.spec is None else ", once; kept in the cache"
+        name, parts = self.name(model) or self.victim, self.parts
+        return f"training {name} {how} on {parts.name} ({len(parts.train):,} texts{kept})"
+
+    def home(self, model: str, settings: Mapping[str, Any]) -> Path | None:
+        """Where the model lies in the cache; None: a user's own classifier is not kept there."""
+        from malaprop.models.zoo.trained import home
+
+        if self.spec is None:
+            return None
+        if model == TWIN:
+            return home(self.spec, self.parts, self.seed + 1, dict(settings) or None)
+        said = {"hardened": f"{model.partition(':')[0]}: {parse_defence(model)}", **settings}
+        return home(self.spec, self.parts, self.seed, said)
+
+
+def harden_with(model: str) -> Hardening | None:
+    """What is in the loop when a model is trained; nothing for the twin."""
+    return None if model == TWIN else Hardening.of(model)
+
+
+def find_origin(model: str, victim: str, data: str, columns: Mapping[str, str | None]) -> Origin:
+    """What a model is trained from; refuses a victim that nothing can be trained like."""
+    from malaprop.models.classifierfolder import is_classifier_folder
+    from malaprop.models.fitting.card import read_card
+    from malaprop.models.splits import splits
+    from malaprop.models.zoo import checkpoint, zoo
+
+    path = Path(victim).expanduser()
+    text, label = columns.get("text"), columns.get("label")
+    load = partial(read, text=text, label=label)
+    if checkpoint.is_checkpoint(path) and (card := read_card(path)).zoo.encoder != zoo.OWN:
+        parts = splits(load, data)
+        same = parts.fingerprint == card.data_fingerprint
+        note = "" if same else f"{card.name} was trained on {card.data}; {model} is trained on {data}"
+        return Origin(victim=victim, spec=card.zoo, seed=card.seed, parts=parts, note=note)
+    if zoo.is_name(victim):
+        spec, seed = zoo.parse(victim)
+        return Origin(victim=victim, spec=spec, seed=seed, parts=splits(read, "mr"))  # as the victim by name is
+    if is_classifier_folder(victim) and model != TWIN:
+        return Origin(victim=victim, spec=None, seed=0, parts=splits(load, data))
+    raise SettingError(
+        f"{model} is a model of its own, and {victim} is none that can be trained here; give a folder: "
+        f"--hardened {model.partition(':')[0]}=FOLDER"
+    )
 
 
 def split_folders(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

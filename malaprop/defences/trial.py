@@ -3,135 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
-from malaprop.attacks.attack import Attack
 from malaprop.core.example import Example
 from malaprop.core.pool import Pool
 from malaprop.core.score import winners
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.data.base import Examples
-from malaprop.data.matching import agree
-from malaprop.defences.adaptive import Adaptive
-from malaprop.defences.certificates import write_certificates
-from malaprop.defences.certify import Certifier, noise_of
+from malaprop.defences.certify import Certifier
 from malaprop.defences.defended import Counters, Defended
-from malaprop.defences.premade import Premade, from_outcomes
+from malaprop.defences.premade import Premade
 from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
-from malaprop.defences.within import within
 from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.defences import Checked, DefenceAttacked, DefenceRow, Gain
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Summary
-from malaprop.runs.folder import run_to_folder
 
 _TIMED = 64  # texts whose answers are timed
 _REPEATS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRules:
-    """How defences are tested; `certifier` None: no certificates."""
+class DefenceFindings:
+    """What the tests of one defence found; `plain` are the outcomes of the victim without a defence."""
 
-    attack: Attack
-    seed: int = 0
-    width: int = 256
-    draws: int = 4  # over which the adaptive attack takes means
-    fresh: int = 9  # of which most must be fooled
-    certifier: Certifier | None = None
+    name: str
+    about: str
+    passes: float
+    plain: Sequence[Outcome]
+    active: Sequence[Outcome]
+    adaptive: Sequence[Outcome] | None  # None: it draws nothing, so the active attack sees all of it
+    draws: int
+    fresh: int
+    premade: Premade
+    answers: Sequence[int]  # to the made samples
+    certified: CertifiedRecord | None = None
+    checked: Checked | None = None
 
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Bench:
-    """Texts, the undefended victim's outcomes on them, and what was made of those."""
-
-    data: Examples
-    root: Path
-    rules: TrialRules
-    plain: list[Outcome] = field(default_factory=list)
-    premade: Premade | None = None
-
-    def start(self, plain: list[Outcome]) -> None:
-        """Takes over what the victim without a defence came to."""
-        self.plain = sorted(plain, key=lambda outcome: outcome.id)
-        self.premade = self.premade or from_outcomes(plain, self.rules.attack.name)
-
-    def test(self, name: str, victim: Victim, place: str) -> DefenceRow:
-        """One row; the first must be the victim without a defence."""
-        folder = self.root / place
-        active = self._attacked(victim, folder / self.rules.attack.name)
-        if not self.plain:
-            self.start(active)
-        adaptive = None
-        if isinstance(victim, Defended):
-            knowing = Adaptive(defended=victim, draws=self.rules.draws, fresh=self.rules.fresh)
-            adaptive = self._attacked(knowing, folder / f"{self.rules.attack.name}-adaptive")
-        certified, checked = self._certified(victim, [*active, *(adaptive or ())], folder)
-        return self._row(name, victim, active, adaptive, certified, checked)
-
-    def _attacked(self, victim: Victim, folder: Path, attack: Attack | None = None) -> list[Outcome]:
-        rules = self.rules if attack is None else replace(self.rules, attack=attack)
-        data = agree(self.data, victim)
-        outcomes = run_to_folder(
-            rules.attack, victim, data, folder, seed=rules.seed, width=rules.width, resume=folder.is_dir()
-        )
-        return sorted(outcomes, key=lambda outcome: outcome.id)
-
-    def _row(
-        self,
-        name: str,
-        victim: Victim,
-        active: list[Outcome],
-        adaptive: list[Outcome] | None,
-        certified: CertifiedRecord | None,
-        checked: Checked | None,
-    ) -> DefenceRow:
-        assert self.premade is not None
-        left = [robust(outcomes) for outcomes in (self.plain, active, adaptive or active)]
+    def add_up(self) -> DefenceRow:
+        """The row of the table."""
+        left = [robust(outcomes) for outcomes in (self.plain, self.active, self.adaptive or self.active)]
         common = sorted(set.intersection(*(set(one) for one in left)))
         before, under, worst = ([one[i] for i in common] for one in left)
         worst = [a and b for a, b in zip(under, worst, strict=True)]
         gain, kept = Gain.of(before, under), Gain.of(before, worst)
-        made = self.premade.answers(victim)
+        knowing, made = self.adaptive, [example.label for example in self.premade.examples]
         return DefenceRow(
-            name=name,
-            about=victim.name,
-            clean=Summary.of(active).clean,
-            premade=self.premade.count_right(made),
-            active=add_outcomes(active),
-            adaptive=add_outcomes(adaptive, self.rules.draws, self.rules.fresh) if adaptive is not None else None,
+            name=self.name,
+            about=self.about,
+            clean=Summary.of(self.active).clean,
+            premade=self.premade.count_right(self.answers),
+            active=add_outcomes(self.active),
+            adaptive=add_outcomes(knowing, self.draws, self.fresh) if knowing is not None else None,
             worst=Rate(sum(worst), len(worst)),
             gain=gain,
             kept=kept,
             cost=None,
-            passes=_passes(victim),
-            verdict=verdict(name, gain, kept, adaptive is not None),
-            certified=certified,
-            checked=checked,
-            f1={**f1_of_run(active), "premade": f1_score([e.label for e in self.premade.examples], made)},
+            passes=self.passes,
+            verdict=verdict(self.name, gain, kept, knowing is not None),
+            certified=self.certified,
+            checked=self.checked,
+            f1={**f1_of_run(self.active), "premade": f1_score(made, list(self.answers))},
         )
-
-    def _certified(
-        self, victim: Victim, outcomes: Sequence[Outcome], folder: Path
-    ) -> tuple[CertifiedRecord | None, Checked | None]:
-        certifier = self.rules.certifier
-        noise = noise_of(victim)
-        if certifier is None or noise is None or not isinstance(victim, Defended):
-            return None, None
-        data = agree(self.data, victim)
-        record, lines = write_certificates(certifier, victim, noise, data, folder, resume=True)
-        knowing = Adaptive(defended=victim, draws=1, fresh=self.rules.fresh)
-        attack = within(noise, self.rules.attack)
-        tried = self._attacked(knowing, folder / attack.name, attack)
-        found = check(certifier, victim.victim, noise, lines, [*outcomes, *tried])
-        return record, replace(found, within=add_outcomes(tried, 1, self.rules.fresh))
 
 
 def check(
@@ -214,11 +152,13 @@ def verdict(name: str, gain: Gain, kept: Gain, random: bool) -> str:
     return f"{much} when the attack knows it: {kept}, after {gain}"
 
 
-def _passes(victim: Victim) -> float:
-    """Of the model inside, for a text, over all that was asked so far."""
-    if not isinstance(victim, Defended) or not victim.counters.texts:
-        return 1.0
-    return round(victim.counters.inner / victim.counters.texts, 2)
+def count_passes(victim: Victim) -> float:
+    """Forward passes of the model innermost for one answer of a defence, over the texts that it was asked so far."""
+    passes = 1.0
+    while isinstance(victim, Defended) and victim.counters.texts:
+        passes *= victim.counters.inner / victim.counters.texts
+        victim = victim.victim
+    return round(passes, 2)
 
 
 def best_time(victim: Victim, examples: Iterable[Example]) -> float:

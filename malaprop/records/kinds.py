@@ -83,10 +83,14 @@ class Record:
 
     def write(self, folder: Path) -> Path:
         """The file, with all of the record or as it was before."""
+        name, text = self.as_file()
+        return write_whole(folder / name, text)
+
+    def as_file(self, folder: str = "") -> tuple[str, str]:
+        """The name of the file, in a folder where one is named, and what stands in it."""
         kind = kind_of(type(self))
-        return write_whole(
-            folder / kind.file, json.dumps(self.to_dict(), ensure_ascii=False, indent=kind.indent) + "\n"
-        )
+        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=kind.indent) + "\n"
+        return f"{folder}/{kind.file}" if folder else kind.file, text
 
     @classmethod
     def read(cls, folder: Path) -> Self | None:

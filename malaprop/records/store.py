@@ -12,7 +12,6 @@ from typing import Any, Protocol
 
 from malaprop.core.errors import RecordError
 from malaprop.core.leftovers import clear_leftovers
-from malaprop.records.documents import read_lines
 from malaprop.records.ids import Ids
 from malaprop.records.lines import Lines, open_lines, scan
 from malaprop.records.outcome import Outcome, to_json
@@ -201,30 +200,6 @@ def check_resume(folder: Path, run: Run, held: str, *, resume: bool) -> None:
         raise RecordError(f"{folder} already holds {held}; pass --resume to continue or choose another --out")
     if (difference := run.same_work(Run.read(folder))) is not None:
         raise RecordError(f"cannot resume {folder}: {difference}; use the same settings or choose another --out")
-
-
-def write_entries(
-    folder: Path,
-    run: Run,
-    kind: LineKind,
-    coming: Callable[[Ids], Iterable[Any]],
-    *,
-    resume: bool,
-    seen: Callable[[Any], None],
-) -> list[Any]:
-    """Writes what `coming` gives for the ids that are not done; gives all that the folder then holds.
-
-    `seen` gets each as it is on disk, those of an earlier attempt first.
-    """
-    with Writer(folder, run, resume=resume, kind=kind) as writer:
-        found = read_lines(folder / kind.file, kind.read) if len(writer.done) else []
-        for row in found:
-            seen(row)
-        for row in coming(writer.done.copy()):
-            writer.add(row)
-            found.append(row)
-            seen(row)
-    return found
 
 
 def refuse_results(folder: Path, *files: str, resume: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,7 @@ from malaprop.core.errors import MalapropError, SettingError
 from malaprop.records.defences import DefenceRow, DefencesRecord, Neighbourhood, NeighboursKept
 from malaprop.studies.attacking import VICTIM, Conditions, DataReading
 from malaprop.studies.common import slug
+from malaprop.studies.defence_columns import DefenceColumn, DefenceCost, columns, open_defence, place_of, sort_by_id
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
@@ -19,21 +21,15 @@ from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
+    from malaprop.data.base import Examples
+    from malaprop.defences.certify import Certifier
     from malaprop.defences.premade import Premade
-    from malaprop.defences.stock import Stock
-    from malaprop.defences.trial import TrialRules
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
 
 NONE, TWIN = "none", "twin"
 LAYOUTS = ("pca", "tsne")
-
-
-@dataclass(frozen=True, slots=True)
-class DefenceCost:
-    """Time for a text behind a defence, as a multiple of no defence's."""
-
-    ratio: float | None
+_TIMED = 64  # texts whose answers are timed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,44 +109,91 @@ class DefenceTest:
         """The texts of the test; of a file that has no parts, those that no model here was trained on."""
         from malaprop.models.zoo import checkpoint
 
-        trained = checkpoint.is_checkpoint(Path(self.victim[0]).expanduser())
+        path = Path(self.victim[0]).expanduser()
+        trains = checkpoint.is_checkpoint(path) or (path.is_dir() and bool(self.trained))
         return DataReading(
-            selection=self.texts, victims=(self.victim[0], *map(str, self.folders.values())), trains=trained
+            selection=self.texts, victims=(self.victim[0], *map(str, self.folders.values())), trains=trains
         )
 
+    @property
+    def trained(self) -> list[str]:
+        """The models that are not there yet."""
+        from malaprop.defences.stock import find_folder, name_model
+
+        models = dict.fromkeys(map(name_model, self.names))
+        return [model for model in models if model != NONE and find_folder(model, self.folders) is None]
+
     def check(self) -> None:
+        from malaprop.defences.stock import check_defences
+
         if len(self.victim) != 1 or len(self.attacks) != 1:
             raise SettingError("defences are tested on one victim under one attack; name one of each")
-        if self.where.engine != "local":
-            raise SettingError("study defences runs on this machine; leave out --engine and use --jobs")
         self.conditions.check(self.where, self.attack)
-        self.stock(None).check(self.names)
+        check_defences(self.names, self.folders)
         if self.layout not in LAYOUTS:
             raise SettingError(f"--layout takes pca or tsne, got {self.layout!r}")
-        self.made(None)  # a bad file should not wait for a model
+        if self.samples:
+            assert self.certifier
+        self.read_made({})  # a bad file should not wait for a model
         assert self.reading.examples is not None
 
-    # --- tasks
+    @property
+    def certifier(self) -> Certifier:
+        from malaprop.defences.certify import Certifier
+
+        return Certifier(samples=self.samples, alpha=self.alpha, seed=self.texts.seed)
+
+    def cell(self, name: str, column: str) -> str:
+        """The task of a defence and a column."""
+        return f"{place_of(name)}/{column}"
+
+    # --- the table: a row a defence, a column a test
 
     def plan(self) -> Iterator[Task]:
-        from malaprop.tasks.outputs import JsonFile
+        from malaprop.tasks.outputs import JsonFile, OwnFolder
         from malaprop.tasks.task import Task
 
-        places = {name: slug(name) for name in self.names}
-        rows = {name: f"{place}/row" for name, place in places.items()}
-        for name, place in places.items():
-            first = name == NONE
+        for model in self.trained:
             yield Task(
-                name=rows[name], work=partial(self.test, name), output=JsonFile(DefenceRow), reads=self.read,
-                holds=(place,), after=() if first else (rows[NONE],), vital=first,
+                name=f"models/{slug(model)}", work=partial(self.train, model), output=OwnFolder(), optional=True,
+                victims={"plain": self.victim[0]}, reads=partial(self.read_origin, model),
             )  # fmt: skip
-        for name, place in places.items():
-            yield Task(
-                name=f"{place}/cost", work=partial(self.time, name), output=JsonFile(DefenceCost), reads=self.read,
-                holds=(place,), after=(rows[name],), alone=True,
-            )  # fmt: skip
+        for name in self.names:
+            yield from (self._task(name, column) for column in columns(self, name))
         if self.pictures and self.shown:
-            yield Task(name=self.pictured, work=self.draw, output=JsonFile(Surroundings), after=tuple(rows.values()))
+            cells = [self.cell(NONE, self.attack.name), *(self.cell(name, "row") for name in self.shown)]
+            given = [self._models(name) for name in self.shown]
+            yield Task(
+                name=self.pictured, work=self.draw, output=JsonFile(Surroundings),
+                victims={"plain": self.victim[0], **{key: one for victims, _ in given for key, one in victims.items()}},
+                after=(*cells, *(before for _, models in given for before in models)),
+            )  # fmt: skip
+
+    def _task(self, name: str, column: DefenceColumn) -> Task:
+        from malaprop.defences.stock import name_model
+        from malaprop.tasks.task import Task
+
+        victims, models = self._models(name)
+        first = () if column.name == "clean" else ("clean",)
+        before = [self.cell(name, one) for one in (*first, *column.sees)]
+        before += [self.cell(NONE, one) for one in column.beside]
+        plain = name == NONE
+        return Task(
+            name=self.cell(name, column.name), work=partial(column.work, self, name), output=column.output,
+            victims={"plain": self.victim[0], **victims}, after=tuple(dict.fromkeys((*models, *before))),
+            holds=(name_model(name),), reads=column.reads, items=partial(self.choose, name) if column.shared else None,
+            alone=column.alone, at=column.at, follows=True, vital=plain, optional=not plain,
+        )  # fmt: skip
+
+    def _models(self, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Where the model inside a defence comes from: a victim that was named, or a task that trains it."""
+        from malaprop.defences.stock import find_folder, name_model
+
+        model = name_model(name)
+        if model in self.trained:
+            return {}, (f"models/{slug(model)}",)
+        folder = find_folder(model, self.folders)
+        return {} if folder is None else {f"model {model}": str(folder)}, ()
 
     @property
     def shown(self) -> list[str]:
@@ -163,141 +206,139 @@ class DefenceTest:
     def pictured(self) -> str:
         return f"surroundings/{slug('-'.join([*self.shown, str(self.pictures), self.layout]))}"
 
+    # --- what the driver reads
+
     def read(self, inputs: Inputs) -> Inputs:
         del inputs
         return {"data": self.reading.examples}
 
-    def test(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        """One defence, tested; its runs lie beside its row, and go on where they were killed."""
-        from malaprop.defences.trial import Bench
-        from malaprop.tasks.outputs import Note, Skipped
+    def read_some(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"texts": list(islice(self.reading.examples, _TIMED))}
 
-        root = desk.place.root
-        made = self.made(None if name == NONE else root)  # a run that was killed has not made all of them
-        bench = Bench(data=inputs["data"], root=root, rules=self.rules, premade=made)
-        try:
-            if name != NONE:
-                bench.start(self.plain_outcomes(root))
-            row = bench.test(name, self.stock(desk).defend(name), slug(name))
-        except MalapropError as error:  # this defence and this victim do not go together
-            if name == NONE:
-                raise
-            yield Skipped(str(error), failed=True)
-            return
-        yield row
-        yield Note(_line(row))
+    def read_made(self, inputs: Inputs) -> Inputs:
+        """The made texts that were given, or those that the attack on the plain victim made."""
+        from malaprop.defences.premade import from_outcomes, read_premade
 
-    def time(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        """What a defence costs, beside no defence in the same process."""
-        from malaprop.defences.trial import best_time
+        if self.premade is not None:
+            return {"premade": read_premade(self.premade, text=self.texts.text, label=self.texts.label)}
+        said = f"{self.attack.name} against {self.victim[0]}, in this run"
+        return {"premade": from_outcomes(sort_by_id(inputs.get(self.cell(NONE, self.attack.name), ())), said)}
+
+    def read_origin(self, model: str, inputs: Inputs) -> Inputs:
+        """What a model is trained from, or why it cannot be."""
+        from malaprop.defences.stock import find_origin
         from malaprop.tasks.outputs import Skipped
 
-        if isinstance(left_out := inputs[f"{slug(name)}/row"], Skipped):
-            yield left_out
+        del inputs
+        try:
+            return {"origin": find_origin(model, self.victim[0], self.texts.data, self.texts.columns)}
+        except MalapropError as error:
+            return {"origin": Skipped(str(error), failed=True)}
+
+    def choose(self, name: str, inputs: Inputs) -> Examples:
+        """The texts, with labels in the victim's own terms."""
+        from malaprop.data.matching import agree
+
+        return agree(self.reading.examples, inputs[self.cell(name, "clean")].seen)
+
+    # --- tasks
+
+    def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """A model that is not there yet: in the cache, where other tests find it; a user's own is trained further."""
+        from malaprop.assets.folders import locked
+        from malaprop.defences.stock import harden_with
+        from malaprop.models.fitting.card import read_card
+        from malaprop.models.zoo.checkpoint import CARD, is_checkpoint
+        from malaprop.models.zoo.train import Given
+        from malaprop.studies.training import place_files, train_named
+        from malaprop.tasks.outputs import Note, Skipped
+
+        origin = inputs["origin"]
+        if isinstance(origin, Skipped):
+            yield origin
             return
-        data, stock = list(inputs["data"]), self.stock(desk)
-        plain = best_time(stock.defend(NONE), data)
-        spent = plain if name == NONE else best_time(stock.defend(name), data)
-        yield DefenceCost(round(spent / plain, 3) if plain else None)
+        parts, home = origin.parts, origin.home(model, self.training) or desk.folder
+        with locked(home.name):
+            if not is_checkpoint(home):
+                yield from map(Note, filter(None, (origin.note, origin.describe(model))))
+                train_named(
+                    desk, origin.name(model) or str(inputs["plain"]), parts, home,
+                    given=Given(settings=dict(self.training)), seed=origin.seed, hardening=harden_with(model),
+                )  # fmt: skip
+        if home != desk.folder:
+            place_files(home, desk.folder, CARD)
+        card = read_card(home)
+        yield Note(f"{card.name} is right on {card.figures['test_accuracy']:.1%} of {len(parts.test)} test texts")
 
     def draw(self, desk: Desk, inputs: Inputs) -> Iterator[Surroundings]:
         """The neighbourhoods of words that the attack put, in the hardened models that could be tested."""
         from malaprop.defences.neighbourhood import around, pictures
         from malaprop.tasks.outputs import Skipped
 
-        stock = self.stock(desk)
-        tested = [name for name in self.shown if not isinstance(inputs[f"{slug(name)}/row"], Skipped)]
+        tested = [name for name in self.shown if not isinstance(inputs[self.cell(name, "row")], Skipped)]
         if not tested:
             yield Surroundings()
             return
-        models = {name: stock.model(name) for name in (NONE, *tested)}
-        outcomes = self.plain_outcomes(desk.place.root)
+        models = {name: open_defence(self, name, desk, inputs) for name in (NONE, *tested)}
+        outcomes = sort_by_id(inputs[self.cell(NONE, self.attack.name)])
         layout: Any = self.layout
         looks = pictures(models, outcomes, many=self.pictures, layout=layout, seed=self.texts.seed)
         yield Surroundings(around=tuple(around(models, outcomes)), pictures=tuple(looks))
 
-    @property
-    def rules(self) -> TrialRules:
-        from malaprop.defences.certify import Certifier
-        from malaprop.defences.trial import TrialRules
-
-        seed = self.texts.seed
-        return TrialRules(
-            attack=self.attack, seed=seed, width=self.conditions.width, draws=self.draws, fresh=self.fresh,
-            certifier=Certifier(samples=self.samples, alpha=self.alpha, seed=seed) if self.samples else None,
-        )  # fmt: skip
-
-    def stock(self, desk: Desk | None) -> Stock:
-        """Models by the names of defences; without a desk none of them is opened."""
-        from malaprop.defences.stock import Stock
-
-        return Stock(
-            victim=self.victim[0], data=self.texts.data, given=self.folders, columns=self.texts.columns,
-            settings=self.training, open=lambda spec: self.conditions.open(_sure(desk), spec),
-            device="cpu" if desk is None else desk.device, say=print if desk is None else desk.note,
-        )  # fmt: skip
-
-    def made(self, root: Path | None) -> Premade | None:
-        """The made texts that were given, or those that the attack on the plain victim made."""
-        from malaprop.defences.premade import from_outcomes, read_premade
-
-        if self.premade is not None:
-            return read_premade(self.premade, text=self.texts.text, label=self.texts.label)
-        if root is None or not (root / NONE / self.attack.name / "run.toml").is_file():
-            return None
-        return from_outcomes(self.plain_outcomes(root), f"{self.attack.name} against {self.victim[0]}, in this run")
-
-    def plain_outcomes(self, root: Path) -> list[Any]:
-        from malaprop.records.store import read_outcomes
-
-        return read_outcomes(root / NONE / self.attack.name)
-
     # --- what they add up to
 
     def gather(self, root: Path) -> DefencesRecord:
-        from malaprop.tasks.outputs import read_json, read_skipped, value_file
+        found = self.gather_part(root)
+        assert found is not None, "the victim without a defence is tested, or the study fails"
+        return found
 
-        rows = []
-        for name in self.names:
-            place = root / slug(name)
-            if read_skipped(place / "row") is None:
-                row = read_json(value_file(place / "row"), DefenceRow)
-                rows.append(replace(row, cost=read_json(value_file(place / "cost"), DefenceCost).ratio))
-        first, made = rows[0], self.made(None)
-        seen = read_json(value_file(root / self.pictured), Surroundings) if self.pictures and self.shown else None
+    def gather_part(self, root: Path) -> DefencesRecord | None:
+        rows = [row for name in self.names if (row := self._read_row(root, name)) is not None]
+        if not rows or rows[0].name != NONE:
+            return None
+        from malaprop.tasks.outputs import read_json, value_file
+
+        first, drawn = rows[0], value_file(root / self.pictured)
+        seen = read_json(drawn, Surroundings) if self.pictures and self.shown and drawn.is_file() else Surroundings()
+        made: Premade = self.read_made({})["premade"]
+        source = f"{self.attack.name} against {first.about}, in this run" if self.premade is None else made.source
         return DefencesRecord(
             victim=first.about,
             data=self.reading.examples.name,
             attack=self.attack.name,
             texts=first.active.accuracy.total + first.active.errors,
             labels=self.reading.examples.labels,
-            premade=made.source if made else f"{self.attack.name} against {first.about}, in this run",
+            premade=source,
             rows=tuple(rows),
-            around=() if seen is None else seen.around,
-            pictures=() if seen is None else seen.pictures,
+            around=seen.around,
+            pictures=seen.pictures,
         )
+
+    def _read_row(self, root: Path, name: str) -> DefenceRow | None:
+        """The row of a defence with what it cost; None where it is left out, or not there yet."""
+        from malaprop.tasks.happenings import read_log
+        from malaprop.tasks.outputs import read_json, value_file
+
+        row, cost = (value_file(root / self.cell(name, column)) for column in ("row", "cost"))
+        if not row.is_file():
+            return None
+        found = read_json(row, DefenceRow)
+        if found.certified is not None:
+            task = self.cell(name, "certificates")
+            seconds = sum(one.get("seconds", 0.0) for one in read_log(root) if one.get("task") == task)
+            found = replace(found, certified=replace(found.certified, seconds=round(seconds, 2)))
+        return replace(found, cost=read_json(cost, DefenceCost).ratio) if cost.is_file() else found
 
     def view(self, record: DefencesRecord) -> View:
         from malaprop.tasks.outputs import read_skipped
 
         root = self.saving.out
-        why = {} if root is None else {name: read_skipped(root / slug(name) / "row") for name in self.names}
+        why = {} if root is None else {name: read_skipped(root / self.cell(name, "row")) for name in self.names}
+        proofs = [(place_of(row.name), row.certified) for row in record.rows if row.certified is not None]
         return View(
             rows=[{"defence": row.name, **row.summary()} for row in record.rows],
             summary={"kind": "defences", "defences": {row.name: row.summary() for row in record.rows}},
+            files=dict(proof.as_file(place) for place, proof in proofs),
             troubles=[f"{name} is left out: {reason.reason}" for name, reason in why.items() if reason is not None],
         )
-
-
-def _sure(desk: Desk | None) -> Desk:
-    assert desk is not None, "models are opened where tasks run"
-    return desk
-
-
-def _line(row: DefenceRow) -> str:
-    """One line on a defence."""
-    knowing = f", knowing it {row.adaptive.accuracy}" if row.adaptive else ""
-    return (
-        f"{row.name}: clean {row.clean}, made samples {row.premade}, under attack {row.active.accuracy}{knowing}; "
-        f"{row.verdict}"
-    )

@@ -153,11 +153,16 @@ def fill(folder: Path, mark: str, make: Callable[[Path], Made]) -> Made:
         return make(folder)
     room = folder / ROOM / "model"
     made = make(room)
-    for path in sorted(room.rglob("*"), key=lambda path: path.name == mark):
-        if path.is_file():
-            _place(path, folder / path.relative_to(room))
+    place_files(room, folder, mark)
     rmtree(folder / ROOM, ignore_errors=True)
     return made
+
+
+def place_files(source: Path, folder: Path, mark: str) -> None:
+    """Puts the files of a model in another folder too, the mark last."""
+    for path in sorted(source.rglob("*"), key=lambda path: path.name == mark):
+        if path.is_file():
+            _place(path, folder / path.relative_to(source))
 
 
 def _place(path: Path, target: Path) -> None:

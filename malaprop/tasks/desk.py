@@ -73,6 +73,7 @@ class Desk:
         self._held: OrderedDict[str, Victim] = OrderedDict()
         self._services: tuple[str, int, dict[str, Service]] | None = None
         self._kept: dict[str, Any] = {}
+        self._held_for: tuple[Path, Any] | None = None
         self._notes: list[str] = []
         self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
         self.purse: Purse | None = None
@@ -105,6 +106,8 @@ class Desk:
         self.before = before
         if self._services is not None and self._services[0] != str(self.folder):
             self._services = None
+        if self._held_for is not None and self._held_for[0] != self.folder:
+            self._held_for = None
 
     def victim(self, thing: Any, cache: Path | None = None) -> Victim:
         """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow.
@@ -125,6 +128,13 @@ class Desk:
         if name not in self._kept:
             self._kept[name] = make()
         found: Made = self._kept[name]
+        return found
+
+    def hold(self, make: Callable[[], Made]) -> Made:
+        """What is made once for all shares of a task, and let go when the desk turns to another."""
+        if self._held_for is None:
+            self._held_for = self.folder, make()
+        found: Made = self._held_for[1]
         return found
 
     def services(self, victim: Victim) -> dict[str, Service]:

@@ -135,7 +135,6 @@ def test_certificates(type_in):
         ("study defences --defences five --victim a,b", "one victim under one attack"),
         ("study defences --defences five --victim a --attacks pwws,typos", "one victim under one attack"),
         ("study defences --defences fact=nowhere --victim a", "no model in that folder"),
-        ("study defences --defences five --victim a --engine ray", "leave out --engine"),
         ("study defences --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
         ("study defences --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
         ("study defences --defences five:noise=-1 --victim a", "0 or more"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -19,8 +20,16 @@ from malaprop.defences.certify import Certifier
 from malaprop.defences.defended import Defended
 from malaprop.defences.premade import from_outcomes, read_premade
 from malaprop.defences.ranmask import Masks
-from malaprop.defences.stock import Stock, folders, split_folders
-from malaprop.defences.trial import Bench, TrialRules, check, f1_score, robust, verdict
+from malaprop.defences.stock import (
+    check_defences,
+    find_folder,
+    find_origin,
+    folders,
+    name_model,
+    put_behind,
+    split_folders,
+)
+from malaprop.defences.trial import DefenceFindings, check, count_passes, f1_score, robust, verdict
 from malaprop.defences.wrap import defend
 from malaprop.records.certified import Certificate
 from malaprop.records.defences import Gain
@@ -125,13 +134,20 @@ def test_bad_numbers_of_draws():
         Adaptive(defended=lucky(), draws=0)
 
 
-def bench(tmp_path, **more):
-    return Bench(data=data(), root=tmp_path, rules=TrialRules(attack=ATTACK, draws=2, fresh=3, **more))
+def row(name, victim, plain=None, *, random=False):
+    """The row of a defence, from runs in this process."""
+    active = sorted(run(ATTACK, victim, toy.examples(TEXTS)), key=lambda outcome: outcome.id)
+    knowing = Adaptive(defended=victim, draws=2, fresh=3) if random else None
+    made = from_outcomes(plain or active, "toy")
+    return active, DefenceFindings(
+        name=name, about=victim.name, passes=1.0, plain=plain or active, active=active,
+        adaptive=None if knowing is None else list(run(ATTACK, knowing, toy.examples(TEXTS))), draws=2, fresh=3,
+        premade=made, answers=made.answers(victim),
+    ).add_up()  # fmt: skip
 
 
-def test_a_test_of_no_defence_a_lucky_one_and_masks(tmp_path):
-    table = bench(tmp_path, certifier=Certifier(samples=200, select=40))
-    none = table.test("none", toy.victim(), "none")
+def test_rows_of_no_defence_and_a_lucky_one():
+    plain, none = row("none", toy.victim())
     assert none.verdict == "no defence"
     assert (none.clean.hits, none.clean.total) == (6, 6)
     assert none.premade.hits == 0
@@ -140,26 +156,24 @@ def test_a_test_of_no_defence_a_lucky_one_and_masks(tmp_path):
     assert none.f1 == {"clean": 1.0, "active": pytest.approx(none.f1["active"]), "premade": 0.0}
     assert none.f1["active"] < 1
     assert none.worst == none.active.accuracy
-    row = table.test("luck", lucky(), "luck")
-    assert row.adaptive is not None
-    assert (row.adaptive.draws, row.adaptive.fresh) == (2, 3)
-    assert row.worst.hits <= min(row.active.accuracy.hits, row.adaptive.accuracy.hits)
-    assert row.certified is None
-    masks = table.test("ranmask", defend("ranmask:keep=0.5:samples=16", toy.victim()), "ranmask")
-    assert masks.certified is not None
-    assert masks.certified.clean.total == 6
-    assert masks.checked is not None
-    assert masks.checked.contradicted == 0
-    assert masks.checked.within is not None
-    assert masks.checked.within.accuracy.hits >= masks.certified.certified[1].hits
+    _, found = row("luck", lucky(), plain, random=True)
+    assert found.adaptive is not None
+    assert (found.adaptive.draws, found.adaptive.fresh) == (2, 3)
+    assert found.worst.hits <= min(found.active.accuracy.hits, found.adaptive.accuracy.hits)
 
 
-def test_what_is_done_is_not_done_again(tmp_path):
-    first = bench(tmp_path).test("none", toy.victim(), "none")
-    calls = toy.Calls()
-    again = bench(tmp_path).test("none", toy.victim(calls), "none")
-    assert again.active == first.active
-    assert len(calls.texts) == 1 + first.premade.total  # one text for its labels, made samples; no attack is run
+def test_passes_are_the_same_however_texts_are_shared_out():
+    """Of one defence around another they multiply."""
+    texts = [(text,) for text in TEXTS]
+    whole = defend("ranmask:keep=0.5:samples=4(x)", find=lambda _: defend("ranmask:samples=3", toy.victim()))
+    whole.predict(texts)
+    assert count_passes(whole) == 12
+    parts = defend("fuse:samples=2", toy.victim()), defend("fuse:samples=2", toy.victim())
+    parts[0].predict(texts)
+    for text in texts:
+        parts[1].predict([text])
+    assert count_passes(parts[0]) == count_passes(parts[1]) > 2
+    assert count_passes(toy.victim()) == 1
 
 
 def test_a_certificate_that_is_contradicted_is_told():
@@ -232,25 +246,25 @@ def test_nothing_made_is_said(tmp_path):
     assert from_outcomes([], "x").accuracy(toy.victim()).total == 0
 
 
-def stock(**more) -> Stock:
-    return Stock(victim="toy:predict", data="mr", open=lambda _: toy.victim(), say=lambda _: None, **more)
+def test_models_inside_defences():
+    inside = {"none": "none", "five": "none", "fact": "fact", "five(fact)": "fact", "safer(none)": "none"}
+    inside["ranmask:keep=0.5:samples=8"] = "ranmask:keep=0.5"
+    assert {spec: name_model(spec) for spec in inside} == inside
+    assert put_behind("ranmask:keep=0.5(fact)", toy.victim()).name == "ranmask:keep=0.5(toy)"
+    assert put_behind("fact", toy.victim()).name == put_behind("none", toy.victim()).name == "toy"
+    assert find_folder("ranmask:keep=0.5", {"ranmask": Path("x")}) == Path("x")
 
 
-def test_models_by_name(tmp_path):
-    shelf = stock(given={"fact": tmp_path, "safer": tmp_path})
-    assert shelf.defend("none").name == "toy"
-    assert shelf.defend("ranmask:keep=0.5(fact)").name == "ranmask:keep=0.5(toy)"
-    assert shelf.defend("fact").name == "toy"
-    with pytest.raises(SettingError, match="--hardened twin=FOLDER"):
-        shelf.defend("twin")
-    with pytest.raises(SettingError, match="--hardened ranmask=FOLDER"):
-        shelf.defend("ranmask")
+@pytest.mark.parametrize("model", ["twin", "ranmask"])
+def test_what_cannot_be_trained_is_asked_for(model):
+    with pytest.raises(SettingError, match=f"--hardened {model}=FOLDER"):
+        find_origin(model, "toy:predict", "mr", {})
 
 
 @pytest.mark.parametrize("name", ["firve", "five(frct)", "ranmask(nothing)"])
 def test_unknown_defences_are_refused_before_any_work(name):
     with pytest.raises(SettingError, match="no defence is called"):
-        stock().check((name,))
+        check_defences((name,))
 
 
 def test_folders_in_the_list_of_defences(tmp_path):

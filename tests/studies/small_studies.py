@@ -25,7 +25,6 @@ from malaprop.models.victims.load import load
 
 SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
 BUILT_ON = ("ensemble", "reproduce")  # which do other studies' work: tests/transfer and tests/reproduce try them
-LOCAL = ("study defences",)  # which measure this machine
 _TIMES = (
     "cost",
     "ratio",

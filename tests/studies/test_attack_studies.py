@@ -129,6 +129,7 @@ def test_a_defence_test_that_is_killed_goes_on_and_takes_more_defences(place):
 
     both = "none,ranmask:keep=0.5:samples=4(none)"
     whole = test("whole", both)
+    assert [row.name for row in whole.rows] == both.split(",")
     first = test("steps")
     assert [row.name for row in first.rows] == ["none"]
     path = place / "steps" / "none" / "keyboard" / "outcomes.jsonl"

@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 from killed import until_done
-from small_studies import BUILT_ON, LOCAL, SMALL, content, settings
+from small_studies import BUILT_ON, SMALL, content, settings
 from typer.testing import CliRunner
 
 import malaprop as mp
@@ -90,7 +90,7 @@ def session():
             yield found
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name not in LOCAL])
+@pytest.mark.parametrize("name", STUDIES)
 def test_a_cluster_gives_the_same(name, calm, session, tmp_path):
     given, expected = calm(name)
     conduct(build(find_study(name), {**given, "out": tmp_path, "engine": "ray", "jobs": 2}))

@@ -1,0 +1,265 @@
+"""The tests that defences are put to: each a column of the table, and for each defence a task.
+
+A new test is a function here, a line in `columns`, and a field of `DefenceRow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from malaprop.records.certified import CertifiedRecord
+from malaprop.records.defences import Checked, DefenceRow
+from malaprop.records.summary import Rate
+from malaprop.studies.common import Examined, attack_share, examine, slug
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.victim import Victim
+    from malaprop.defences.defended import Defended
+    from malaprop.defences.smooth import Noise
+    from malaprop.records.outcome import Outcome
+    from malaprop.studies.defence_test import DefenceTest
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.outputs import Output
+    from malaprop.tasks.task import Inputs, Share
+
+NONE = "none"
+_LONG = 60  # characters of a folder's name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefenceColumn:
+    """One test: a task of this name for each defence. The row of a defence is added up from its columns.
+
+    `work` is called with the defence, the desk, and the values of the columns that it `sees`, those of the victim
+    without a defence `beside` them. `shared`: it works through the texts, which can be shared out among workers.
+    """
+
+    name: str
+    work: Callable[..., Iterator[Any]]
+    output: Output
+    sees: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    shared: bool = False
+    reads: Callable[[Inputs], Inputs] | None = None
+    alone: bool = False
+    at: str | None = None  # its folder, where that is not its name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefenceLook:
+    """A defence on the texts as they are; `passes` are forward passes of the model inside for one of them.
+
+    They are counted over these texts alone, each asked once: what attacks ask depends on how far they were shared out.
+    """
+
+    seen: Examined
+    passes: float
+    inside: Rate | None = None  # where there are certificates: accuracy of the model inside
+
+
+@dataclass(frozen=True, slots=True)
+class MadeAnswers:
+    """What a defence reads in each of the made samples, in the order of their ids."""
+
+    answers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCertificates:
+    """Certificates added up, and what attacks say of them."""
+
+    certified: CertifiedRecord
+    checked: Checked
+
+
+@dataclass(frozen=True, slots=True)
+class DefenceCost:
+    """Time for a text behind a defence, as a multiple of no defence's."""
+
+    ratio: float | None
+
+
+def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
+    """The tests that a defence is put to."""
+    from malaprop.defences.within import within
+    from malaprop.defences.wrap import parse
+    from malaprop.tasks.outputs import JsonFile, RunFolder
+
+    attack, layers = test.attack.name, parse(name).layers
+    yield DefenceColumn(name="clean", work=look, output=JsonFile(DefenceLook), reads=test.read)
+    runs, noise = [attack], find_noise(test, name)
+    yield DefenceColumn(name=attack, work=assail, output=RunFolder(), shared=True)
+    if layers:
+        runs.append(f"{attack}-adaptive")
+        work = partial(assail_knowing, test.attack, test.draws)
+        yield DefenceColumn(name=runs[-1], work=work, output=RunFolder(), shared=True)
+    yield DefenceColumn(name="made", work=answer, output=JsonFile(MadeAnswers), beside=(attack,), reads=test.read_made)
+    found = ["clean", *runs, "made"]
+    if noise is not None:
+        narrow = within(noise, test.attack)
+        lines = RunFolder(lines="malaprop.records.certified:CERTIFICATES", error="malaprop.studies.certify:refuse_text")
+        yield DefenceColumn(name="certificates", work=certify, output=lines, shared=True, at=place_of(name))
+        work = partial(assail_knowing, narrow, 1)
+        yield DefenceColumn(name=narrow.name, work=work, output=RunFolder(), shared=True)
+        yield DefenceColumn(
+            name="checked", work=hold_against, output=JsonFile(HeldCertificates), reads=test.read,
+            sees=("certificates", *runs, narrow.name),
+        )  # fmt: skip
+        found.append("checked")
+    yield DefenceColumn(
+        name="row", work=add_up, output=JsonFile(DefenceRow), sees=tuple(found), beside=(attack,),
+        reads=test.read_made,
+    )  # fmt: skip
+    yield DefenceColumn(name="cost", work=time, output=JsonFile(DefenceCost), reads=test.read_some, alone=True)
+
+
+def place_of(name: str) -> str:
+    """The folder of a defence; of a long name, which is cut, with a digest, so that it is the only one."""
+    place = slug(name)
+    return place if len(name) <= _LONG else f"{place[-_LONG + 9 :]}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
+
+
+def open_defence(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Victim:
+    """The model behind a defence."""
+    from malaprop.defences.stock import name_model, put_behind
+
+    model = name_model(name)
+    place = inputs["plain"] if model == NONE else inputs.get(f"model {model}", inputs.get(f"models/{slug(model)}"))
+    return put_behind(name, test.conditions.open(desk, place))
+
+
+def _open_vote(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Defended:
+    from malaprop.defences.defended import Defended
+
+    made = open_defence(test, name, desk, inputs)
+    assert isinstance(made, Defended), "columns for draws and certificates are those of defences that vote"
+    return made
+
+
+def look(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[DefenceLook]:
+    """Each text once; where there will be certificates, by the model inside too."""
+    from malaprop.core.capability import check
+    from malaprop.defences.trial import count_passes
+
+    victim = open_defence(test, name, desk, inputs)
+    check(test.attack.name, test.attack.needs, victim.name, victim.offers, victim.withheld)
+    seen, inside = examine(victim, inputs["data"]), None
+    passes = count_passes(victim)
+    if find_noise(test, name) is not None:
+        assert victim.inside is not None
+        plain = examine(victim.inside, inputs["data"]).right
+        inside = Rate(sum(plain), len(plain))
+    yield DefenceLook(seen=seen, passes=passes, inside=inside)
+
+
+def assail(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    """The attack on a share of the texts."""
+    victim = desk.hold(lambda: open_defence(test, name, desk, inputs))
+    width = test.conditions.width
+    yield from attack_share(desk, test.attack, victim, share, seed=test.texts.seed, width=width)
+
+
+def assail_knowing(
+    attack: Attack, draws: int, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share
+) -> Iterator[Any]:
+    """An attack that knows the defence: it averages some draws, and must fool most of others."""
+    from malaprop.defences.adaptive import Adaptive
+
+    def make() -> Adaptive:
+        return Adaptive(defended=_open_vote(test, name, desk, inputs), draws=draws, fresh=test.fresh)
+
+    width = test.conditions.width
+    yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)
+
+
+def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[MadeAnswers]:
+    """The made samples, put to a defence."""
+    yield MadeAnswers(tuple(inputs["premade"].answers(open_defence(test, name, desk, inputs))))
+
+
+def certify(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    """A certificate a text."""
+    from malaprop.defences.certificates import describe_certificates
+
+    victim = desk.hold(lambda: _open_vote(test, name, desk, inputs))
+    noise = find_noise(test, name)
+    assert noise is not None
+    yield describe_certificates(test.certifier, victim, noise, share.whole)
+    yield from test.certifier.certify(victim.victim, noise, share.items)
+
+
+def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[HeldCertificates]:
+    """Certificates added up, and every attacked text held against that of its original."""
+    from malaprop.defences.certificates import add_certificates, describe_certificates
+    from malaprop.defences.trial import add_outcomes, check
+    from malaprop.defences.within import within
+
+    victim, noise, certifier = _open_vote(test, name, desk, inputs), find_noise(test, name), test.certifier
+    assert noise is not None
+    narrow, attack = within(noise, test.attack).name, test.attack.name
+    lines = inputs[test.cell(name, "certificates")]
+    runs = [sort_by_id(inputs[test.cell(name, run)]) for run in (attack, f"{attack}-adaptive", narrow)]
+    plain = inputs[test.cell(name, "clean")].inside
+    record = add_certificates(
+        describe_certificates(certifier, victim, noise, inputs["data"]), lines, plain, seconds=0.0
+    )
+    found = check(certifier, victim.victim, noise, lines, [outcome for run in runs for outcome in run])
+    yield HeldCertificates(record, replace(found, within=add_outcomes(runs[-1], 1, test.fresh)))
+
+
+def add_up(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+    """The row of a defence, from its columns."""
+    from malaprop.defences.trial import DefenceFindings
+    from malaprop.tasks.outputs import Note
+
+    del desk
+    attack, look = test.attack.name, inputs[test.cell(name, "clean")]
+    knowing: list[Outcome] | None = inputs.get(test.cell(name, f"{attack}-adaptive"))
+    held: HeldCertificates | None = inputs.get(test.cell(name, "checked"))
+    row = DefenceFindings(
+        name=name, about=look.seen.name, passes=look.passes,
+        plain=inputs[test.cell(NONE, attack)], active=inputs[test.cell(name, attack)], adaptive=knowing,
+        draws=test.draws, fresh=test.fresh,
+        premade=inputs["premade"], answers=inputs[test.cell(name, "made")].answers,
+        certified=held.certified if held else None, checked=held.checked if held else None,
+    ).add_up()  # fmt: skip
+    yield row
+    yield Note(_line(row))
+
+
+def time(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[DefenceCost]:
+    """What a defence costs, beside no defence in the same process."""
+    from malaprop.defences.trial import best_time
+
+    texts = inputs["texts"]
+    plain = best_time(open_defence(test, NONE, desk, inputs), texts)
+    spent = plain if name == NONE else best_time(open_defence(test, name, desk, inputs), texts)
+    yield DefenceCost(round(spent / plain, 3) if plain else None)
+
+
+def find_noise(test: DefenceTest, name: str) -> Noise | None:
+    """The noise that the certificates of a defence are of; None where there are none, or none are asked for."""
+    from malaprop.defences.certify import noise_of_method
+    from malaprop.defences.wrap import parse, read_layer
+
+    layers = parse(name).layers
+    return noise_of_method(read_layer(*layers[0])[0]) if layers and test.samples else None
+
+
+def sort_by_id(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Workers finish in any order."""
+    return sorted(outcomes, key=lambda outcome: outcome.id)
+
+
+def _line(row: DefenceRow) -> str:
+    """One line on a defence."""
+    knowing = f", knowing it {row.adaptive.accuracy}" if row.adaptive else ""
+    return (
+        f"{row.name}: clean {row.clean}, made samples {row.premade}, under attack {row.active.accuracy}{knowing}; "
+        f"{row.verdict}"
+    )
