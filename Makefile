@@ -51,6 +51,7 @@ natural: $(VENV)/ready
 
 docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
+	$(RUN)/python tools/links.py site *.md
 	@echo "site/index.html"
 
 # the wheel and the source package, tried in an empty environment; EXTRAS=all-alone tries each extra too

@@ -1,15 +1,34 @@
-"""What the site's builder does besides copying pages: it fills folders into the navigation."""
+"""What the site's builder does besides copying pages: the reference is written from the code, folders fill the menu."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from command_pages import command_pages
+from python_pages import python_pages
+
+
+@cache
+def made_pages() -> dict[str, str]:
+    """The pages that are written from the code: their places below docs, and their Markdown."""
+    return {**command_pages(), **python_pages()}
 
 
 def on_config(config: Any) -> Any:
     """Put every page of a folder where the navigation names the folder (`recipes/`)."""
     config.nav = [_fill(entry, Path(config.docs_dir)) for entry in config.nav]
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are written from the code."""
+    from mkdocs.structure.files import File
+
+    for place, text in made_pages().items():
+        files.append(File.generated(config, place, content=text))
+    return files
 
 
 def _fill(entry: Any, docs: Path) -> Any:
@@ -22,12 +41,19 @@ def _fill(entry: Any, docs: Path) -> Any:
     filled: list[Any] = []
     for one in below:
         if isinstance(one, str) and one.endswith("/"):
-            filled += [{_title(page): f"{one}{page.name}"} for page in sorted((docs / one).glob("*.md"))]
+            filled += [{_title(text): place} for place, text in _pages(one, docs)]
         else:
             filled.append(_fill(one, docs))
     return {title: filled}
 
 
-def _title(page: Path) -> str:
+def _pages(folder: str, docs: Path) -> list[tuple[str, str]]:
+    """The pages of a folder, those written by hand and those made, by name."""
+    written = {f"{folder}{page.name}": page.read_text(encoding="utf-8") for page in (docs / folder).glob("*.md")}
+    made = {place: text for place, text in made_pages().items() if place.startswith(folder)}
+    return sorted((written | made).items())
+
+
+def _title(page: str) -> str:
     """The page's own first heading."""
-    return page.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("#").strip()
+    return page.split("\n", 1)[0].removeprefix("#").strip()

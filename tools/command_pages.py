@@ -1,0 +1,98 @@
+"""The command reference: one page a command, with all its options, from the same place as `--help` has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+FOLDER = "reference/commands/"
+
+
+def commands() -> dict[str, Any]:
+    """Every command that can be typed, as click has it: `attack`, `natural`, `natural compare` ..."""
+    import typer
+
+    from malaprop.cli.main import Commands, Table, app
+
+    found: dict[str, Any] = {}
+    for name, whole in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(whole, "commands", None)
+        if inner is None:
+            found[name] = whole
+            inner = Table(f"{name} ")
+        elif not isinstance(whole, Commands):
+            inner = dict(inner)
+        found |= {f"{name} {one}": inner[one] for one in inner}
+    return found
+
+
+def command_pages() -> dict[str, str]:
+    """The Markdown of each page by its place; commands of one group share a page."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, command in commands().items():
+        groups.setdefault(name.split()[0], {})[name] = command
+    return {f"{FOLDER}{group}.md": "\n".join(_page(group, members)) for group, members in groups.items()}
+
+
+def _page(group: str, members: dict[str, Any]) -> Iterator[str]:
+    from malaprop.cli.main import Table
+
+    yield f"# malaprop {group}"
+    yield ""
+    if group not in members:
+        yield from (Table().help(group), "")
+    if len(members) > 1:
+        yield from (f"- [`malaprop {name}`](#{_anchor(name)})" for name in members)
+        yield ""
+    for name, command in members.items():
+        if len(members) > 1:
+            yield f"## malaprop {name} {{ #{_anchor(name)} }}"
+            yield ""
+        yield from _describe(name, command)
+
+
+def _describe(name: str, command: Any) -> Iterator[str]:
+    """What the command does, how it is typed, its examples, and its options."""
+    about, _, rest = (command.help or "").partition("Examples:")
+    yield from (_escape(" ".join(about.split())), "", "```sh")
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    yield " ".join(["malaprop", name, *(_argument(one) for one in arguments), "[OPTIONS]"])
+    yield from (line.strip() for line in rest.splitlines() if line.strip().startswith("malaprop "))
+    yield from ("```", "")
+    if arguments:
+        yield from ("| argument | meaning |", "| --- | --- |")
+        yield from (f"| `{_argument(one)}` | {_escape(one.help or '')} |" for one in arguments)
+        yield ""
+    yield from ("| option | default | meaning |", "| --- | --- | --- |")
+    yield from (_row(one) for one in command.params if one.param_type_name == "option")
+    yield "| `--help` | | Show the options and end. |"
+    yield ""
+
+
+def _row(option: Any) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
+    kind = f" `{option.metavar}`" if option.metavar else ""
+    return f"| {flags}{kind} | {_default(option)} | {_escape(option.help or '')} |"
+
+
+def _default(option: Any) -> str:
+    value = option.default
+    if option.required:
+        return "required"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "" if value is None or callable(value) or value == [] else f"`{value}`"
+
+
+def _argument(one: Any) -> str:
+    return str(one.metavar or one.name.upper())
+
+
+def _anchor(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def _escape(text: str) -> str:
+    """Help as Markdown: nothing in it is a mark, and a bar ends no cell."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text).replace("\n", " ")

@@ -1,0 +1,41 @@
+"""The Python reference: what `import malaprop as mp` gives, and the parts of attacks, from their docstrings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+FOLDER = "reference/python/"
+
+
+def python_pages() -> dict[str, str]:
+    """The Markdown of each page by its place; mkdocstrings fills in signatures and docstrings."""
+    import malaprop
+    from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
+    from malaprop.defences import DEFENCES
+    from malaprop.runs.victims import WRAPPERS
+
+    tables = {
+        "recipes": ("Recipes", "`mp.recipe(NAME, **settings)` gives an attack.", _base(recipes.RECIPES._table)),
+        "candidates": ("Candidates", "What may stand in place of a word or a character.", candidates.CANDIDATES._table),
+        "constraints": ("Constraints", "Which changes are allowed.", constraints.CONSTRAINTS._table),
+        "goals": ("Goals", "When an attack has reached its end.", goals.GOALS._table),
+        "rankings": ("Rankings", "Which place of a text is tried first.", ranking.RANKINGS._table),
+        "searches": ("Searches", "How an attack moves from one text to the next.", search.SEARCHES._table),
+        "defences": ("Defences", "`malaprop harden` and `DEFENCE(VICTIM)`.", {**DEFENCES._table, **WRAPPERS._table}),
+    }
+    top = ("import malaprop as mp", "What the package gives at its top.", malaprop._NAMES)
+    pages = {f"{FOLDER}malaprop.md": "\n".join(_page(*top, before="mp."))}
+    return pages | {f"{FOLDER}{name}.md": "\n".join(_page(*one)) for name, one in tables.items()}
+
+
+def _base(table: Mapping[str, str]) -> dict[str, str]:
+    """Recipes without their presets, which have the same docstring."""
+    return {name: place for name, place in table.items() if ":" not in name}
+
+
+def _page(title: str, about: str, names: Mapping[str, str], before: str = "") -> Iterator[str]:
+    yield from (f"# {title}", "", about, "")
+    for name, place in names.items():
+        module, _, attribute = place.partition(":")
+        yield from (f"## `{before}{name}`", "", f"`{attribute}` of `{module}`", "")
+        yield from (f"::: {module}.{attribute}", "    options:", "      heading_level: 3", "")
