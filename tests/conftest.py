@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -100,6 +100,11 @@ def _neighbours() -> Neighbours:
 
 class _Vectors:
     words = ("the", "film", "good", "bad", "1980", "okay", "poor")
+    matrix = np.asarray([[np.cos(w / 4), np.sin(w / 4)] for w in toy.WEIGHTS.values()], np.float32)
+
+    def ids(self, words: Iterable[str]) -> np.ndarray:
+        known = list(toy.WEIGHTS)
+        return np.asarray([known.index(w.lower()) if w.lower() in known else -1 for w in words], np.int64)
 
     def cosine(self, word: str, others: list[str]) -> np.ndarray:
         known = toy.WEIGHTS

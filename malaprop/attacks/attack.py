@@ -244,7 +244,7 @@ class Attack:
             if not final.reached:
                 return Ending(
                     *("failed", origin, first, final.text, final.answer, trial.asked),
-                    reason=_describe_nothing(trial) if not trial.tried and not trial.spent else "",
+                    reason=_describe_nothing(trial) if not trial.tried and not trial.spent else trial.reason,
                     measures=trial.notes,
                     checks=trial.checks,
                 )

@@ -79,6 +79,7 @@ class Trial:
         self.held: Held | None = None
         self.inherited: Held | None = None  # the best of an earlier search
         self.notes: dict[str, float] = {}  # what a search counted, for the record of the example
+        self.reason = ""  # why the search failed, where it knows
         self._watch = WATCH.get()
         self._tags: list[str] | None = None
         self._seen: list[Scored] = []  # what reached the goal, and what was scored last
@@ -134,8 +135,10 @@ class Trial:
         rounding.
         """
         goal, label = self.attack.goal, self.example.label
+        if not self.rounding or not scored.reached.any():
+            return scored
         near = scored.reached & ~goal.reached(scored.answers, label, 2 * self.rounding)
-        if not self.rounding or not near.any():
+        if not near.any():
             return scored
         texts = [scored.variants.pick(i) for i in np.flatnonzero(near).tolist()]
         plain = yield Ask("verify", texts)
@@ -167,7 +170,8 @@ class Trial:
         answers = iter((yield Ask("victim", [*some, *guesses])))
         sized = zip(groups, counts, strict=True)
         scored = [self._scored(g, next(answers)) if count else self._nothing(g) for g, count in sized]
-        if len(scored) > probes and self.attack.budget is not None:
+        there = self.held is not None and self.held.reached  # then nothing is looked back for
+        if len(scored) > probes and self.attack.budget is not None and not there:
             self._seen = [s for s in self._seen if s.reached.any()] + scored[probes:]
         return scored
 
@@ -232,6 +236,13 @@ class Trial:
     def hold(self, here: Held) -> None:
         now = self.held
         if now is None or (here.reached, here.value) > (now.reached, now.value + SLACK):
+            self.held = here
+            if self._watch is not None:
+                self._watch(self)
+
+    def keep(self, here: Held) -> None:
+        """Holds a text in the place of what is held, for a search that knows why it is better: nearer, say."""
+        if self.held is not here:
             self.held = here
             if self._watch is not None:
                 self._watch(self)

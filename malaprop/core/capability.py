@@ -21,7 +21,8 @@ class Capability(StrEnum):
 
 
 _INSTEAD = {  # attacks that do without
-    Capability.SCORES: "another goal: label-only (--goal label-only) where a victim gives labels alone, moved:BOUND "
+    Capability.SCORES: "hqa, leap, texthoaxer or hlbb, which need labels alone, or another goal: label-only "
+    "(--goal label-only) where a victim gives labels alone, moved:BOUND "
     "(--goal moved:0.5) where it gives a number",
     Capability.NUMBER: "another goal: moved:BOUND is for victims that give one number a text",
     Capability.CHARACTERS: "key* or deepwordbug, which need scores alone",

@@ -31,6 +31,10 @@ RECIPES = Catalogue(
         "hotflip-word": "malaprop.attacks.recipes.hotflip:hotflip_word",
         "key": "malaprop.attacks.recipes.hotflip:key",
         "key*": "malaprop.attacks.recipes.hotflip:key_star",
+        "hlbb": "malaprop.attacks.recipes.labelsalone:hlbb",
+        "texthoaxer": "malaprop.attacks.recipes.labelsalone:texthoaxer",
+        "leap": "malaprop.attacks.recipes.labelsalone:leap",
+        "hqa": "malaprop.attacks.recipes.labelsalone:hqa",
         # presets: a recipe with other defaults
         "pwws:paper": "malaprop.attacks.recipes.presets:pwws_paper",
         "pwws:textattack": "malaprop.attacks.recipes.presets:pwws_textattack",

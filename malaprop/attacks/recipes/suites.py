@@ -30,6 +30,9 @@ SUITES: dict[str, Suite] = {
     "strongest": Suite(
         ("strongest",), "What is left under all: recipes in turn, cheap ones first, each on what still stands."
     ),
+    "labels-only": Suite(
+        ("hqa", "leap", "texthoaxer", "hlbb"), "For victims that give labels alone; none of them asks for a score."
+    ),
 }
 
 

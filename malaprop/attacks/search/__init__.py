@@ -9,6 +9,8 @@ SEARCHES = Catalogue(
         "first-found": "malaprop.attacks.search.greedy:FirstFound",
         "beam": "malaprop.attacks.search.beam:Beam",
         "genetic": "malaprop.attacks.search.genetic:Genetic",
+        "hard-label-genetic": "malaprop.attacks.labels.hardgenetic:HardLabelGenetic",
+        "border-walk": "malaprop.attacks.labels.walks:BorderWalk",
         "sweep": "malaprop.attacks.search.oneword:Sweep",
         "random": "malaprop.attacks.search.sampling:Random",
         "exhaustive": "malaprop.attacks.search.sampling:Exhaustive",
