@@ -88,3 +88,23 @@ def test_the_base_install_wants_no_library_of_an_extra():
 def test_every_extra_is_on_the_page_about_installing():
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(PROJECT["optional-dependencies"])
+
+
+def test_the_image_is_built_from_what_is_here():
+    recipe, let_in = ((ROOT / name).read_text(encoding="utf-8") for name in ("Dockerfile", ".dockerignore"))
+    copied = [name for line in re.findall(r"^COPY (.+)$", recipe, re.MULTILINE) for name in line.split()[:-1]]
+    assert copied
+    assert all((ROOT / name).exists() and f"!{name}\n" in let_in for name in copied)
+    (extras,) = re.findall(r"'/src\[([\w,]+)\]'", recipe)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+
+
+def test_the_version_is_the_same_everywhere():
+    from malaprop import __version__
+
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_first_page_is_short():
+    words = (ROOT / "README.md").read_text(encoding="utf-8").split()
+    assert len(words) < 900  # about three screens

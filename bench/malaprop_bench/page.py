@@ -18,7 +18,7 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
-from malaprop_bench import architectures, audited, prompts, savings, table, throughput, turns
+from malaprop_bench import architectures, audited, beside, prompts, savings, table, throughput, turns
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
@@ -55,6 +55,7 @@ def _trained(held: Mapping[str, Any]) -> list[str]:
 TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "times": _bench(table.times),
     "results": _bench(table.results),
+    "beside": _bench(beside.beside_lines),
     "about": _bench(lambda held: [table.about(held)]),
     "throughput": lambda records: table.lines(throughput.HEAD, [throughput.row(held) for held in records]),
     "turns": lambda records: table.lines(turns.HEAD, turns.rows(records)),

@@ -1,0 +1,59 @@
+"""The table of README: what Malaprop, TextAttack and OpenAttack can do, and how long each takes for the same work.
+
+What the peers can do was read from their installed source, of the versions that the speed was measured with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from malaprop_bench.table import lines, number
+
+FEATURES = (
+    ("attack recipes", "{recipes}", "24", "15"),
+    ("victims without code", "transformers, scikit-learn, ONNX, address, LLM and prompt", "transformers", "transformers"),
+    ("other victims", "a function", "a wrapper class", "a wrapper class"),
+    ("texts under attack at a time", "hundreds, in shared batches", "one a process", "one a process"),
+    ("a success is asked again before it counts", "yes", "no", "no"),
+    ("a killed run goes on", "yes, loses nothing", "from checkpoints", "no"),
+    ("limits", "queries a text; queries, tokens, cost and time of a run", "queries a text", "queries a text"),
+    ("result", "HTML report, records, figures with intervals", "log, CSV", "log"),
+    ("training against attacks", "six methods", "adversarial training", "no"),
+    ("certified accuracy", "SAFER, RanMASK", "no", "no"),
+    ("languages of word recipes", "English", "English; Chinese, French, Spanish in part", "English, Chinese"),
+    ("sentence paraphrases", "no", "no", "GAN, SCPN"),
+)  # fmt: skip
+SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/figures.md has all cells
+
+
+def beside_lines(held: Mapping[str, Any]) -> list[str]:
+    """Features first, then the seconds of each tool for the same texts."""
+    whole = [cell for cell in held["cells"] if cell["precision"] == "fp32" and len(cell["peers"]) > 1]
+    cells = [cell for cell in whole if cell["victim"] in SHOWN]
+    tools = {name: side["tool"] for cell in cells for name, side in cell["peers"].items()}
+    head = ["", "Malaprop", tools["TextAttack"], tools["OpenAttack"]]
+    features = [[cell.format(recipes=_count_recipes()) for cell in row] for row in FEATURES]
+    return lines(head, [*features, *_times(cells)])
+
+
+def _times(cells: list[Mapping[str, Any]]) -> Iterator[list[str]]:
+    for cell in cells:
+        text, other = cell["peers"]["TextAttack"], cell["peers"]["OpenAttack"]
+        name = f"{cell['recipe']}, {cell['victim']}, {cell['rows']} texts"
+        yield [name, f"{number(cell['ours']['wall_s'])} s", _slower(text, cell["rows"]), _slower(other, cell["rows"])]
+
+
+def _slower(side: Mapping[str, Any], rows: int) -> str:
+    """A peer's seconds, and how many times ours that is on the texts that it finished."""
+    fewer = f", {side['rows']} texts" if side["rows"] < rows else ""
+    times = f"{side['faster']:.0f}" if side["faster"] >= 10 else f"{side['faster']:.1f}"
+    return f"{number(side['wall_s'])} s{fewer} ({times} times)"
+
+
+def _count_recipes() -> str:
+    """In tens, so that one more recipe does not change the page."""
+    from malaprop.attacks.recipes import RECIPES
+
+    many = sum(1 for name in RECIPES if ":" not in name)
+    return f"over {many // 10 * 10}"
