@@ -17,7 +17,7 @@ from malaprop.models.generative import quality
 from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.generative.images import ImageManifold, is_generator, save, unfinished, write_sheet
 from malaprop.models.generative.images import load as open_generator
-from malaprop.models.generative.networks import Shape
+from malaprop.models.generative.networks import ImageShape
 from malaprop.models.generative.training import Curves, ImageWork, train
 from malaprop.models.victims.image import ImageVictim, of_network
 from malaprop.models.zoo.imagenets import LeNet
@@ -44,7 +44,7 @@ def train_on(
     say: Callable[[str], None] = lambda line: None,  # noqa: ARG005
 ) -> ImageManifold:
     """A generative model in its folder: the one that is there if it was made so, else a new one, or the rest of one."""
-    shape = Shape.of(learn.shape, **({} if plan.dim is None else {"dim": plan.dim}), width=plan.width)
+    shape = ImageShape.of(learn.shape, **({} if plan.dim is None else {"dim": plan.dim}), width=plan.width)
     recipe: dict[str, Any] = {"plan": plan.plain(), "shape": shape.plain(), "seed": seed, "data": learn.fingerprint}
     if is_generator(folder):
         there = open_generator(folder, device=device)

@@ -7,7 +7,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Protocol
 
-from malaprop.attacks.translation.sweep import Case, Ending
+from malaprop.attacks.translation.sweep import Case, SweepEnding
 from malaprop.core.ask import Steps
 from malaprop.core.errors import DataError, MalapropError, SettingError, plain
 from malaprop.core.example import Example
@@ -29,7 +29,7 @@ FIELDS = ("source", "target")
 class Attack(Protocol):
     """What is run on each sentence."""
 
-    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[Ending]: ...
+    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]: ...
 
 
 def check_pairs(data: Dataset) -> Dataset:
@@ -73,7 +73,7 @@ def _shard(
     table = Words()
     began: dict[int, float] = {}
 
-    def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
+    def jobs() -> Iterator[tuple[int, Steps[SweepEnding]]]:
         for owner, example in enumerate(shard):
             began[owner] = perf_counter()
             yield owner, _guarded(attack, translator, example, table, owner, seed)
@@ -84,22 +84,22 @@ def _shard(
 
 def _guarded(
     attack: Attack, translator: Translator, example: Example, table: Words, owner: int, seed: int
-) -> Steps[Ending]:
+) -> Steps[SweepEnding]:
     """One bad sentence ends in an error; what is wrong for all of them ends the run."""
     try:
         case = Case(example.id, checked(example.fields["source"]), example.fields.get("target", ""))
         if why := translator.too_long(case.source):
-            return Ending("error", reason=why)
+            return SweepEnding("error", reason=why)
         return (yield from attack.steps(case, table, owner, seed=seed))
     except DataError as error:
-        return Ending("error", reason=plain(error))
+        return SweepEnding("error", reason=plain(error))
     except MalapropError:
         raise
     except Exception as error:  # noqa: BLE001 - a bug that one sentence brings out must not cost the others
-        return Ending("error", reason=plain(error))
+        return SweepEnding("error", reason=plain(error))
 
 
-def _outcome(example: Example, ending: Ending, seed: int, seconds: float) -> Outcome:
+def _outcome(example: Example, ending: SweepEnding, seed: int, seconds: float) -> Outcome:
     origin, final, reference = ending.origin, ending.final, example.fields.get("target", "")
     original = {"source": example.fields["source"], "translation": ending.first, "reference": reference}
     measures: dict[str, float] = {}
@@ -146,4 +146,4 @@ def describe_sentences(
 
 def error_sentence(example: Example, seed: int, why: str) -> Outcome:
     """The record of a sentence that could not be attacked."""
-    return _outcome(example, Ending("error", reason=why), seed, 0.0)
+    return _outcome(example, SweepEnding("error", reason=why), seed, 0.0)

@@ -12,7 +12,7 @@ import torch
 from malaprop.core.score import Floats
 from malaprop.models.fitting.card import Card
 from malaprop.models.generative.sentencemodel import SentenceModel
-from malaprop.models.generative.sentencenet import SentenceNet, Shape
+from malaprop.models.generative.sentencenet import SentenceNet, SentenceShape
 from malaprop.models.generative.sentences import Codec
 from malaprop.models.tokens.vocab import Vocab
 
@@ -54,7 +54,7 @@ class Lookup:
 def blank_model() -> SentenceModel:
     """Fresh weights, small."""
     torch.manual_seed(0)
-    shape = Shape(filters=(8, 8, 8), code=16, latent=4, hidden=16, dim=8)
+    shape = SentenceShape(filters=(8, 8, 8), code=16, latent=4, hidden=16, dim=8)
     codec = Codec(Vocab.build(SENTENCES))
     card = Card(role="sentence model", kind="arae", data="small", data_fingerprint="", seed=0, figures={})
     return SentenceModel(SentenceNet(len(codec.vocab), shape), codec, card)

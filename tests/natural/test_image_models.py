@@ -16,7 +16,7 @@ from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative import images as folders
 from malaprop.models.generative import networks, quality
 from malaprop.models.generative.imageplan import ImagePlan
-from malaprop.models.generative.networks import Shape
+from malaprop.models.generative.networks import ImageShape
 from malaprop.models.generative.training import ImageWork, train
 from malaprop.models.generative.vae import vae_loss
 from malaprop.models.generative.wgan import critic_loss, generator_loss, inverter_loss
@@ -35,13 +35,13 @@ def data(tmp_path):
     [((1, 28, 28), "strided", 4096, 64), ((3, 64, 64), "residual", 8192, 128), ((1, 8, 8), "strided", 256, 64)],
 )
 def test_the_papers_sizes(image, kind, hidden, dim):
-    shape = Shape.of(image)
+    shape = ImageShape.of(image)
     assert (shape.kind, shape.hidden, shape.dim) == (kind, hidden, dim)
 
 
 @pytest.mark.parametrize("image", [(1, 28, 28), (3, 64, 64), (1, 8, 8), (3, 30, 30)])
 def test_images_go_out_and_come_in(image):
-    shape = Shape.of(image, width=2, dim=5)
+    shape = ImageShape.of(image, width=2, dim=5)
     made = networks.generator(shape).eval()(torch.randn(3, 5))
     assert made.shape == (3, *image)
     assert made.min() >= 0
@@ -51,19 +51,19 @@ def test_images_go_out_and_come_in(image):
 
 
 def test_layers_are_those_of_the_appendix():
-    shape = Shape.of((1, 28, 28))
+    shape = ImageShape.of((1, 28, 28))
     see = networks.features(shape)
     assert [(c.out_channels, c.stride) for c in see.layers] == [(64, (2, 2)), (128, (2, 2)), (256, (2, 2))]
     full = [layer for layer in networks.inverter(shape) if isinstance(layer, nn.Linear)]
     assert [(layer.in_features, layer.out_features) for layer in full] == [(4096, 1024), (1024, 64)]
-    large = [layer for layer in networks.inverter(Shape.of((3, 64, 64))) if isinstance(layer, nn.Linear)]
+    large = [layer for layer in networks.inverter(ImageShape.of((3, 64, 64))) if isinstance(layer, nn.Linear)]
     assert [layer.in_features for layer in large] == [8192, 2048, 512]
 
 
 @pytest.mark.parametrize("image", [(1, 28, 30), (1, 4, 4)])
 def test_images_that_no_network_fits(image):
     with pytest.raises(SettingError):
-        Shape.of(image)
+        ImageShape.of(image)
 
 
 class Sum(nn.Module):
@@ -122,7 +122,7 @@ def test_the_vaes_divergence_is_nothing_for_a_plain_gaussian():
 def test_training_goes_on_where_it_was_killed(kind, data, tmp_path):
     learn = load(data, "train")
     plan = ImagePlan(kind=kind, **SMALL)
-    shape = Shape.of(learn.shape, width=plan.width, dim=plan.dim)
+    shape = ImageShape.of(learn.shape, width=plan.width, dim=plan.dim)
 
     def work():
         return ImageWork(plan, shape, learn.images, seed=3, device="cpu")
@@ -156,7 +156,7 @@ def test_training_goes_on_where_it_was_killed(kind, data, tmp_path):
 def test_large_images_in_colour_train_too(kind):
     images = np.random.default_rng(0).random((6, 3, 64, 64), np.float32)
     plan = ImagePlan(kind=kind, steps=1, inverter_steps=1, critic_steps=1, batch=3, width=1, dim=4)
-    work = ImageWork(plan, Shape.of((3, 64, 64), width=1, dim=4), images, seed=0, device="cpu")
+    work = ImageWork(plan, ImageShape.of((3, 64, 64), width=1, dim=4), images, seed=0, device="cpu")
     curves, _ = train(work)
     assert all(np.isfinite(value) for curve in curves for name, value in curve.items() if name != "phase")
 
@@ -167,7 +167,7 @@ def test_an_inverter_of_large_images_goes_on_exactly(tmp_path):
     plan = ImagePlan(kind="wgan", steps=1, inverter_steps=4, critic_steps=1, batch=3, width=1, dim=4)
 
     def work():
-        return ImageWork(plan, Shape.of((3, 64, 64), width=1, dim=4), images, seed=0, device="cpu")
+        return ImageWork(plan, ImageShape.of((3, 64, 64), width=1, dim=4), images, seed=0, device="cpu")
 
     whole, rest = work(), work()
     train(whole)

@@ -19,7 +19,7 @@ from malaprop.models.fitting.card import Card
 from malaprop.models.generative import networks
 from malaprop.models.generative.images import ImageManifold
 from malaprop.models.generative.images import save as save_generator
-from malaprop.models.generative.networks import Shape
+from malaprop.models.generative.networks import ImageShape
 from malaprop.models.generative.sentencemodel import save as save_sentences
 from malaprop.models.victims.load import load
 
@@ -97,7 +97,7 @@ def digits(root: Path) -> dict[str, Any]:
 
     data, folder = write_bars(root / "bars.npz", many=300), root / "vae"
     torch.manual_seed(0)
-    shape = Shape.of((1, 8, 8), dim=4, width=4)
+    shape = ImageShape.of((1, 8, 8), dim=4, width=4)
     card = Card(
         role="image generator", kind="vae", shape=shape.plain(), data="bars", data_fingerprint="", seed=0, figures={}
     )

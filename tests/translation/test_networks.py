@@ -100,10 +100,10 @@ def test_rows_end_at_their_own_bound(model):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: transformer.Shape(dim=10, heads=4),
-        lambda: transformer.Shape(layers=0),
-        lambda: lstm.Shape(units=7),
-        lambda: lstm.Shape(dropout=1.0),
+        lambda: transformer.TransformerShape(dim=10, heads=4),
+        lambda: transformer.TransformerShape(layers=0),
+        lambda: lstm.LstmShape(units=7),
+        lambda: lstm.LstmShape(dropout=1.0),
         lambda: network("nmt-lstm", 10, {"layers": 2}),
     ],
 )

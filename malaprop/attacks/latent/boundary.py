@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.latent.probe import Probe
+from malaprop.attacks.latent.probe import LatentProbe
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
@@ -33,7 +33,7 @@ class Boundary:
         if min(self.samples, self.rounds, self.patience) < 1 or self.reach <= 0:
             raise SettingError(f"Boundary takes whole numbers of at least 1 and a reach above 0, got {self}")
 
-    def steps(self, probe: Probe, rng: np.random.Generator) -> Steps[None]:
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
         if not (yield from self._first(probe, rng)):
             return
         barren, spread = 0, 0.3
@@ -49,7 +49,7 @@ class Boundary:
             if barren >= self.patience:
                 return
 
-    def _first(self, probe: Probe, rng: np.random.Generator) -> Steps[bool]:
+    def _first(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[bool]:
         """A success somewhere, near ones looked for first."""
         for power in (*range(6, 0, -1), *[0] * self.patience):
             high = self.reach / 2**power
@@ -57,7 +57,7 @@ class Boundary:
                 return True
         return False
 
-    def _facing(self, probe: Probe, rng: np.random.Generator, spread: float) -> Steps[Floats | None]:
+    def _facing(self, probe: LatentProbe, rng: np.random.Generator, spread: float) -> Steps[Floats | None]:
         """Which way the edge faces at the closest success: from the mean of what fails to the mean of what reaches."""
         here = probe.found[0][1]
         width = spread * probe.radius
@@ -69,7 +69,7 @@ class Boundary:
         return np.asarray(points[flags].mean(0) - points[~flags].mean(0), np.float32)
 
 
-def _turned(probe: Probe, facing: Floats) -> Steps[None]:
+def _turned(probe: LatentProbe, facing: Floats) -> Steps[None]:
     """Turns the closest direction towards where the edge faces, by several angles at once, and draws each in."""
     distance, point = probe.found[0]
     ahead = (point - probe.origin) / np.float32(max(distance, 1e-12))
@@ -84,7 +84,7 @@ def _turned(probe: Probe, facing: Floats) -> Steps[None]:
     yield from _drawn(probe)
 
 
-def _drawn(probe: Probe) -> Steps[None]:
+def _drawn(probe: LatentProbe) -> Steps[None]:
     """Draws the closest success in along its direction: a finer grid just below it."""
     ahead = probe.found[0][1] - probe.origin
     yield from probe.look(probe.origin + np.linspace(0.96, 0.99, 4, dtype=np.float32)[:, None] * ahead)

@@ -8,7 +8,7 @@ import numpy as np
 
 from malaprop.attacks.latent.clouds import Cloud
 from malaprop.attacks.latent.manifold import Goal
-from malaprop.attacks.latent.probe import LatentSearch, Probe, Spent
+from malaprop.attacks.latent.probe import CapReached, LatentProbe, LatentSearch
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
@@ -31,17 +31,17 @@ def hunt(search: LatentSearch, start: Floats, goal: Goal, rng: np.random.Generat
     """Searches around `start` [dim]; always ends, at the latest after `cap` queries and those that confirm."""
     if cap < 1:
         raise SettingError(f"the cap on queries must be at least 1, got {cap}")
-    probe, ended = Probe(origin=start.astype(np.float32), goal=goal, cap=cap), ""
+    probe, ended = LatentProbe(origin=start.astype(np.float32), goal=goal, cap=cap), ""
     try:
         yield from search.steps(probe, rng)
-    except Spent:
+    except CapReached:
         ended = f"the cap of {cap:,} queries was reached"
     except ServiceFailed as error:
         return Catch(point=None, distance=None, asked=probe.asked, reason=str(error), failed=True)
     return (yield from _confirmed(probe, ended or "the search ended without a success"))
 
 
-def _confirmed(probe: Probe, ended: str) -> Steps[Catch]:
+def _confirmed(probe: LatentProbe, ended: str) -> Steps[Catch]:
     """The closest success that holds when it is asked alone: the rounding of a batch may have made one."""
     asked = probe.asked
     for distance, point in probe.found:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from malaprop.attacks.latent.probe import Probe
+from malaprop.attacks.latent.probe import LatentProbe
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 
@@ -25,7 +25,7 @@ class Iterative:
     def __post_init__(self) -> None:
         check(self.samples, self.step, self.reach)
 
-    def steps(self, probe: Probe, rng: np.random.Generator) -> Steps[None]:
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
         for turn in range(round(self.reach / self.step)):
             if (yield from probe.shell(rng, self.samples, turn * self.step, (turn + 1) * self.step)):
                 return

@@ -15,12 +15,12 @@ from malaprop.core.score import Flags, Floats
 KEPT = 8  # successes at hand, should a fresh query not confirm the closest
 
 
-class Spent(Exception):  # noqa: N818 - the end of a search, not a fault
+class CapReached(Exception):  # noqa: N818 - the end of a search, not a fault
     """The cap on queries is reached."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Probe:
+class LatentProbe:
     """Looks around `origin` on behalf of one search."""
 
     origin: Floats  # [dim]
@@ -30,13 +30,13 @@ class Probe:
     found: list[tuple[float, Floats]] = field(default_factory=list)  # the closest successes, by distance
 
     def look(self, points: Floats) -> Steps[Flags]:
-        """Which points [point, dim] reach the goal. Raises Spent after the ask that uses up the cap."""
+        """Which points [point, dim] reach the goal. Raises CapReached after the ask that uses up the cap."""
         points = points[: self.cap - self.asked].astype(np.float32, copy=False)
         self.asked += len(points)
         flags: Flags = (yield Ask("latent", [Cloud(points, self.goal)]))[0] if len(points) else np.zeros(0, bool)
         self._keep(points[flags])
         if self.asked >= self.cap:
-            raise Spent
+            raise CapReached
         return flags
 
     def shell(self, rng: np.random.Generator, many: int, low: float, high: float) -> Steps[bool]:
@@ -67,4 +67,4 @@ def noise(rng: np.random.Generator, many: int, dim: int, low: float, high: float
 class LatentSearch(Protocol):
     """Looks for a point near the probe's origin that reaches its goal; what is found stays in the probe."""
 
-    def steps(self, probe: Probe, rng: np.random.Generator) -> Steps[None]: ...
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]: ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from malaprop.attacks.latent.iterative import check
-from malaprop.attacks.latent.probe import Probe
+from malaprop.attacks.latent.probe import LatentProbe
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 
@@ -31,12 +31,12 @@ class Shrinking:
         if self.patience < 1:
             raise SettingError(f"Shrinking.patience must be at least 1, got {self.patience}")
 
-    def steps(self, probe: Probe, rng: np.random.Generator) -> Steps[None]:
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
         yield from self._halve(probe, rng)
         if probe.found:
             yield from self._creep(probe, rng)
 
-    def _halve(self, probe: Probe, rng: np.random.Generator) -> Steps[None]:
+    def _halve(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
         low, high = 0.0, self.reach
         while high - low >= self.step:
             if (yield from probe.shell(rng, self.samples, low, high)):
@@ -44,7 +44,7 @@ class Shrinking:
             else:
                 low = (low + high) / 2
 
-    def _creep(self, probe: Probe, rng: np.random.Generator) -> Steps[None]:
+    def _creep(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
         barren, high = 0, probe.radius
         while barren < self.patience and high > 0:
             low = max(0.0, high - self.step)

@@ -31,7 +31,7 @@ class Case(NamedTuple):
     reference: str = ""
 
 
-class Ending(NamedTuple):
+class SweepEnding(NamedTuple):
     """How it went; `final` and its output are the strongest attempt where it failed."""
 
     status: Status
@@ -63,7 +63,7 @@ class Count:
         return Queries(self.asked, len(self.seen), len(self.seen) + self.verified)
 
 
-class Held(NamedTuple):
+class SweptText(NamedTuple):
     """A text, its translation, and how near it is to the goal."""
 
     text: Text
@@ -92,24 +92,24 @@ class WordSweep:
         if min(self.words, self.sweep, self.tries) < 1:
             raise SettingError(f"words, sweep and tries must be 1 or more: {self.words}, {self.sweep}, {self.tries}")
 
-    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[Ending]:
+    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
         count = Count()
         try:
             return (yield from self._steps(case, table, owner, seed, count))
         except ServiceFailed as failed:
-            return Ending("error", reason=str(failed), spent=count.spent)
+            return SweepEnding("error", reason=str(failed), spent=count.spent)
 
-    def _steps(self, case: Case, table: Words, owner: int, seed: int, count: Count) -> Steps[Ending]:
+    def _steps(self, case: Case, table: Words, owner: int, seed: int, count: Count) -> Steps[SweepEnding]:
         origin = Text.of({"source": case.source}, table, owner)
         if not origin.slots:
-            return Ending("error", reason="the source has no word to change")
+            return SweepEnding("error", reason="the source has no word to change")
         (output,) = yield Ask("translate", count.add([case.source]))
         first = Seen(case.source, output, case.reference)
         if why := self.goal.pointless(first):
-            return Ending("skipped", origin, None, output, reason=why, spent=count.spent)
+            return SweepEnding("skipped", origin, None, output, reason=why, spent=count.spent)
         rng = generator(seed, case.id, "sweep")
         led = self.guided and self.goal.lead is not None
-        held = Held(origin, first, -np.inf if led else self.goal.value(first, first))
+        held = SweptText(origin, first, -np.inf if led else self.goal.value(first, first))
         closed = [self.goal.holds(word) for word in origin.strings]
         while len(held.text.changed(origin)) < self.words and not all(closed):
             slot = yield from self._weakest(held, first, closed, count)
@@ -119,13 +119,13 @@ class WordSweep:
             verified = yield from self._verified(reached, first, count)
             if verified is not None:
                 won, distance = verified
-                return Ending("success", origin, won.text, output, won.seen.output, count.spent, "", distance)
+                return SweepEnding("success", origin, won.text, output, won.seen.output, count.spent, "", distance)
             if found:
                 at = best(np.asarray([one.value for one in found], np.float32), SLACK)
                 held = found[at] if found[at].value > held.value + SLACK else held
-        return Ending("failed", origin, held.text, output, held.seen.output, count.spent)
+        return SweepEnding("failed", origin, held.text, output, held.seen.output, count.spent)
 
-    def _weakest(self, held: Held, first: Seen, closed: Sequence[bool], count: Count) -> Steps[int]:
+    def _weakest(self, held: SweptText, first: Seen, closed: Sequence[bool], count: Count) -> Steps[int]:
         """The open slot whose word matters most to the goal."""
         slots = [slot for slot, shut in enumerate(closed) if not shut]
         if self.guided and self.goal.lead is not None:
@@ -142,7 +142,9 @@ class WordSweep:
             values = np.asarray([self.goal.value(one, first) for one in shown], np.float32)
         return slots[best(values, SLACK)]
 
-    def _tried(self, held: Held, slot: int, first: Seen, rng: np.random.Generator, count: Count) -> Steps[list[Held]]:
+    def _tried(
+        self, held: SweptText, slot: int, first: Seen, rng: np.random.Generator, count: Count
+    ) -> Steps[list[SweptText]]:
         """Replacements of one word that were translated, each with its value."""
         guided = self.guided and self.goal.lead is not None
         words = self.replacements.of(held.text.strings[slot], rng, self.sweep if guided else self.tries)
@@ -163,7 +165,7 @@ class WordSweep:
         outputs = yield Ask("translate", texts)
         made = [Seen(text, out, first.reference) for text, out in zip(texts, outputs, strict=True)]
         return [
-            Held(
+            SweptText(
                 held.text.put(slot, words[i]),
                 seen,
                 self.goal.value(seen, first) if values is None else float(values[i]),
@@ -179,7 +181,9 @@ class WordSweep:
         told = enumerate(zip(words, alone, strict=True))
         return [i for i, (word, out) in told if not self.goal.given_away(word, out)]
 
-    def _verified(self, reached: Sequence[Held], first: Seen, count: Count) -> Steps[tuple[Held, float] | None]:
+    def _verified(
+        self, reached: Sequence[SweptText], first: Seen, count: Count
+    ) -> Steps[tuple[SweptText, float] | None]:
         """The nearest success that a fresh translation confirms."""
         if not reached:
             return None

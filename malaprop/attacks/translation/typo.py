@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from malaprop.attacks.translation.replacements import Replacements, Typos
-from malaprop.attacks.translation.sweep import Case, Count, Ending
+from malaprop.attacks.translation.sweep import Case, Count, SweepEnding
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
@@ -20,7 +20,7 @@ class OneTypo:
 
     replacements: Replacements = field(default_factory=Typos)
 
-    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[Ending]:
+    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
         count = Count()
         origin = Text.of({"source": case.source}, table, owner)
         rng = generator(seed, case.id, "typo")
@@ -30,7 +30,7 @@ class OneTypo:
             (first,) = yield Ask("translate", count.add([case.source]))
             if not slots:
                 why = "no word of the source has a known misspelling"
-                return Ending("skipped", origin, None, first, reason=why, spent=count.spent)
+                return SweepEnding("skipped", origin, None, first, reason=why, spent=count.spent)
             slot = slots[int(rng.integers(len(slots)))]
             final = origin.put(slot, able[slot][int(rng.integers(len(able[slot])))])
             (last,) = yield Ask("translate", count.add(final.values()))
@@ -41,5 +41,5 @@ class OneTypo:
                 count.verified += 1
                 broken = bleu.sentence(last, case.reference) < before
         except ServiceFailed as failed:
-            return Ending("error", reason=str(failed), spent=count.spent)
-        return Ending("success" if broken else "failed", origin, final, first, last, count.spent)
+            return SweepEnding("error", reason=str(failed), spent=count.spent)
+        return SweepEnding("success" if broken else "failed", origin, final, first, last, count.spent)

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from malaprop.models.scorers.bertweights import Layer, Norm
+from malaprop.models.scorers.bertweights import BertLayer, Norm
 
 
 def worthwhile(device: torch.device) -> bool:
@@ -28,7 +28,7 @@ class Sketch:
     words: Float[Tensor, "vocab dim"]
     places: Float[Tensor, "place dim"]
     norm: Norm
-    layers: list[Layer]
+    layers: list[BertLayer]
     heads: int
 
     @classmethod
@@ -39,7 +39,7 @@ class Sketch:
             words=read.word_embeddings.weight.detach(),
             places=(read.position_embeddings.weight + read.token_type_embeddings.weight[0]).detach(),
             norm=Norm.of(read.LayerNorm, dtype=torch.float32),
-            layers=[Layer.of(layer, dtype=torch.bfloat16) for layer in model.encoder.layer],
+            layers=[BertLayer.of(layer, dtype=torch.bfloat16) for layer in model.encoder.layer],
             heads=int(model.config.num_attention_heads),
         )
 

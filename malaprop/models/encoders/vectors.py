@@ -26,7 +26,7 @@ TRAINED = {"W2vec": "word2vec", "fastText": "fastText"}  # as in a name, and as 
 _FASTTEXT = 793_712_314  # the number that a fastText model file begins with
 
 
-class Start(NamedTuple):
+class StartVectors(NamedTuple):
     """`table` has zeros where a word is not `known`; `about` says in a sentence where the vectors come from."""
 
     table: Floats
@@ -47,7 +47,7 @@ class SkipGram:
     seed: int = 0
 
 
-def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None = None) -> Start:
+def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None = None) -> StartVectors:
     """Vectors for the words of a vocabulary: `GloVe`, `W2vec` or `fastText`."""
     if given is not None:
         held, matrix = read_file(given)
@@ -57,7 +57,7 @@ def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None =
 
         vectors = open_vectors("glove")
         table, known = vectors.raw(words)
-        return Start(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
+        return StartVectors(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
     held, matrix = vectorfiles.load(trained(kind, data))
     about = (
         f"Word vectors: {TRAINED[kind]}, a stand-in for the published ones: trained with gensim on the training texts "
@@ -66,12 +66,12 @@ def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None =
     return _chosen(words, held, matrix, about)
 
 
-def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floating], about: str) -> Start:
+def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floating], about: str) -> StartVectors:
     index = {word: row for row, word in reversed(list(enumerate(held)))}
     rows = np.fromiter((index.get(word, -1) for word in words), np.int64, len(words))
     table = matrix[rows].astype(np.float32)
     table[rows < 0] = 0
-    return Start(table, rows >= 0, about)
+    return StartVectors(table, rows >= 0, about)
 
 
 def trained(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
@@ -178,7 +178,7 @@ def _read_bin(path: Path) -> tuple[list[str], Floats]:
     return words, matrix
 
 
-def check_width(start: Start, dim: int, name: str) -> Start:
+def check_width(start: StartVectors, dim: int, name: str) -> StartVectors:
     """Refuses vectors of another width than the network was asked to have."""
     if start.table.shape[1] != dim:
         raise SettingError(

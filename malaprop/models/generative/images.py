@@ -20,7 +20,7 @@ from malaprop.core.errors import DataError, SettingError, VictimError
 from malaprop.models.fitting.card import ROLES, Card, holds, read_card, write_card
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative import networks
-from malaprop.models.generative.networks import Shape
+from malaprop.models.generative.networks import ImageShape
 
 CARD, WEIGHTS, SHEET = ROLES["image generator"].file, "generator.safetensors", "samples.png"
 _BATCH = 1024
@@ -36,8 +36,8 @@ class ImageManifold:
     device: str = "cpu"
 
     @cached_property
-    def shape(self) -> Shape:
-        return Shape(**self.card.shape)
+    def shape(self) -> ImageShape:
+        return ImageShape(**self.card.shape)
 
     @property
     def dim(self) -> int:
@@ -146,7 +146,7 @@ def load(folder: Path, *, device: str = "cpu") -> ImageManifold:
 
     card = read_card(folder, "image generator")
     try:
-        shape = Shape(**card.shape)
+        shape = ImageShape(**card.shape)
         made = networks.generator(shape), networks.inverter(shape, 2 * shape.dim if card.kind == "vae" else None)
         weights = load_file(folder / WEIGHTS)
         for name, net in zip(("generator", "inverter"), made, strict=True):

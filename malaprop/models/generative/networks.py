@@ -18,7 +18,7 @@ KINDS = ("strided", "residual")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class ImageShape:
     """What decides the layers. The paper: dim 64 and width 64 for 28 x 28, residual with dim 128 for 64 x 64."""
 
     channels: int
@@ -52,7 +52,7 @@ class Shape:
         return asdict(self)
 
     @classmethod
-    def of(cls, image: tuple[int, int, int], **given: Any) -> Shape:
+    def of(cls, image: tuple[int, int, int], **given: Any) -> ImageShape:
         """For images [channel, height, width]; colour or a side of 64 and more asks for the residual kind."""
         channels, height, width = image
         if height != width:
@@ -65,7 +65,7 @@ class Shape:
 class StridedGenerator(nn.Module):
     """A linear layer and three transposed convolutions with ReLU between (appendix C)."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ImageShape) -> None:
         super().__init__()
         w = shape.width
         self.sides = shape.sides
@@ -83,7 +83,7 @@ class StridedGenerator(nn.Module):
 class StridedFeatures(nn.Module):
     """Three convolutions of stride 2, up to the critic's last hidden layer."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ImageShape) -> None:
         super().__init__()
         widths = (shape.channels, shape.width, 2 * shape.width, 4 * shape.width)
         self.layers = nn.ModuleList(nn.Conv2d(a, b, 5, 2, 2) for a, b in pairwise(widths))
@@ -123,7 +123,7 @@ def _identity(_: int) -> nn.Module:
 class ResidualGenerator(nn.Module):
     """Four residual blocks that upsample by nearest neighbours (appendix C)."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ImageShape) -> None:
         super().__init__()
         w, self.side = shape.width, shape.sides[0]
         self.begin = nn.Linear(shape.dim, shape.hidden)
@@ -139,7 +139,7 @@ class ResidualGenerator(nn.Module):
 class ResidualFeatures(nn.Module):
     """Four residual blocks that pool by means, up to the critic's last hidden layer."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: ImageShape) -> None:
         super().__init__()
         w = shape.width
         self.begin = nn.Conv2d(shape.channels, w, 3, 1, 1)
@@ -150,22 +150,22 @@ class ResidualFeatures(nn.Module):
         return f.relu(self.blocks(self.begin(x))).flatten(1)
 
 
-def generator(shape: Shape) -> nn.Module:
+def generator(shape: ImageShape) -> nn.Module:
     """From latent points [batch, dim] to images in [0, 1]."""
     return StridedGenerator(shape) if shape.kind == "strided" else ResidualGenerator(shape)
 
 
-def features(shape: Shape) -> nn.Module:
+def features(shape: ImageShape) -> nn.Module:
     """From images to the last hidden layer [batch, shape.hidden] of a critic."""
     return StridedFeatures(shape) if shape.kind == "strided" else ResidualFeatures(shape)
 
 
-def critic(shape: Shape) -> nn.Module:
+def critic(shape: ImageShape) -> nn.Module:
     """From images to one number each."""
     return nn.Sequential(features(shape), nn.Linear(shape.hidden, 1))
 
 
-def inverter(shape: Shape, outputs: int | None = None) -> nn.Module:
+def inverter(shape: ImageShape, outputs: int | None = None) -> nn.Module:
     """Fully connected layers on a critic's last hidden layer: 4096, 1024 for the strided kind, 8192, 2048, 512 else."""
     inner = (1024,) if shape.kind == "strided" else (2048, 512)
     sizes = (shape.hidden, *inner, outputs or shape.dim)

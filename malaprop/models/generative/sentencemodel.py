@@ -20,7 +20,7 @@ from malaprop.models.fitting.card import Card, holds, read_card, write_card
 from malaprop.models.fitting.folder import appearing
 from malaprop.models.generative.arae import reconstruction
 from malaprop.models.generative.ngrams import NGrams
-from malaprop.models.generative.sentencenet import SentenceNet, Shape
+from malaprop.models.generative.sentencenet import SentenceNet, SentenceShape
 from malaprop.models.generative.sentences import Codec
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo.checkpoint import VOCAB, WEIGHTS
@@ -66,7 +66,7 @@ class SentenceModel:
         vocab = Vocab.load(folder / VOCAB)
         try:
             lists: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in card.shape.items()}
-            net = SentenceNet(len(vocab), Shape(**lists))
+            net = SentenceNet(len(vocab), SentenceShape(**lists))
             net.load_state_dict({name: t.float() for name, t in load_file(folder / WEIGHTS).items()})
             sentences = (folder / CORPUS).read_text(encoding="utf-8").splitlines()
         except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, SettingError) as error:

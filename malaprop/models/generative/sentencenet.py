@@ -17,7 +17,7 @@ TIE = 1e-4  # words whose logits differ by less are tied, and the first is writt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class SentenceShape:
     """Sizes of the networks. The defaults are those of Zhao et al. 2018, appendix D, apart from `dim` and `readout`.
 
     The paper gives four filter counts (300, 500, 700, 1000) but three strides and windows: 300 is read as the width of
@@ -61,7 +61,7 @@ def mlp(*sizes: int) -> nn.Sequential:
 class Reader(nn.Module):
     """Strided convolutions from word vectors to a code on the unit sphere."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: SentenceShape) -> None:
         super().__init__()
         layers: list[nn.Module] = []
         before, slots = shape.dim, shape.width
@@ -79,10 +79,10 @@ class Reader(nn.Module):
         return functional.normalize(code, dim=1)
 
 
-class Writer(nn.Module):
+class SentenceWriter(nn.Module):
     """An LSTM that is shown the code at every word; gives the vector of the next word, place by place."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: SentenceShape) -> None:
         super().__init__()
         self.shape = shape
         self.start = nn.Linear(shape.code, shape.hidden)
@@ -111,13 +111,13 @@ class Writer(nn.Module):
 class SentenceNet(nn.Module):
     """Sentences to codes and back, and codes to points of the dense space and back."""
 
-    def __init__(self, vocab: int, shape: Shape) -> None:
+    def __init__(self, vocab: int, shape: SentenceShape) -> None:
         super().__init__()
         self.shape = shape
         self.words = nn.Embedding(vocab, shape.dim)
         nn.init.normal_(self.words.weight, 0, shape.dim**-0.5)
         self.bias = nn.Parameter(torch.zeros(vocab))
-        self.reader, self.writer = Reader(shape), Writer(shape)
+        self.reader, self.writer = Reader(shape), SentenceWriter(shape)
         self.generator = mlp(shape.latent, shape.code, shape.code, shape.code)
         self.inverter = mlp(shape.code, shape.code, shape.code, shape.latent)
 

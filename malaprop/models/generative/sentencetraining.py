@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.models.encoders.vectors import Start, check_width, read_file
+from malaprop.models.encoders.vectors import StartVectors, check_width, read_file
 from malaprop.models.fitting.card import Card, read_card, stamp
 from malaprop.models.fitting.course import Assessment, Course, Losses, Now, Phase, Sums
 from malaprop.models.fitting.finished import refuse_other
@@ -27,7 +27,7 @@ from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative.arae import Arae
 from malaprop.models.generative.ngrams import NGrams
 from malaprop.models.generative.sentencemodel import is_sentence_model, save
-from malaprop.models.generative.sentencenet import SentenceNet, Shape
+from malaprop.models.generative.sentencenet import SentenceNet, SentenceShape
 from malaprop.models.generative.sentencequality import judge
 from malaprop.models.generative.sentences import Codec, distinct
 from malaprop.models.generative.textvae import TextVae
@@ -157,13 +157,13 @@ def train_sentences(
     return card
 
 
-def _settings(kind: str, given: Mapping[str, Any]) -> tuple[Shape, SentencePlan, Arae | TextVae]:
+def _settings(kind: str, given: Mapping[str, Any]) -> tuple[SentenceShape, SentencePlan, Arae | TextVae]:
     """Each setting goes where its name is; one that nothing has is refused."""
     if kind not in KINDS:
         raise unknown("sentence model", kind, KINDS)
     made: list[Any] = []
     known: set[str] = set()
-    parts: tuple[Any, ...] = (Shape, SentencePlan, KINDS[kind])
+    parts: tuple[Any, ...] = (SentenceShape, SentencePlan, KINDS[kind])
     for part in parts:
         names = {field.name for field in fields(part)}
         known |= names
@@ -178,14 +178,14 @@ def _settings(kind: str, given: Mapping[str, Any]) -> tuple[Shape, SentencePlan,
     return made[0], made[1], made[2]
 
 
-def _vectors(words: Sequence[str], given: Path | None) -> Start | None:
+def _vectors(words: Sequence[str], given: Path | None) -> StartVectors | None:
     """Vectors for the vocabulary: a file's, the packaged GloVe's, or none where that cannot be had."""
     if given is not None:
         held, matrix = read_file(given)
         index = {word: row for row, word in reversed(list(enumerate(held)))}
         rows = np.fromiter((index.get(word, -1) for word in words), np.int64, len(words))
         table = np.where(rows[:, None] >= 0, matrix[rows], 0).astype(np.float32)
-        return Start(table, rows >= 0, f"Word vectors: {given.name}, as given.")
+        return StartVectors(table, rows >= 0, f"Word vectors: {given.name}, as given.")
     from malaprop.assets.vectors import open_vectors
 
     try:
@@ -193,10 +193,10 @@ def _vectors(words: Sequence[str], given: Path | None) -> Start | None:
     except AssetError:
         return None
     table, known = vectors.raw(words)
-    return Start(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
+    return StartVectors(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
 
 
-def _begin(net: SentenceNet, start: Start | None) -> str:
+def _begin(net: SentenceNet, start: StartVectors | None) -> str:
     """Puts vectors of length 1 where a word has one; the others keep their random ones."""
     if start is None:
         return "Word vectors: drawn at random."

@@ -17,7 +17,7 @@ from malaprop.models.fitting.pace import Learner, Pace
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.fitting.state import Unfinished
 from malaprop.models.generative.imageplan import ImagePlan
-from malaprop.models.generative.networks import Shape, critic, generator, inverter
+from malaprop.models.generative.networks import ImageShape, critic, generator, inverter
 from malaprop.models.generative.vae import vae_loss
 from malaprop.models.generative.wgan import critic_loss, generator_loss, inverter_loss
 
@@ -30,7 +30,9 @@ Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
 class ImageWork:
     """The networks of one training, and what one step of each phase does."""
 
-    def __init__(self, plan: ImagePlan, shape: Shape, images: NDArray[np.float32], *, seed: int, device: str) -> None:
+    def __init__(
+        self, plan: ImagePlan, shape: ImageShape, images: NDArray[np.float32], *, seed: int, device: str
+    ) -> None:
         self.plan, self.shape, self.seed = plan, shape, seed
         self.device = torch.device(device)
         self.images = torch.from_numpy(images).to(self.device)

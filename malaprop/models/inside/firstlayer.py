@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from malaprop.models.zoo.blocks.selfattention import Layer, SelfAttention
+from malaprop.models.zoo.blocks.selfattention import EncoderLayer, SelfAttention
 
 Doubles = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class FirstLayer:
 def of_encoder(encoder: SelfAttention) -> FirstLayer:
     """Of a Transformer of the zoo."""
     layer = encoder.stack[0]
-    assert isinstance(layer, Layer)
+    assert isinstance(layer, EncoderLayer)
     query, key, _ = layer.mixed.weight.chunk(3)
     return _split(query, key, layer.mixed.bias.chunk(3)[0], layer.heads)
 

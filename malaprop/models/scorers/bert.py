@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from malaprop.core.errors import SettingError
 from malaprop.models.scorers.bertpacked import PackedBert
-from malaprop.models.scorers.bertweights import BertWeights, Layer, readable
+from malaprop.models.scorers.bertweights import BertLayer, BertWeights, readable
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import in_order, second_segment
 from malaprop.models.scorers.varlen import can_pack
@@ -163,7 +163,7 @@ def _inside(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"] | No
 
 
 def _first_token(
-    layer: Layer, x: Float[Tensor, "batch token dim"], inside: Inside, heads: int
+    layer: BertLayer, x: Float[Tensor, "batch token dim"], inside: Inside, heads: int
 ) -> Float[Tensor, "batch dim"]:
     """A whole layer for the first token alone.
 

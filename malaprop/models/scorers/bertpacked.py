@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from malaprop.models.scorers.bertweights import BertWeights, Layer
+from malaprop.models.scorers.bertweights import BertLayer, BertWeights
 from malaprop.models.scorers.packing import Packed
 from malaprop.models.scorers.varlen import attend
 
@@ -38,7 +38,7 @@ class PackedBert:
         return weights.ended(self._first_tokens(self._last, x, edges, most).float())
 
     def _first_tokens(
-        self, layer: Layer, x: Float[Tensor, "token dim"], edges: Int[Tensor, " text_1"], most: int
+        self, layer: BertLayer, x: Float[Tensor, "token dim"], edges: Int[Tensor, " text_1"], most: int
     ) -> Float[Tensor, "text dim"]:
         """The last layer, beyond keys and values, for the first token of each text."""
         dim, (weight, bias) = self.weights.width, (layer.maps[0].weight, layer.maps[0].bias)
@@ -53,5 +53,5 @@ class PackedBert:
         return mixed.view(len(mixed), parts, heads, self.weights.width // heads).unbind(1)
 
     @cached_property
-    def _last(self) -> Layer:
+    def _last(self) -> BertLayer:
         return self.weights.last.to(self.weights.words.dtype)

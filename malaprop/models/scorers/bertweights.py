@@ -67,7 +67,7 @@ class Norm:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layer:
+class BertLayer:
     mixed: Affine | ByteAffine  # queries, keys and values in one product
     joined: Affine | ByteAffine
     up: Affine | ByteAffine
@@ -88,16 +88,16 @@ class Layer:
         assert all(isinstance(part, Affine) for part in found)
         return found  # type: ignore[return-value]
 
-    def to(self, dtype: torch.dtype) -> Layer:
+    def to(self, dtype: torch.dtype) -> BertLayer:
         mixed, joined, up, down = (part.to(dtype) for part in self.maps)
-        return Layer(mixed, joined, up, down, self.inner.to(dtype), self.outer.to(dtype), self.active)
+        return BertLayer(mixed, joined, up, down, self.inner.to(dtype), self.outer.to(dtype), self.active)
 
-    def in_bytes(self) -> Layer:
+    def in_bytes(self) -> BertLayer:
         mixed, joined, up, down = (ByteAffine.of(part.weight, part.bias) for part in self.maps)
-        return Layer(mixed, joined, up, down, self.inner, self.outer, self.active)
+        return BertLayer(mixed, joined, up, down, self.inner, self.outer, self.active)
 
     @classmethod
-    def of(cls, module: Any, *, dtype: torch.dtype) -> Layer:
+    def of(cls, module: Any, *, dtype: torch.dtype) -> BertLayer:
         if hasattr(module, "sa_layer_norm"):
             return cls._of_distilled(module, dtype=dtype)
         inside, joined = module.attention.self, module.attention.output
@@ -112,7 +112,7 @@ class Layer:
         )
 
     @classmethod
-    def _of_distilled(cls, module: Any, *, dtype: torch.dtype) -> Layer:
+    def _of_distilled(cls, module: Any, *, dtype: torch.dtype) -> BertLayer:
         """Of DistilBERT, which has other names for the same."""
         inside, wide = module.attention, module.ffn
         return cls(
@@ -134,8 +134,8 @@ class BertWeights:
     places: Float[Tensor, "place dim"]  # as in the first segment; with `padding` the last row is that token's own
     second: Float[Tensor, " dim"]  # what the second segment adds
     norm: Norm
-    layers: list[Layer]
-    last: Layer
+    layers: list[BertLayer]
+    last: BertLayer
     pool: Affine
     squash: Callable[[Tensor], Tensor]  # what the head makes of the pooled vector
     head: Affine
@@ -177,8 +177,8 @@ class BertWeights:
             places=places.to(dtype),
             second=(second - first).to(dtype),
             norm=Norm.of(read.LayerNorm, dtype=dtype),
-            layers=[Layer.of(layer, dtype=dtype) for layer in layers],
-            last=Layer.of(last, dtype=full),
+            layers=[BertLayer.of(layer, dtype=dtype) for layer in layers],
+            last=BertLayer.of(last, dtype=full),
             pool=Affine.of(pool, dtype=full),
             squash=squash,
             head=Affine.of(head, dtype=full),

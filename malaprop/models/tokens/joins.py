@@ -12,7 +12,7 @@ from malaprop.core.distinct import find_used
 from malaprop.core.pool import Pool
 from malaprop.core.text import Ints, Text, Words
 from malaprop.models.tokens.pieces import Cut, Pieces
-from malaprop.models.tokens.units import Laid, Units
+from malaprop.models.tokens.units import BaseUnits, Units
 
 Join = Literal["parts", "units", "bare"]
 Encode = Callable[[Sequence[Text]], Sequence[Sequence[int]]]  # whole texts to tokens, without special ones
@@ -73,7 +73,9 @@ class JoinedUnits:
 
     def __init__(self, cut: Cut, table: Words, *, bare: bool = False) -> None:
         self.table, self._units = table, Units(cut, table, bare=bare)
-        self._laid: dict[bytes, Laid | None] = {}  # by the parts of a base; None: its tokens are not those of its units
+        self._laid: dict[
+            bytes, BaseUnits | None
+        ] = {}  # by the parts of a base; None: its tokens are not those of its units
 
     @property
     def pieces(self) -> Pieces:
@@ -91,7 +93,7 @@ class JoinedUnits:
 
 
 def _bases(
-    pool: Pool, wanted: Ints, known: dict[bytes, bool] | dict[bytes, Laid | None]
+    pool: Pool, wanted: Ints, known: dict[bytes, bool] | dict[bytes, BaseUnits | None]
 ) -> tuple[list[int], dict[int, bytes], dict[bytes, Text]]:
     """The bases of the wanted variants, their keys, and those that are not known yet."""
     used = find_used(pool.base[wanted], len(pool.bases))[0].tolist()

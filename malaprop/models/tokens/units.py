@@ -29,7 +29,7 @@ class _Gap(NamedTuple):
     newline: bool  # a line ends right behind the suffix, which some tokenizers join with signs before it
 
 
-class Laid(NamedTuple):
+class BaseUnits(NamedTuple):
     """A base as strings that are cut each for itself: `parts` are ids of `Units.made`, as many as the base has.
 
     `around` says for each slot what clings to its word, as a number; -1: the slot's word is not a unit of its own.
@@ -57,10 +57,10 @@ class Units:
         self._ids: dict[int, int] = {}  # of `made`, by affixes and word
         self._odd: NDArray[np.bool_] = np.zeros(0, bool)
 
-    def lay(self, base: Text) -> Laid:
+    def lay(self, base: Text) -> BaseUnits:
         gaps, words = base.parts[0::2].tolist(), base.parts[1::2].tolist()
         if not words:
-            return Laid(np.asarray([self.made.id(self.table.strings[gaps[0]])]), np.zeros(0, np.int64))
+            return BaseUnits(np.asarray([self.made.id(self.table.strings[gaps[0]])]), np.zeros(0, np.int64))
         kinds = [_FIRST, *[_INNER] * (len(words) - 1), _LAST]
         split = [self._gap(gap, kind) for gap, kind in zip(gaps, kinds, strict=True)]
         out = np.zeros(len(base.parts), np.int64)
@@ -79,7 +79,7 @@ class Units:
             else:
                 out[2 * at + 1] = self._joined(base.parts, at, end, split)
             at = end
-        return Laid(out, around)
+        return BaseUnits(out, around)
 
     def words(self, around: Ints, word: Ints) -> Ints:
         """The ids in `made` of these words within what clings to them; -1 where that would change a unit's edges."""
@@ -90,7 +90,7 @@ class Units:
         out[good] = np.fromiter(map(self._id, keys[first].tolist()), np.int64, len(first))[place]
         return out
 
-    def view(self, pool: Pool, laid: dict[int, Laid], wanted: Ints) -> tuple[Pool, NDArray[np.bool_]]:
+    def view(self, pool: Pool, laid: dict[int, BaseUnits], wanted: Ints) -> tuple[Pool, NDArray[np.bool_]]:
         """The pool in ids of `made`, and which of the wanted variants it holds; `laid` has the bases that it can."""
         seen = copy(pool)
         seen.parts = np.zeros_like(pool.parts)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from malaprop.models.translation.network import Memory
+from malaprop.models.translation.network import SourceMemory
 
 
 class Cache(NamedTuple):
@@ -65,7 +65,7 @@ class Attention(nn.Module):
         return states.view(*states.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
-class Layer(nn.Module):
+class TranslatorLayer(nn.Module):
     """Norm before each part; the encoder's layer looks at its own row, the decoder's at the source as well."""
 
     def __init__(self, dim: int, heads: int, inner: int, dropout: float, *, decoder: bool) -> None:
@@ -86,7 +86,7 @@ class Layer(nn.Module):
         return out
 
     def write(
-        self, x: Float[Tensor, "batch step dim"], memory: Memory, source: Cache, before: Cache | None = None
+        self, x: Float[Tensor, "batch step dim"], memory: SourceMemory, source: Cache, before: Cache | None = None
     ) -> tuple[Tensor, Cache]:
         """The decoder's way: whole rows, or with what was `before` the one next step."""
         x, own = self._own(x, before)
@@ -95,7 +95,7 @@ class Layer(nn.Module):
         return x + self.drop(self.inner(x)), own
 
     def watched(
-        self, x: Float[Tensor, "batch step dim"], memory: Memory, source: Cache
+        self, x: Float[Tensor, "batch step dim"], memory: SourceMemory, source: Cache
     ) -> tuple[Tensor, Cache, Float[Tensor, "batch step slot"]]:
         """As `write`, with where it looks in the source."""
         out, own = self.write(x, memory, source)

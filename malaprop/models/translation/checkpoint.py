@@ -31,8 +31,8 @@ def network(kind: str, vocab: int, shape: Mapping[str, Any]) -> nn.Module:
         raise unknown("translation model", kind, KINDS)
     try:
         if kind == "nmt-lstm":
-            return lstm.Lstm(vocab, lstm.Shape(**shape))
-        return transformer.Transformer(vocab, transformer.Shape(**shape))
+            return lstm.Lstm(vocab, lstm.LstmShape(**shape))
+        return transformer.Transformer(vocab, transformer.TransformerShape(**shape))
     except TypeError as error:
         raise SettingError(f"{kind} cannot be built: {error}") from None
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from malaprop.core.score import Floats
 from malaprop.models.translation.decoding import batches, shortened, side_by_side
-from malaprop.models.translation.network import Memory
+from malaprop.models.translation.network import SourceMemory
 from malaprop.models.translation.translator import Hint
 
 PLACES = 2  # of the output at which a keyword is tried
@@ -29,12 +29,12 @@ class Forced(Protocol):
         ids: Int[Tensor, "batch slot"],
         lengths: Int[Tensor, " batch"],
         blank: Bool[Tensor, "batch slot"] | None = None,
-    ) -> Memory: ...
+    ) -> SourceMemory: ...
 
-    def decode(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]: ...
+    def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]: ...
 
 
-class Row(NamedTuple):
+class WantedPieces(NamedTuple):
     """How likely are the pieces `wanted` after those `before` them, for one source?"""
 
     source: int
@@ -61,12 +61,12 @@ class Guide:
         places = self._places(asked)
         ids: list[list[int]] = []
         blanks: list[Span] = []
-        rows: list[Row] = []
+        rows: list[WantedPieces] = []
         for hint, befores in zip(asked, places, strict=True):
             wanted = self.word(hint.keyword)
             base = self.source(hint.base) if hint.blanks else []
             read = [self.source(text) for text in hint.sources] or [base] * len(hint.blanks)
-            rows += [Row(len(ids) + at, before, wanted) for at in range(len(read)) for before in befores]
+            rows += [WantedPieces(len(ids) + at, before, wanted) for at in range(len(read)) for before in befores]
             ids += read
             blanks += [self.within(hint.base, *span) for span in hint.blanks] or [(0, 0)] * len(read)
         found = self._likelihoods(ids, blanks, rows)
@@ -83,7 +83,7 @@ class Guide:
             for hint in asked
         ]
         rows = [
-            Row(at, output[:end], self.word(hint.keyword))
+            WantedPieces(at, output[:end], self.word(hint.keyword))
             for at, (hint, output) in enumerate(zip(asked, outputs, strict=True))
             for end in range(len(self.head), len(output) + 1)
         ]
@@ -98,7 +98,7 @@ class Guide:
         return out
 
     @torch.inference_mode()
-    def _likelihoods(self, ids: Sequence[list[int]], blanks: Sequence[Span], rows: Sequence[Row]) -> Floats:
+    def _likelihoods(self, ids: Sequence[list[int]], blanks: Sequence[Span], rows: Sequence[WantedPieces]) -> Floats:
         out = np.zeros(len(rows), np.float32)
         of: dict[int, list[int]] = {}
         for number, row in enumerate(rows):
@@ -118,7 +118,7 @@ class Guide:
             out[numbers] = self._score(memory.picked(picked), [rows[n] for n in numbers])
         return out
 
-    def _read(self, ids: Sequence[list[int]], blanks: Sequence[Span]) -> Memory:
+    def _read(self, ids: Sequence[list[int]], blanks: Sequence[Span]) -> SourceMemory:
         padded, lengths = side_by_side(ids)
         blank = None
         if any(a < b for a, b in blanks):
@@ -127,7 +127,7 @@ class Guide:
             blank = ((column >= first) & (column < last)).to(self.device)
         return self.network.encode(padded.to(self.device), lengths, blank)
 
-    def _score(self, memory: Memory, rows: Sequence[Row]) -> Floats:
+    def _score(self, memory: SourceMemory, rows: Sequence[WantedPieces]) -> Floats:
         before, _ = side_by_side([[*row.before, *row.wanted[:-1]] for row in rows])
         logits = self.network.decode(memory, before.to(self.device))
         many = max(len(row.wanted) for row in rows)

@@ -12,12 +12,12 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from malaprop.core.errors import SettingError
-from malaprop.models.translation.network import Memory
+from malaprop.models.translation.network import SourceMemory
 from malaprop.models.translation.subwords import PAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class LstmShape:
     """`units` of the encoder's two directions together, and of each layer of the decoder."""
 
     dim: int = 256
@@ -30,10 +30,10 @@ class Shape:
             raise SettingError(f"dim and units must be above 0, units even, limit 4 or more, dropout below 1: {self}")
 
 
-class State(NamedTuple):
+class LstmState(NamedTuple):
     """Hidden and cell of both layers, and the source with its keys."""
 
-    memory: Memory
+    memory: SourceMemory
     keys: Tensor
     layers: tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -44,7 +44,7 @@ class Lstm(nn.Module):
 
     half_precision = False  # cuDNN would take fp16 where bf16 is asked for
 
-    def __init__(self, vocab: int, shape: Shape) -> None:
+    def __init__(self, vocab: int, shape: LstmShape) -> None:
         super().__init__()
         self.shape = shape
         dim, units = shape.dim, shape.units
@@ -66,33 +66,35 @@ class Lstm(nn.Module):
         ids: Int[Tensor, "batch slot"],
         lengths: Int[Tensor, " batch"],
         blank: Bool[Tensor, "batch slot"] | None = None,
-    ) -> Memory:
+    ) -> SourceMemory:
         vectors = self._embedded(ids)
         if blank is not None:
             vectors = vectors.masked_fill(blank[..., None], 0.0)
         packed = pack_padded_sequence(vectors, lengths.cpu(), batch_first=True, enforce_sorted=False)
         states, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True, total_length=ids.shape[1])
         inside = torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
-        return Memory(states, inside)
+        return SourceMemory(states, inside)
 
-    def decode(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
+    def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
         return self._run(self.start(memory), before)[0]
 
-    def start(self, memory: Memory) -> State:
+    def start(self, memory: SourceMemory) -> LstmState:
         count = memory.inside.sum(1, keepdim=True).to(memory.states.dtype)
         mean = (memory.states * memory.inside[..., None]).sum(1) / count
         one, two, three, four = (part.contiguous()[None] for part in self.bridge(mean).tanh().chunk(4, -1))
-        return State(memory, self.keys(memory.states), (one, two, three, four))
+        return LstmState(memory, self.keys(memory.states), (one, two, three, four))
 
-    def step(self, state: State, last: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocab"], State]:
+    def step(self, state: LstmState, last: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocab"], LstmState]:
         logits, state = self._run(state, last[:, None])
         return logits[:, 0], state
 
-    def reorder(self, state: State, rows: Int[Tensor, " batch"]) -> State:
+    def reorder(self, state: LstmState, rows: Int[Tensor, " batch"]) -> LstmState:
         one, two, three, four = (part[:, rows] for part in state.layers)
         return state._replace(layers=(one, two, three, four))
 
-    def _run(self, state: State, ids: Int[Tensor, "batch step"]) -> tuple[Float[Tensor, "batch step vocab"], State]:
+    def _run(
+        self, state: LstmState, ids: Int[Tensor, "batch step"]
+    ) -> tuple[Float[Tensor, "batch step vocab"], LstmState]:
         hidden, cell, hidden2, cell2 = state.layers
         low, (hidden, cell) = self.first(self._embedded(ids), (hidden, cell))
         found = self._look(low, state)
@@ -101,15 +103,15 @@ class Lstm(nn.Module):
         logits = functional.linear(mixed, self.embedding.weight, self.bias)
         return logits, state._replace(layers=(hidden, cell, hidden2, cell2))
 
-    def attention(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
+    def attention(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
         """Where each step looks."""
         state = self.start(memory)
         return self._weights(self.first(self._embedded(before), state.layers[:2])[0], state)
 
-    def _look(self, queries: Float[Tensor, "batch step dim"], state: State) -> Float[Tensor, "batch step dim"]:
+    def _look(self, queries: Float[Tensor, "batch step dim"], state: LstmState) -> Float[Tensor, "batch step dim"]:
         return self._weights(queries, state) @ state.memory.states
 
-    def _weights(self, queries: Float[Tensor, "batch step dim"], state: State) -> Float[Tensor, "batch step slot"]:
+    def _weights(self, queries: Float[Tensor, "batch step dim"], state: LstmState) -> Float[Tensor, "batch step slot"]:
         fit = queries @ state.keys.transpose(1, 2)
         return fit.masked_fill(~state.memory.inside[:, None], -torch.inf).softmax(-1)
 

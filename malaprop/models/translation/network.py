@@ -8,18 +8,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-class Memory(NamedTuple):
+class SourceMemory(NamedTuple):
     """What a network made of its sources; `inside` is true where there is a piece."""
 
     states: Float[Tensor, "batch slot dim"]
     inside: Bool[Tensor, "batch slot"]
 
-    def repeated(self, times: int) -> Memory:
+    def repeated(self, times: int) -> SourceMemory:
         """Each source so many times, side by side."""
-        return Memory(self.states.repeat_interleave(times, 0), self.inside.repeat_interleave(times, 0))
+        return SourceMemory(self.states.repeat_interleave(times, 0), self.inside.repeat_interleave(times, 0))
 
-    def picked(self, rows: Int[Tensor, " row"]) -> Memory:
-        return Memory(self.states[rows], self.inside[rows])
+    def picked(self, rows: Int[Tensor, " row"]) -> SourceMemory:
+        return SourceMemory(self.states[rows], self.inside[rows])
 
 
 class Network(Protocol):
@@ -30,13 +30,13 @@ class Network(Protocol):
         ids: Int[Tensor, "batch slot"],
         lengths: Int[Tensor, " batch"],
         blank: Bool[Tensor, "batch slot"] | None = None,
-    ) -> Memory:
+    ) -> SourceMemory:
         """`lengths` lie on the CPU; where `blank`, a piece's vector is zero."""
 
-    def decode(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
+    def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
         """Logits of each next piece, given the ones before it."""
 
-    def start(self, memory: Memory) -> Any:
+    def start(self, memory: SourceMemory) -> Any:
         """The decoder's state before the first piece."""
 
     def step(self, state: Any, last: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocab"], Any]: ...

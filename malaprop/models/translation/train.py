@@ -26,7 +26,7 @@ from malaprop.models.translation.pairs import Pair, Parts
 from malaprop.models.translation.subwords import SubWords
 from malaprop.models.translation.training import PairRows, TranslationEpoch, TranslationPlan, fit
 
-_SHAPES: dict[str, type] = {"nmt-lstm": lstm.Shape, "nmt-transformer": transformer.Shape}
+_SHAPES: dict[str, type] = {"nmt-lstm": lstm.LstmShape, "nmt-transformer": transformer.TransformerShape}
 _PLANS = {
     "nmt-lstm": TranslationPlan(epochs=40, rate=0.001, warmup=400, patience=10),
     "nmt-transformer": TranslationPlan(epochs=80, rate=0.003, warmup=2000, patience=20),

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.models.translation.attention import Cache, Layer
-from malaprop.models.translation.network import Memory
+from malaprop.models.translation.attention import Cache, TranslatorLayer
+from malaprop.models.translation.network import SourceMemory
 from malaprop.models.translation.subwords import PAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class TransformerShape:
     """Sizes; one table of vectors serves source, target and output."""
 
     dim: int = 256
@@ -35,10 +35,10 @@ class Shape:
             raise SettingError(f"dim must be a multiple of twice the heads, got {self.dim} and {self.heads}")
 
 
-class State(NamedTuple):
+class TransformerState(NamedTuple):
     """What a decoder keeps: for each layer its own keys and values, and those of the source."""
 
-    memory: Memory
+    memory: SourceMemory
     source: tuple[Cache, ...]
     own: tuple[Cache, ...]  # none before the first step
 
@@ -48,14 +48,14 @@ class Transformer(nn.Module):
 
     half_precision = True  # on a GPU it learns in bf16
 
-    def __init__(self, vocab: int, shape: Shape) -> None:
+    def __init__(self, vocab: int, shape: TransformerShape) -> None:
         super().__init__()
         self.shape = shape
         self.embedding = nn.Embedding(vocab, shape.dim, padding_idx=PAD)
         nn.init.normal_(self.embedding.weight, std=shape.dim**-0.5)
         sizes = (shape.dim, shape.heads, shape.inner, shape.dropout)
-        self.encoder = nn.ModuleList(Layer(*sizes, decoder=False) for _ in range(shape.layers))
-        self.decoder = nn.ModuleList(Layer(*sizes, decoder=True) for _ in range(shape.layers))
+        self.encoder = nn.ModuleList(TranslatorLayer(*sizes, decoder=False) for _ in range(shape.layers))
+        self.decoder = nn.ModuleList(TranslatorLayer(*sizes, decoder=True) for _ in range(shape.layers))
         self.encoder_norm, self.decoder_norm = nn.LayerNorm(shape.dim), nn.LayerNorm(shape.dim)
         self.drop = nn.Dropout(shape.dropout)
         self.register_buffer("places", _sinusoids(2 * shape.limit + 16, shape.dim), persistent=False)
@@ -65,46 +65,48 @@ class Transformer(nn.Module):
         ids: Int[Tensor, "batch slot"],
         lengths: Int[Tensor, " batch"],
         blank: Bool[Tensor, "batch slot"] | None = None,
-    ) -> Memory:
+    ) -> SourceMemory:
         inside = torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
         x = self._embedded(ids, 0, blank)
         for layer in self.encoder:
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, TranslatorLayer)
             x = layer.read(x, inside)
-        return Memory(self.encoder_norm(x), inside)
+        return SourceMemory(self.encoder_norm(x), inside)
 
-    def decode(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
+    def decode(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step vocab"]:
         x = self._embedded(before, 0)
         for layer, source in zip(self.decoder, self.start(memory).source, strict=True):
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, TranslatorLayer)
             x, _ = layer.write(x, memory, source)
         return self._logits(x)
 
-    def attention(self, memory: Memory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
+    def attention(self, memory: SourceMemory, before: Int[Tensor, "batch step"]) -> Float[Tensor, "batch step slot"]:
         """Where each step looks: mean over layers and heads."""
         x, looks = self._embedded(before, 0), []
         for layer, source in zip(self.decoder, self.start(memory).source, strict=True):
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, TranslatorLayer)
             x, _, look = layer.watched(x, memory, source)
             looks.append(look)
         return torch.stack(looks).mean(0)
 
-    def start(self, memory: Memory) -> State:
+    def start(self, memory: SourceMemory) -> TransformerState:
         found = [layer.source.cache(memory.states) for layer in self.decoder]  # type: ignore[operator, union-attr]
-        return State(memory, tuple(found), ())
+        return TransformerState(memory, tuple(found), ())
 
-    def step(self, state: State, last: Int[Tensor, " batch"]) -> tuple[Float[Tensor, "batch vocab"], State]:
+    def step(
+        self, state: TransformerState, last: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch vocab"], TransformerState]:
         place = state.own[0].keys.shape[2] if state.own else 0
         x = self._embedded(last[:, None], place)
         kept: list[Cache] = []
         for number, layer in enumerate(self.decoder):
-            assert isinstance(layer, Layer)
+            assert isinstance(layer, TranslatorLayer)
             before = state.own[number] if state.own else None
             x, own = layer.write(x, state.memory, state.source[number], before)
             kept.append(own)
         return self._logits(x)[:, 0], state._replace(own=tuple(kept))
 
-    def reorder(self, state: State, rows: Int[Tensor, " batch"]) -> State:
+    def reorder(self, state: TransformerState, rows: Int[Tensor, " batch"]) -> TransformerState:
         return state._replace(own=tuple(cache.picked(rows) for cache in state.own))
 
     def _embedded(self, ids: Tensor, place: int, blank: Tensor | None = None) -> Tensor:

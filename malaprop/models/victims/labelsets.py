@@ -25,7 +25,7 @@ MOST = 8  # labels; of more, one is chosen
 NONE = "none"  # the set without labels
 
 
-class View(NamedTuple):
+class LabelView(NamedTuple):
     """What a multi-label model is asked for: `names` of the answers, and which labels each holds [answer, label]."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ def is_multi_label(config: Any) -> bool:
     return getattr(config, "problem_type", None) == "multi_label_classification"
 
 
-def view_of(labels: Sequence[str], chosen: str | None, model: str) -> View:
+def view_of(labels: Sequence[str], chosen: str | None, model: str) -> LabelView:
     """All sets of the labels, or one label against its absence."""
     if chosen is not None:
         places = {name.casefold(): place for place, name in enumerate(labels)}
@@ -45,7 +45,7 @@ def view_of(labels: Sequence[str], chosen: str | None, model: str) -> View:
         place = places[chosen.casefold()]
         holds = np.zeros((2, len(labels)), np.float32)
         holds[1, place] = 1
-        return View((f"not {labels[place]}", labels[place]), holds)
+        return LabelView((f"not {labels[place]}", labels[place]), holds)
     if len(labels) > MOST:
         raise VictimError(
             f"{model} gives {len(labels)} labels, each by itself, and sets of more than {MOST} are too many to tell "
@@ -53,7 +53,7 @@ def view_of(labels: Sequence[str], chosen: str | None, model: str) -> View:
         )
     numbers = np.arange(1 << len(labels))
     holds = ((numbers[:, None] >> np.arange(len(labels))) & 1).astype(np.float32)
-    return View(tuple(set_name([labels[i] for i in np.flatnonzero(row).tolist()]) for row in holds), holds)
+    return LabelView(tuple(set_name([labels[i] for i in np.flatnonzero(row).tolist()]) for row in holds), holds)
 
 
 def set_name(labels: Sequence[str]) -> str:
@@ -61,7 +61,7 @@ def set_name(labels: Sequence[str]) -> str:
     return "+".join(sorted(labels)) or NONE
 
 
-def joint(probabilities: Floats, view: View) -> Floats:
+def joint(probabilities: Floats, view: LabelView) -> Floats:
     """The probabilities of a view's answers [text, answer] from those of single labels [text, label]."""
     sure = np.clip(np.asarray(probabilities, np.float64), 1e-7, 1 - 1e-7)
     logits = np.log(sure / (1 - sure)) @ view.holds.T.astype(np.float64)
@@ -69,7 +69,7 @@ def joint(probabilities: Floats, view: View) -> Floats:
     return np.asarray(raised / raised.sum(1, keepdims=True), np.float32)
 
 
-def by_sets(call: Callable[..., Any], labels: Sequence[str], name: str) -> tuple[Callable[..., Any], View]:
+def by_sets(call: Callable[..., Any], labels: Sequence[str], name: str) -> tuple[Callable[..., Any], LabelView]:
     """A function of texts that gives a probability for each label, as one that gives a probability for each set."""
     view = view_of(labels, None, name)
 
@@ -82,7 +82,7 @@ def by_sets(call: Callable[..., Any], labels: Sequence[str], name: str) -> tuple
     return scores, view
 
 
-def fold(model: Any, view: View, name: str) -> Any:
+def fold(model: Any, view: LabelView, name: str) -> Any:
     """The model with the view in its last layer; the one given stays as it is, and shares all other weights."""
     last = _last(model)
     place = next((place for place, part in model.named_modules() if part is last), None)

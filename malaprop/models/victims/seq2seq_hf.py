@@ -13,7 +13,7 @@ from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
 from malaprop.models.quiet import quietly
 from malaprop.models.translation.guide import Guide
-from malaprop.models.translation.network import Memory
+from malaprop.models.translation.network import SourceMemory
 from malaprop.models.translation.translator import Hint
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ class Halves:
 
     model: Any  # the library's own class
 
-    def encode(self, ids: Tensor, lengths: Tensor, blank: Tensor | None = None) -> Memory:
+    def encode(self, ids: Tensor, lengths: Tensor, blank: Tensor | None = None) -> SourceMemory:
         import torch
 
         inside = torch.arange(ids.shape[1], device=ids.device) < lengths.to(ids.device)[:, None]
         encoder = self.model.get_encoder()
         with _zeroed(encoder.get_input_embeddings(), blank):  # its own table: others share the weights alone
             states = encoder(input_ids=ids, attention_mask=inside.long()).last_hidden_state
-        return Memory(states, inside)
+        return SourceMemory(states, inside)
 
-    def decode(self, memory: Memory, before: Tensor) -> Tensor:
+    def decode(self, memory: SourceMemory, before: Tensor) -> Tensor:
         from transformers.modeling_outputs import BaseModelOutput
 
         logits: Tensor = self.model(

@@ -256,7 +256,7 @@ class CommandsDone:
 
     def before(self, folder: Path) -> list[list[str]]:
         """The first of these very commands, or of what this machine can do of them: each may need those before it."""
-        pairs = zip(self._lines(folder), _held(folder), strict=False)
+        pairs = zip(self._lines(folder), _read_done(folder), strict=False)
         same = takewhile(lambda pair: pair[1] == pair[0] or pair[1] == drop_measures(pair[0])[0], pairs)
         return [held for _, held in same]
 
@@ -288,7 +288,7 @@ class CommandsDone:
         raise AssertionError(f"{folder} has no items: {item}, {why}")
 
 
-def _held(folder: Path) -> list[list[str]]:
+def _read_done(folder: Path) -> list[list[str]]:
     try:
         found = json.loads((folder / DONE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -30,7 +30,7 @@ class Doing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TypedCommand:
     """A command that is no study yet, as it is typed."""
 
     line: str

@@ -10,7 +10,7 @@ from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
 from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors, Weights
 from malaprop.models.zoo.blocks.pairs import SPREAD, compared, joined, judge
 from malaprop.models.zoo.blocks.rows import recur, within
-from malaprop.models.zoo.blocks.sides import Side, sides
+from malaprop.models.zoo.blocks.sides import PairSide, sides
 
 
 class Attentive(nn.Module):
@@ -65,7 +65,7 @@ class AttentivePair(nn.Module):
         found = [self._half(side, vectors, ids) for side in both]
         return joined(both, found, ids.shape[1])[None, :, None, None, :, 0]
 
-    def _half(self, side: Side, vectors: Vectors, ids: Ids) -> Vectors:
+    def _half(self, side: PairSide, vectors: Vectors, ids: Ids) -> Vectors:
         weights = self.read.attention(side.of(vectors), ids, side.lengths)[0, :, 0, 0]
         return weights[..., None] / 2
 

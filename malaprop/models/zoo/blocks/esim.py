@@ -11,7 +11,7 @@ from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
 from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
 from malaprop.models.zoo.blocks.pairs import SPREAD, joined, judge
 from malaprop.models.zoo.blocks.rows import largest, mean, recur, within
-from malaprop.models.zoo.blocks.sides import Side, sides
+from malaprop.models.zoo.blocks.sides import PairSide, sides
 
 
 class Inference(nn.Module):
@@ -34,14 +34,14 @@ class Inference(nn.Module):
         ends = [pool(x, side.lengths) for side, x in zip(both, composed, strict=True) for pool in (mean, largest)]
         return torch.cat(ends, 1)
 
-    def _read(self, both: tuple[Side, Side], vectors: Vectors) -> tuple[list[Vectors], list[Vectors]]:
+    def _read(self, both: tuple[PairSide, PairSide], vectors: Vectors) -> tuple[list[Vectors], list[Vectors]]:
         """Both sides encoded, and both composed."""
         a, b = (recur(self.encode, self.dropout(side.of(vectors)), side.lengths) for side in both)
         scores = a @ b.transpose(1, 2)
         to_b, to_a = attend(scores, b, both[1].lengths), attend(scores.transpose(1, 2), a, both[0].lengths)
         return [a, b], [self._composed(a, to_b, both[0]), self._composed(b, to_a, both[1])]
 
-    def _composed(self, own: Vectors, other: Vectors, side: Side) -> Vectors:
+    def _composed(self, own: Vectors, other: Vectors, side: PairSide) -> Vectors:
         inferred = self.project(torch.cat([own, other, own - other, own * other], -1))
         return recur(self.compose, self.dropout(functional.relu(inferred)), side.lengths)
 

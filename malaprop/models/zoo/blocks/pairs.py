@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from malaprop.models.zoo.blocks.classifier import Classifier, fresh_words
 from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
 from malaprop.models.zoo.blocks.rows import largest, mean, recur
-from malaprop.models.zoo.blocks.sides import Side, sides
+from malaprop.models.zoo.blocks.sides import PairSide, sides
 
 SPREAD = 0.5  # about GloVe's: shorter vectors are too alike to be compared
 
@@ -25,7 +25,7 @@ def judge(dim: int, hidden: int, labels: int, dropout: float) -> nn.Module:
     return nn.Sequential(nn.Linear(dim, hidden), nn.Tanh(), nn.Dropout(dropout), nn.Linear(hidden, labels))
 
 
-def joined(both: tuple[Side, Side], states: Sequence[Vectors], width: int) -> Vectors:
+def joined(both: tuple[PairSide, PairSide], states: Sequence[Vectors], width: int) -> Vectors:
     """The states of both sides as states of the row."""
     first, second = (side.back(x, width) for side, x in zip(both, states, strict=True))
     return first + second
@@ -58,7 +58,7 @@ class Siamese(nn.Module):
         a, b = (largest(self._read(side, vectors), side.lengths) for side in sides(ids, lengths))
         return compared(a, b)
 
-    def _read(self, side: Side, vectors: Vectors) -> Vectors:
+    def _read(self, side: PairSide, vectors: Vectors) -> Vectors:
         return recur(self.lstm, self.dropout(side.of(vectors)), side.lengths)
 
 

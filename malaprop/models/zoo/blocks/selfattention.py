@@ -19,7 +19,7 @@ from malaprop.models.zoo.blocks.rows import mean, within
 Inside = Bool[Tensor, "batch 1 1 token"]
 
 
-class Layer(nn.Module):
+class EncoderLayer(nn.Module):
     """Vaswani et al. 2017 with BERT's activation: self-attention and two linear layers, each added and then normed."""
 
     def __init__(self, dim: int, heads: int, inner: int, dropout: float) -> None:
@@ -61,7 +61,7 @@ class SelfAttention(nn.Module):
         self.place_embedding = nn.Embedding(places, dim)
         self.segment_embedding = nn.Embedding(2, dim) if pairs else None
         self.norm = nn.LayerNorm(dim)
-        self.stack = nn.ModuleList(Layer(dim, heads, inner, dropout) for _ in range(depth))
+        self.stack = nn.ModuleList(EncoderLayer(dim, heads, inner, dropout) for _ in range(depth))
         self.dropout = nn.Dropout(dropout)
         self.apply(_begin)
 
@@ -81,7 +81,7 @@ class SelfAttention(nn.Module):
 
     def attention(self, vectors: Vectors, ids: Ids, lengths: Lengths) -> Weights:
         below, inside = self.layers(vectors, ids, lengths), self._inside(ids, lengths)
-        layers = [layer for layer in self.stack if isinstance(layer, Layer)]
+        layers = [layer for layer in self.stack if isinstance(layer, EncoderLayer)]
         return torch.stack([layer.weights(x, inside) for layer, x in zip(layers, below, strict=False)])
 
     @staticmethod

@@ -13,7 +13,7 @@ from malaprop.models.tokens.vocab import SEP
 from malaprop.models.zoo.blocks.rows import within
 
 
-class Side(NamedTuple):
+class PairSide(NamedTuple):
     """Columns of the row that hold this side's tokens; one past the last column stands for nothing.
 
     An empty side has one token that is nothing.
@@ -34,7 +34,7 @@ class Side(NamedTuple):
         return self.columns[..., None].expand(-1, -1, dim)
 
 
-def sides(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> tuple[Side, Side]:
+def sides(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> tuple[PairSide, PairSide]:
     """What stands before the first separator and what behind; without one the second side is empty."""
     width = ids.shape[1]
     inside = within(lengths, width)
@@ -44,7 +44,7 @@ def sides(ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]) -> tu
     return _side(torch.zeros_like(first), first, width), _side(first + 1, second, width)
 
 
-def _side(begin: Int[Tensor, " batch"], sizes: Int[Tensor, " batch"], width: int) -> Side:
+def _side(begin: Int[Tensor, " batch"], sizes: Int[Tensor, " batch"], width: int) -> PairSide:
     most = max(1, int(sizes.max())) if len(sizes) else 1
     place = torch.arange(most, device=sizes.device)
-    return Side(torch.where(place < sizes[:, None], begin[:, None] + place, width), sizes.clamp(min=1))
+    return PairSide(torch.where(place < sizes[:, None], begin[:, None] + place, width), sizes.clamp(min=1))

@@ -120,7 +120,7 @@ def _nearer(root: Path) -> Reading:
     return Reading(ours=f"{ours}; readability: {', '.join(shown) or 'not measured'}", verdict=verdict)
 
 
-def _translated(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
+def _read_translations(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
     """Of the LSTM and of the Transformer."""
     out = []
     for name in _TRANSLATORS:
@@ -130,14 +130,14 @@ def _translated(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
 
 
 def _keyword(root: Path) -> Reading:
-    lstm, transformer = _translated(root, "keyword")
+    lstm, transformer = _read_translations(root, "keyword")
     ours = f"LSTM {short(lstm.success)}, Transformer {short(transformer.success)}"
     return Reading(ours=ours, verdict=above(lstm.success, transformer.success))
 
 
 def _typos(root: Path) -> Reading:
     told, falls = [], []
-    for name, found in zip(("LSTM", "Transformer"), _translated(root, "typos"), strict=True):
+    for name, found in zip(("LSTM", "Transformer"), _read_translations(root, "typos"), strict=True):
         if found.before is None or found.after is None or found.drop is None:
             raise RecordError("the record has no BLEU before and after")
         told.append(f"{name} {found.before} to {found.after}")

@@ -32,7 +32,7 @@ def _plain(name: str) -> str:
     return f"{head}({_plain(inner.removesuffix(')'))})" if bracket else head
 
 
-def _made(folder: str) -> Callable[[Path], Reading]:
+def _compare_made(folder: str) -> Callable[[Path], Reading]:
     """FACT is right on more of the samples that were made against the plain model than a twin is."""
 
     def read(root: Path) -> Reading:
@@ -97,7 +97,7 @@ _REVIEWS, _PAIRS = "defences", "defences-pairs"
 _ATTACK = {"attacks": ("textfooler:original",), "out": "{here}"}
 
 
-def _voted(row: str, *, inner: bool = False) -> tuple[str, ...]:
+def _list_defences(row: str, *, inner: bool = False) -> tuple[str, ...]:
     """The defences of the paper's tables, with a row of its settings, and around FACT where that was measured."""
     fuse, five = (f"{name}:{row}:own=true" for name in ("fuse", "five"))
     return ("none", "twin", fuse, five, "fact", *((f"{fuse}(fact)",) if inner else ()), f"{five}(fact)")
@@ -115,7 +115,8 @@ def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: boo
                     f"fact:ranker={{here}}/plain:{fact}", model="BERT", data=data, settings=tuned, out="{here}/fact"
                 ),
                 order(
-                    "study defences", victim=("{here}/plain",), data=data, n=100, defences=_voted(row, inner=inner),
+                    "study defences", victim=("{here}/plain",), data=data, n=100,
+                    defences=_list_defences(row, inner=inner),
                     hardened={"fact": "{here}/fact"}, set=tuned, **_ATTACK,
                 ),
             )
@@ -157,7 +158,7 @@ FIREBERT = Paper(
             claim="of samples made by TextFooler on MNLI, FACT gets more right than a twin, and a twin more than none",
             theirs="clean / made: none .843/.029, twin .833/.501, FIVE .757/.632, FuSE .725/.591, FACT .827/.800",
             steps=(_PAIRS,),
-            read=_made(_PAIRS),
+            read=_compare_made(_PAIRS),
             fails="a twin gets more right than FACT, or none more than a twin, beyond the intervals",
         ),
         Claim(
@@ -165,7 +166,7 @@ FIREBERT = Paper(
             claim="the same of reviews",
             theirs="IMDB, clean / made: none .906/.002, twin .905/.827, FIVE .884/.620, FuSE .518/.778, FACT .900/.872",
             steps=(_REVIEWS,),
-            read=_made(_REVIEWS),
+            read=_compare_made(_REVIEWS),
             fails="a twin gets more right than FACT, or none more than a twin, beyond the intervals",
         ),
         Claim(

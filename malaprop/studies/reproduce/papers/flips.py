@@ -20,7 +20,7 @@ def _study(root: Path) -> HotFlipRecord:
     return need(HotFlipRecord.read, root / "hotflip")
 
 
-def _hardened(record: HotFlipRecord, name: str) -> Hardened:
+def _find_model(record: HotFlipRecord, name: str) -> Hardened:
     for row in record.hardened:
         if row.name == name:
             return row
@@ -36,7 +36,7 @@ def _change(record: HotFlipRecord, attack: str) -> HotFlipChange:
 
 
 def _error(root: Path) -> Reading:
-    return Reading(ours=short(_hardened(_study(root), "plain").error), verdict="figure")
+    return Reading(ours=short(_find_model(_study(root), "plain").error), verdict="figure")
 
 
 def _order(root: Path) -> Reading:
@@ -45,7 +45,7 @@ def _order(root: Path) -> Reading:
     told = ", ".join(f"{change.attack} {short(change.success)}" for change in found)
     share = found[0].share.mean
     words = "" if share is None else f"; {100 * share:.1f}% of the characters changed by the beam"
-    rates, flips = [change.success for change in found], _hardened(record, "plain").success
+    rates, flips = [change.success for change in found], _find_model(record, "plain").success
     why = (
         f"The beam less greedy is {gap_text(rates[0], rates[1])}, greedy less Key* {gap_text(rates[1], rates[2])}. The "
         f"edits were varied: by flips alone the same beam breaks {short(flips)} of the same texts, "
@@ -79,7 +79,7 @@ def _operations(root: Path) -> Reading:
 def _training(root: Path) -> Reading:
     record = _study(root)
     told = "; ".join(f"{row.name}: error {short(row.error)}, broken {short(row.success)}" for row in record.hardened)
-    plain, hard = _hardened(record, "plain"), _hardened(record, "hotflip")
+    plain, hard = _find_model(record, "plain"), _find_model(record, "hotflip")
     others = [row for row in record.hardened if row.name not in ("plain", "hotflip")]
     verdicts = [above(plain.success, hard.success), above(plain.error, hard.error)]
     verdicts += [above(row.success, hard.success) for row in others]
@@ -104,7 +104,7 @@ def _words(root: Path) -> Reading:
     return Reading(ours=f"{short(found)}, by our vectors", verdict=rare, why=why)
 
 
-def _moved(root: Path) -> Reading:
+def _read_moves(root: Path) -> Reading:
     record = _study(root)
     if not record.moved.total:
         raise RecordError("the study has no neighbours of words")
@@ -223,7 +223,7 @@ FLIPS = Paper(
             claim="a flip moves a word's vector away from its neighbours",
             theirs="Table 4",
             steps=("hotflip",),
-            read=_moved,
+            read=_read_moves,
             fails="fewer than half of the edited words lose their neighbours, beyond the interval",
         ),
         Claim(

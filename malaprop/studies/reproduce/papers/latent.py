@@ -16,16 +16,16 @@ from malaprop.studies.reproduce.papers import others
 from malaprop.studies.reproduce.weigh import HALF, NOTHING, above, average, points, short, sign, worst
 
 
-def _tried(record: NaturalRecord, search: str) -> list[Tried]:
+def _find_tries(record: NaturalRecord, search: str) -> list[Tried]:
     found = [tried for tried in record.tried if tried.search == search]
     if not found:
         raise RecordError(f"the study has no {search} search")
     return found
 
 
-def _found(root: Path) -> Reading:
+def _count_found(root: Path) -> Reading:
     record = need(NaturalRecord.read, root / "natural" / "compare")
-    rows = [tried for name in ("iterative", "hybrid", "boundary") for tried in _tried(record, name)]
+    rows = [tried for name in ("iterative", "hybrid", "boundary") for tried in _find_tries(record, name)]
     told = "; ".join(f"{tried.victim}, {tried.search}: {short(tried.success)}" for tried in rows)
     best = {victim: max((t.success for t in rows if t.victim == victim), key=lambda rate: rate.value)
             for victim in dict.fromkeys(t.victim for t in rows)}  # fmt: skip
@@ -35,9 +35,9 @@ def _found(root: Path) -> Reading:
 def _faster(root: Path) -> Reading:
     """In the paper's regime, where iterative search takes some 124 steps to an adversary; by medians."""
     record = need(NaturalRecord.read, root / "natural" / "regime")
-    slow = {tried.victim: tried for tried in _tried(record, "iterative")}
+    slow = {tried.victim: tried for tried in _find_tries(record, "iterative")}
     told, shows = [], []
-    for quick in _tried(record, "hybrid"):
+    for quick in _find_tries(record, "hybrid"):
         other = slow.get(quick.victim)
         asked = (quick.asked.median, other.asked.median if other else None)
         apart = (quick.distance.median, other.distance.median if other else None)
@@ -54,7 +54,7 @@ def _farther(root: Path) -> Reading:
     accuracy = {tried.victim: tried.accuracy for tried in record.tried}
     told = "; ".join(
         f"{t.victim} ({100 * t.accuracy.value:.1f}% right): mean {t.distance.mean:.3f}"
-        for t in _tried(record, "hybrid")
+        for t in _find_tries(record, "hybrid")
         if t.distance.mean is not None
     )
     verdicts = []
@@ -113,7 +113,7 @@ def _sentences(root: Path) -> Reading:
     return Reading(ours="; ".join(told), verdict=worst(shows))
 
 
-def _probed(root: Path) -> Reading:
+def _read_probes(root: Path) -> Reading:
     told, shows = [], []
     for name in ("word", "verb"):
         for tried in need(NaturalTextRecord.read, root / "sentences" / "probes" / name).tried:
@@ -296,7 +296,7 @@ LATENT = Paper(
             claim="iterative search in the latent space of a WGAN finds adversaries of a forest and of LeNet",
             theirs="Table 1",
             steps=("natural/compare",),
-            read=_found,
+            read=_count_found,
             fails="of the forest or of LeNet no search finds adversaries of half of the images, beyond the interval",
         ),
         Claim(
@@ -336,7 +336,7 @@ LATENT = Paper(
             claim="translators can be probed for a word to appear or a verb to be dropped",
             theirs="Tables 4, 5, 11, 12",
             steps=("sentences/probes",),
-            read=_probed,
+            read=_read_probes,
             fails="some probe finds nothing at all",
         ),
         Claim(

@@ -6,33 +6,33 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from malaprop.studies.reproduce.claim import Doing, Words
+from malaprop.studies.reproduce.claim import Doing, TypedCommand
 
-__all__ = ["Doing", "Words", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
+__all__ = ["Doing", "TypedCommand", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
 
 
-def show_zoo() -> Words:
+def show_zoo() -> TypedCommand:
     """The names of all models."""
-    return Words("list models --json")
+    return TypedCommand("list models --json")
 
 
-def train(model: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> Words:
+def train(model: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
     return _line(f"train {model}", settings=settings, **options)
 
 
-def harden(method: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> Words:
+def harden(method: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
     return _line(f"harden {method}", settings=settings, **options)
 
 
-def rules_from_counts(**options: Any) -> Words:
+def rules_from_counts(**options: Any) -> TypedCommand:
     return _line("rules pmi", **options)
 
 
-def show_rules(folder: str, **options: Any) -> Words:
+def show_rules(folder: str, **options: Any) -> TypedCommand:
     return _line(f"rules show {folder}", **options)
 
 
-def _line(command: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> Words:
+def _line(command: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
     """The command with its options; True is a switch, `settings` are --set name=value."""
     words = [command]
     for name, value in options.items():
@@ -42,4 +42,4 @@ def _line(command: str, *, settings: Mapping[str, Any] | None = None, **options:
         f"--set {name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in (settings or {}).items()
     ]
-    return Words(" ".join(words))
+    return TypedCommand(" ".join(words))

@@ -234,7 +234,7 @@ def _ensembles(root: Path, data: str) -> Reading:
     return Reading(ours=told, verdict=worst(verdicts))
 
 
-def _measured(root: Path, data: str) -> MeasuredRecord:
+def _read_measures(root: Path, data: str) -> MeasuredRecord:
     found = need(MeasuredRecord.read, root / "rules" / data / "measured")
     if len(found.wholes) < 2:
         raise RecordError("the record has no rules beside those from counts")
@@ -247,7 +247,7 @@ def _mean(whole: MeasuredRules) -> str:
 
 def _rules(root: Path, data: str) -> Reading:
     """The first rules are from counts, the last from the models that the paper takes."""
-    found = _measured(root, data).wholes
+    found = _read_measures(root, data).wholes
     base, best = found[0], found[-1]
     if best.ahead is None or best.words is None or base.words is None:
         raise RecordError("no text was broken by rules")
@@ -274,7 +274,7 @@ def _of_last(found: MeasuredRecord) -> list[MeasuredCell]:
 
 def _families(root: Path, data: str) -> Reading:
     rates: dict[str, list[Rate]] = {}
-    for cell in _of_last(_measured(root, data)):
+    for cell in _of_last(_read_measures(root, data)):
         name = next((family for family, mark in _FAMILIES.items() if mark in cell.victim), "BERT")
         rates.setdefault(name, []).append(cell.success)
     added = {name: _add(rows) for name, rows in rates.items()}
@@ -284,7 +284,7 @@ def _families(root: Path, data: str) -> Reading:
 
 
 def _growth(root: Path, data: str) -> Reading:
-    found = _measured(root, data)
+    found = _read_measures(root, data)
     sizes = [whole.mean for whole in found.wholes[1:] if "expert" not in whole.rules]
     cells = [cell.within for cell in _of_last(found)]
     shares = {share: _add([cell[share] for cell in cells]) for share in cells[0]}
