@@ -12,7 +12,7 @@ from malaprop_bench.table import lines, number
 
 FEATURES = (
     ("attack recipes", "{recipes}", "24", "15"),
-    ("victims without code", "transformers, scikit-learn, ONNX, address, LLM and prompt", "transformers", "transformers"),
+    ("victims without code", "transformers, scikit-learn, ONNX, address, LLM prompt", "transformers", "transformers"),
     ("other victims", "a function", "a wrapper class", "a wrapper class"),
     ("texts under attack at a time", "hundreds, in shared batches", "one a process", "one a process"),
     ("a success is asked again before it counts", "yes", "no", "no"),
