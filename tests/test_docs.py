@@ -63,7 +63,7 @@ def test_every_preset_is_on_the_page_of_its_recipe(name):
 
     base = name.partition(":")[0]
     told = sections(read(f"recipes/{base}.md"))["Presets"]
-    rows = dict(re.findall(r"^\| `([\w:]+)` \| ([^|]+?) \|", told, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `([\w:-]+)` \| ([^|]+?) \|", told, re.MULTILINE))
     given, own = (inspect.signature(recipes.RECIPES[n]).parameters for n in (base, name))
     changed = {n: p.default for n, p in own.items() if p.default != given[n].default}
     shown = {n: f'"{v}"' if isinstance(v, str) else str(v).lower() for n, v in changed.items()}

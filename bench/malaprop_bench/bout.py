@@ -17,6 +17,8 @@ from malaprop_bench.floor import Floor, floor, in_threads
 from malaprop_bench.lowered import lowered
 from malaprop_bench.measured import Measured, Row
 from malaprop_bench.peer import Peer
+from malaprop_bench.quality import check_measures
+from malaprop_bench.roster import OPENATTACK, TEXTATTACK, find
 
 STOCK = " (stock wrapper)"
 
@@ -33,6 +35,8 @@ class Terms:
     width: int = 256
     repeats: int = 1
     precisions: tuple[str, ...] = ("fp32",)
+    together: bool = False  # whether each tool is started once for all recipes of a victim: see `roll`
+    measures: tuple[str, ...] = ()  # of successes, with `together`: see `quality`
 
     def __post_init__(self) -> None:
         if min(self.n, self.threads, self.repeats) < 1 or self.seconds <= 0:
@@ -40,22 +44,26 @@ class Terms:
                 f"bench wants n, threads and repeats of at least 1 and seconds above 0, "
                 f"got {self.n}, {self.threads}, {self.repeats} and {self.seconds:g}"
             )
+        check_measures(self.measures)
         for precision in self.precisions:
             if precision not in ROUNDING:
                 raise unknown("precision", precision, tuple(ROUNDING))
 
 
+Walk = tuple[str, int]  # of ours: the recipe as a peer walks it, and how many rows that peer had finished
+
+
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One run of every side: each peer's by its name, ours by precision and by how many rows a peer had finished."""
+    """One run of every side: each peer's by its name, ours by precision and by the walks that peers ask for."""
 
     theirs: dict[str, Measured]
-    ours: dict[str, dict[int, Measured]]
+    ours: dict[str, dict[Walk, Measured]]
     reasons: dict[str, list[str]]  # by precision
+    walks: dict[str, Walk]  # by the peer's name
 
     def pair(self, precision: str, tool: str) -> tuple[Measured, Measured]:
-        theirs = self.theirs[tool]
-        return self.ours[precision][len(theirs.outcomes)], theirs
+        return self.ours[precision][self.walks[tool]], self.theirs[tool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +118,17 @@ class Bout:
     def _round(self, recipe: str) -> Round:
         """The peers, then ours on as many rows as each of them finished."""
         theirs, missing = self._peers(recipe)
-        counts = dict.fromkeys(len(held.outcomes) for held in theirs.values()) or {len(self.rows): None}
+        walks = {tool: (walk_beside(recipe, tool), len(held.outcomes)) for tool, held in theirs.items()}
+        needed = dict.fromkeys(walks.values()) or {(recipe, len(self.rows)): None}
         ours: dict[str, dict[int, Measured]] = {}
         reasons = {}
         for precision in self._precisions(recipe):
             reasons[precision] = list(missing)
             try:
-                ours[precision] = {n: self._ours(recipe, self.rows[:n], precision) for n in counts}
+                ours[precision] = {walk: self._ours(walk[0], self.rows[: walk[1]], precision) for walk in needed}
             except MalapropError as error:
                 reasons[precision].append(plain(error))
-        return Round(theirs, ours, reasons)
+        return Round(theirs, ours, reasons, walks)
 
     def _peers(self, recipe: str) -> tuple[dict[str, Measured], list[str]]:
         """Every peer's run, the later ones on no more rows than the one before finished; and who is missing why."""
@@ -159,6 +168,14 @@ class Bout:
 def peers_name(recipe: str) -> str:
     """What the peers call a recipe, without what is said of the wrapper or of our side."""
     return recipe.removesuffix(STOCK).removesuffix(own.DEFAULTS)
+
+
+def walk_beside(recipe: str, tool: str) -> str:
+    """Our recipe as that peer walks it, unless our defaults are asked for or it walks as the other peer does."""
+    name = peers_name(recipe)
+    if own.DEFAULTS in recipe or tool != OPENATTACK or find(TEXTATTACK, name) is None:
+        return recipe
+    return f"{recipe}{own.AS_OPENATTACK}"
 
 
 def correct_rows(victim: Victim, data: str, n: int) -> tuple[Row, ...]:

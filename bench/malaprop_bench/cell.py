@@ -9,6 +9,7 @@ from typing import Any
 
 from malaprop_bench.floor import Floor
 from malaprop_bench.measured import Measured, Row
+from malaprop_bench.roster import find
 
 # What this project promises: TextAttack's wall time over ours, by recipe, the victim's encoder, and our precision.
 GOALS = {
@@ -76,11 +77,13 @@ class Duel:
         """Their wall time over ours."""
         return self.theirs.wall_s / self.ours.wall_s
 
-    def to_dict(self, rows: Sequence[Row]) -> dict[str, Any]:
+    def to_dict(self, rows: Sequence[Row], ours: str = "") -> dict[str, Any]:
         agreement = Agreement.of(self.ours, self.theirs)
         return {
             **side(self.theirs, rows),
             "rows": len(self.theirs.outcomes),
+            "ours_recipe": ours,
+            "ours": side(self.ours, rows),
             "ours_wall_s": round(self.ours.wall_s, 4),
             "faster": three(self.faster),
             "ratios": [three(r) for r in self.ratios],
@@ -101,6 +104,7 @@ class Cell:
     rows: tuple[Row, ...]
     precision: str = "fp32"
     ours: Measured | None = None
+    defaults: Measured | None = None
     duels: tuple[tuple[str, Duel], ...] = ()
     floor: Floor | None = None
     floor_of: str = ""
@@ -129,6 +133,11 @@ class Cell:
             return None
         return self.ours.processor_s / self.floor.processor_s
 
+    def _walked(self, tool: str) -> str:
+        """The recipe of the library that was run beside a peer's."""
+        found = find(tool, self.recipe.partition(" (")[0])
+        return "" if found is None else found.recipe if "our defaults" in self.recipe else found.ours
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "recipe": self.recipe,
@@ -138,7 +147,8 @@ class Cell:
             "faster": three(self.faster),
             "goal": self.goal,
             "ours": None if self.ours is None else side(self.ours, self.rows),
-            "peers": {tool: duel.to_dict(self.rows) for tool, duel in self.duels},
+            "defaults": None if self.defaults is None else side(self.defaults, self.rows),
+            "peers": {tool: duel.to_dict(self.rows, self._walked(tool)) for tool, duel in self.duels},
             "floor": None if self.floor is None else {**asdict(self.floor), "of": self.floor_of},
             "share_of_floor": three(self.of_floor),
             "processor_share_of_floor": three(self.processor_of_floor),
@@ -156,10 +166,12 @@ def side(held: Measured, rows: Sequence[Row]) -> dict[str, Any]:
         "lookup_s": round(held.lookup_s, 4),
         "ms_per_example": three(1000 * held.wall_s / max(1, len(held.outcomes))),
         "asked": held.asked,
+        "median_queries": held.median_queries,
         "unique": held.distinct,
         "forwarded": held.forwarded,
         "success": held.success.to_dict(),
         "changed_share": three(held.changed(rows)),
+        **({"quality": {name: three(value) for name, value in held.quality.items()}} if held.quality else {}),
     }
 
 

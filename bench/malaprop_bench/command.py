@@ -17,7 +17,10 @@ def bench(
     victims: Annotated[
         str | None, typer.Option(help="Zoo names, separated by commas; each is attacked with all of --recipes.")
     ] = None,
-    recipes: Annotated[str | None, typer.Option(help="pwws, textfooler, genetic, separated by commas.")] = None,
+    recipes: Annotated[
+        str | None,
+        typer.Option(help="Recipes that a peer has, separated by commas: pwws, bae, clare; all for every one."),
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="One cell, as recipe,victim: pwws,CNN-W-GloVe-1. May be repeated.")
     ] = None,
@@ -38,6 +41,16 @@ def bench(
             "fp32, or fp32,int8 for rows in both."
         ),
     ] = "auto",
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Start each tool once for all recipes of a victim: many recipes in little time, by processor time.",
+        ),
+    ] = False,
+    measure: Annotated[
+        str | None, typer.Option(help="With --together, of successes: similarity, perplexity, separated by commas.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the cells that --out already holds.")] = False,
     throughput: Annotated[
         bool, typer.Option("--throughput", help="No peer: texts a second of --recipe on --victim.")
@@ -71,7 +84,10 @@ def bench(
         bool, typer.Option("--scorers", help="No peer: what each incremental scorer saves over whole forward passes.")
     ] = False,
     fill: Annotated[
-        Path | None, typer.Option(help="No run: fill the tables of a Markdown page from the JSON that it names.")
+        Path | None,
+        typer.Option(
+            help="No run: fill the tables of a Markdown page, or of all in a folder, from the JSON they name."
+        ),
     ] = None,
     seed: o.Seed = 0,
     out: o.Out = None,
@@ -113,6 +129,7 @@ def bench(
 
         terms = Terms(
             n=n, threads=threads, seconds=seconds, data=data, seed=seed, width=width, repeats=repeats,
+            together=together, measures=o.split_names(measure) or (),
             precisions=("fp32",) if precision == "auto" else o.split_names(precision) or (),
         )  # fmt: skip
         plan = compare.plan(victims=o.split_names(victims), recipes=o.split_names(recipes), only=only or ())

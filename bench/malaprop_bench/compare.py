@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from malaprop_bench import peer
 from malaprop_bench.bout import STOCK, Bout, Terms, peers_name
 from malaprop_bench.cell import GOALS, Cell, encoder
 from malaprop_bench.machine import describe
+from malaprop_bench.own import COMPARED, RECIPES, VARIANTS
 from malaprop_bench.peer import TOOLS, Peer
-from malaprop_bench.peer_textattack import RECIPES
+from malaprop_bench.roll import Roll
 from malaprop_bench.table import markdown, svg
 
 VICTIMS = ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT")
+EVERY = tuple(recipe for recipe in COMPARED if recipe not in VARIANTS)
 LISTED = ("pwws", f"pwws{STOCK}", "textfooler", "genetic")
 PLAN = tuple((r, v) for v, r in product(VICTIMS, LISTED) if (r, encoder(v), "fp32") in GOALS)
 Say = Callable[[str], None]
@@ -57,11 +59,22 @@ def bench(
         if peers and left:
             peer.prepare(folder, [recipe for recipe, _ in left])
         for name in dict.fromkeys(victim for _, victim in left):
-            bout = Bout.of(name, peers, folder, terms)
-            for recipe in (recipe for recipe, victim in left if victim == name):
-                for cell in bout.cells(recipe):
-                    tell(table.add(cell))
+            recipes = [recipe for recipe, victim in left if victim == name]
+            for cell in _cells(name, recipes, peers, folder, out, terms):
+                tell(table.add(cell))
     return table.write()
+
+
+def _cells(
+    name: str, recipes: Sequence[str], peers: Sequence[Peer], folder: Path, out: Path, terms: Terms
+) -> Iterator[Cell]:
+    """Of one victim: all recipes from one start of each tool, or one after the other, side by side."""
+    if terms.together:
+        yield from Roll.of(name, peers, out / "held", terms).cells(recipes)
+        return
+    bout = Bout.of(name, peers, folder, terms)
+    for recipe in recipes:
+        yield from bout.cells(recipe)
 
 
 def plan(
@@ -74,7 +87,8 @@ def plan(
     if not only and victims is None and recipes is None:
         return PLAN
     if not only:
-        return tuple((r, v) for v, r in product(victims or VICTIMS, recipes or LISTED))
+        named = EVERY if recipes is not None and tuple(recipes) == ("all",) else recipes
+        return tuple((r, v) for v, r in product(victims or VICTIMS, named or LISTED))
     pairs = [tuple(part.strip() for part in cell.split(",")) for cell in only]
     for cell, pair in zip(only, pairs, strict=True):
         if len(pair) != 2 or not all(pair):
@@ -172,5 +186,6 @@ def _about(terms: Terms) -> dict[str, Any]:
             "seed": terms.seed,
             "width": terms.width,
             "repeats": terms.repeats,
+            **({"together": True} if terms.together else {}),
         },
     }

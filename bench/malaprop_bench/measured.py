@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from malaprop.core.errors import DataError
@@ -48,10 +49,16 @@ class Measured:
     unique: int = 0
     lookup_s: float = 0.0
     processor_s: float = 0.0
+    quality: dict[str, float] = field(default_factory=dict)  # of the successes: see `quality`
 
     @property
     def asked(self) -> int:
         return sum(o.queries for o in self.outcomes)
+
+    @property
+    def median_queries(self) -> float:
+        """Over the rows that were attacked."""
+        return float(median([o.queries for o in self.outcomes if o.status in ("success", "failed")] or [0]))
 
     @property
     def distinct(self) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+PATIENCE = 300  # seconds that the last text of a recipe may take beyond the limit
 WARM = "a warm , moving film with a good cast ."  # opens corpora and taggers before the clock starts
 
 
@@ -40,7 +41,10 @@ class Plain:
 
 
 class Meter:
-    """Passes texts on to the model; keeps each distinct one, how many were sent, and the seconds the model took."""
+    """Passes texts on to the model; keeps each distinct one, how many were sent, and the seconds the model took.
+
+    A look at a text's gradients counts as one text sent, as it does on our side.
+    """
 
     def __init__(self, inner: Predictor) -> None:
         self.inner, self.model = inner, inner.model
@@ -59,12 +63,35 @@ class Meter:
         self.texts.update(dict.fromkeys(texts))
         return answer
 
+    def look(self, slopes: Callable[[], Any]) -> Any:
+        """Gradients of one text."""
+        began = time.perf_counter()
+        found = slopes()
+        self.seconds += time.perf_counter() - began
+        self.sent += 1
+        return found
+
+    def get_grad(self, text: str) -> dict[str, Any]:
+        """As TextAttack asks for it: the gradient of the loss of what the model answers, at each word."""
+        from malaprop_bench.slopes import word_slopes
+
+        label = int(self.inner([text])[0].argmax())
+        return {"gradient": self.look(lambda: word_slopes(self.model, text, label)[1])}
+
+    def tokenize(self, texts: Sequence[str], strip_prefix: bool = False) -> list[list[str]]:  # noqa: ARG002
+        """The words that `get_grad` has a row for."""
+        from malaprop.core.text import Text, Words
+
+        return [list(Text.of(text, Words()).strings) for text in texts]
+
+    max_length = 512  # words that A2T ranks at most
+
 
 Attacked = Callable[[str, int], dict[str, Any]]  # one text and its label to a row of `measured.Ended`
 
 
 def attack_all(attack: Attacked, meter: Meter, rows: Sequence[tuple[str, int]], seconds: float) -> dict[str, Any]:
-    """Attacks the rows in order until the time is over; at least one."""
+    """Attacks the rows in order until the processor time is spent; at least one."""
     attack(WARM, int(meter([WARM])[0].argmax()))
     meter.reset()
     outcomes: list[dict[str, Any]] = []
@@ -75,7 +102,7 @@ def attack_all(attack: Attacked, meter: Meter, rows: Sequence[tuple[str, int]], 
         except Exception as error:  # noqa: BLE001 - one text that breaks the peer must not cost the others
             print(f"{type(error).__name__}: {error} on {text!r}", file=sys.stderr)
             outcomes.append({"status": "error", "text": text, "queries": 0})
-        if time.perf_counter() - began > seconds:
+        if time.process_time() - spent > seconds:
             break
     wall = time.perf_counter() - began
     return {
@@ -92,15 +119,35 @@ def arguments(given: Sequence[str] | None, about: str | None, recipes: Sequence[
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("victim", help="a folder written by `malaprop train`, or any name that --victim takes")
     parser.add_argument("rows", type=Path, help="JSONL with text and label, read in order")
-    parser.add_argument("recipe", choices=recipes)
-    parser.add_argument("out", type=Path, help="where the JSON line goes")
+    parser.add_argument("recipe", help=f"one, or several separated by commas: {', '.join(recipes)}")
+    parser.add_argument("out", type=Path, help="where the JSON line goes; a folder, for several recipes")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=120, help="no new example is begun after this time")
+    parser.add_argument("--seconds", type=float, default=120, help="of the processor: no new example is begun after")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stop-words", type=Path, help="a file, one word a line, in place of the peer's list")
     parser.add_argument("--vectors", type=Path, help="a folder of word vectors, as export_vectors writes it")
+    parser.add_argument("--masked-lm", type=Path, help="a folder of transformers with a masked language model")
     parser.add_argument("--stock", action="store_true", help="the peer's own Hugging Face wrapper")
-    return parser.parse_args(given)
+    options = parser.parse_args(given)
+    options.recipes = options.recipe.split(",")
+    if odd := [recipe for recipe in options.recipes if recipe not in recipes]:
+        parser.error(f"no recipe is called {odd[0]!r}; there are {', '.join(recipes)}")
+    return options
+
+
+def attack_each(options: argparse.Namespace, attack: Callable[[str, Path], None]) -> int:
+    """One recipe here, or several in forks, each with its own stream of random numbers from the seed."""
+    from malaprop_bench.forked import run_each
+
+    def one(recipe: str, out: Path) -> None:
+        settle(options.threads, options.seed)
+        attack(recipe, out)
+
+    if len(options.recipes) == 1 and options.out.suffix:
+        one(options.recipe, options.out)
+    else:
+        run_each(options.recipes, options.out, one, seconds=options.seconds + PATIENCE)
+    return 0
 
 
 def settle(threads: int, seed: int) -> None:

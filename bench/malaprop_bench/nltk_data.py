@@ -13,6 +13,8 @@ from malaprop.core.errors import AssetError
 CORPORA = ("wordnet", "stopwords")
 TAGGERS = ("averaged_perceptron_tagger_eng", "universal_tagset")
 RESOURCES: Mapping[str, str] = dict.fromkeys(CORPORA, "corpora") | dict.fromkeys(TAGGERS, "taggers")
+# What a recipe needs that is not listed.
+MOST: Mapping[str, tuple[str, ...]] = {"TextAttack": (*CORPORA, *TAGGERS), "OpenAttack": ("wordnet", TAGGERS[0])}
 NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "TextAttack": {
         "pwws": CORPORA,
@@ -23,7 +25,6 @@ NEEDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "genetic": ("stopwords",),
     },
     "OpenAttack": {
-        "pwws": ("wordnet", TAGGERS[0]),
         "textfooler": TAGGERS[:1],
         "genetic": TAGGERS[:1],
     },
@@ -57,7 +58,8 @@ def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = N
 
 def check(folder: Path, tool: str, recipe: str) -> None:
     """Raises if the folder lacks something that the tool's recipe opens."""
-    missing = [name for name in NEEDED[tool][recipe] if not (folder / RESOURCES[name] / name).exists()]
+    needed = NEEDED[tool].get(recipe, MOST[tool])
+    missing = [name for name in needed if not (folder / RESOURCES[name] / name).exists()]
     if missing:
         raise AssetError(
             f"{tool}'s {recipe} needs NLTK data {', '.join(missing)}: put it in $MALAPROP_DATA/nltk_data or NLTK_DATA"

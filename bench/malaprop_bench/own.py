@@ -10,15 +10,17 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any
 
+from malaprop.attacks.recipes import RECIPES as LIBRARY
 from malaprop.core.ask import Steps
 from malaprop.core.example import Example
 from malaprop.core.text import Ints
 from malaprop.core.victim import Victim
-from malaprop_bench import child
+from malaprop_bench import child, forked
 from malaprop_bench.measured import Ended, Measured, Row, read_rows, write_rows
 from malaprop_bench.metered import WARM
-from malaprop_bench.peer_textattack import RECIPES
+from malaprop_bench.peer_textattack import VARIANTS
 from malaprop_bench.recording import Recording
+from malaprop_bench.roster import OPENATTACK, TEXTATTACK, PeerRecipe, find, names_of
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack, Candidates
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from malaprop.engine.service import Service
 
 
+LIMIT = 600  # seconds for one recipe of ours
+COMPARED = tuple(dict.fromkeys((*names_of(TEXTATTACK), *names_of(OPENATTACK), *VARIANTS)))
+RECIPES = tuple(dict.fromkeys((*COMPARED, *(name for name in LIBRARY if ":" not in name))))  # of ours alone too
+AS_OPENATTACK = " (as OpenAttack)"  # behind the name of a recipe: ours walks that peer's way, not TextAttack's
 DEFAULTS = " (our defaults)"  # behind the name of a recipe: ours is not brought in line with the peer's variant
 
 
@@ -104,19 +110,23 @@ def lower_precision(spec: str) -> bool:
 
 def build(recipe: str) -> Attack:
     """The library's recipe in the peer's variant, so that both tools walk the same way, or with our own defaults."""
-    from malaprop.attacks.constraints.words import SamePart
-    from malaprop.attacks.recipes import RECIPES as LIBRARY
-
-    name, _, rest = recipe.removesuffix(DEFAULTS).partition("-")
+    name = recipe.removesuffix(DEFAULTS).removesuffix(AS_OPENATTACK)
+    variant = name if name in VARIANTS else ""
+    entry = entry_of(name, OPENATTACK if recipe.endswith(AS_OPENATTACK) else TEXTATTACK)
     if recipe.endswith(DEFAULTS):
-        ours: Attack = LIBRARY[name]()
+        ours: Attack = LIBRARY[entry.recipe]()
         return ours
-    # the peer is given the victim's own unknown word, and no encoder unless the recipe says so
-    settings = {"pwws": {"unknown": None}, "textfooler": {} if rest == "similar" else {"similarity": None}}
-    made: Attack = LIBRARY[f"{name}:textattack"](**settings.get(name, {}))
-    if rest != "untagged":
-        return made
-    return replace(made, constraints=tuple(c for c in made.constraints if not isinstance(c, SamePart)))
+    settings = {} if variant == "textfooler-similar" else entry.settings
+    made: Attack = LIBRARY[entry.ours](**settings)
+    without = ("SamePart",) if variant == "textfooler-untagged" else entry.without
+    return replace(made, constraints=tuple(c for c in made.constraints if type(c).__name__ not in without))
+
+
+def entry_of(name: str, tool: str = TEXTATTACK) -> PeerRecipe:
+    """What the roster has of a recipe: the tool's, or the other tool's where it has none."""
+    name = "textfooler" if name in VARIANTS else name
+    found = find(tool, name) or find(TEXTATTACK, name) or find(OPENATTACK, name)
+    return found or PeerRecipe(tool="", name=name, theirs="", ours=name)
 
 
 def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
@@ -180,17 +190,27 @@ def run(
     options += ["--precision", precision]
     env = child.environment(threads, {})
     child.run(
-        [sys.executable, "-m", __name__, *given, *options], env, seconds=600, what=f"our {recipe} on {Path(spec).name}"
+        [sys.executable, "-m", __name__, *given, *options],
+        env,
+        seconds=LIMIT,
+        what=f"our {recipe} on {Path(spec).name}",
     )
     return Measured.read(out)
+
+
+def run_each(spec: str, rows: Path, walks: Sequence[str], out: Path, *, threads: int, seed: int, width: int) -> None:
+    """Attacks with each of the walks (RECIPE:N for the first N rows) from one start; `out` gets a file for each."""
+    options = ["--threads", str(threads), "--seed", str(seed), "--width", str(width)]
+    command = [sys.executable, "-m", __name__, spec, str(rows), ",".join(walks), str(out), *options]
+    child.run(command, child.environment(threads, {}), seconds=LIMIT * len(walks), what="our recipes")
 
 
 def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("victim")
     parser.add_argument("rows", type=Path)
-    parser.add_argument("recipe", choices=[*RECIPES, *(f"{name}{DEFAULTS}" for name in RECIPES)])
-    parser.add_argument("out", type=Path)
+    parser.add_argument("recipe", help="one, or several separated by commas; behind RECIPE:N the first N rows alone")
+    parser.add_argument("out", type=Path, help="a file, or a folder for several recipes")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--width", type=int, default=256)
@@ -201,7 +221,16 @@ def main(given: Sequence[str] | None = None) -> int:
     torch.set_num_threads(options.threads)
     model = victim(options.victim, options.precision)
     rows = read_rows(options.rows)
-    attack_all(build(options.recipe), model, rows, seed=options.seed, width=options.width).write(options.out)
+
+    def one(recipe: str, out: Path) -> None:
+        name, _, count = recipe.partition(":")
+        some = rows[: int(count)] if count else rows
+        attack_all(build(name), model, some, seed=options.seed, width=options.width).write(out)
+
+    if options.out.suffix:
+        one(options.recipe, options.out)
+    else:
+        forked.run_each(options.recipe.split(","), options.out, one, seconds=LIMIT)
     return 0
 
 

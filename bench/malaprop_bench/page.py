@@ -5,6 +5,8 @@ A mark names a JSON or JSONL file, relative to the page, and a table of it:
     <!-- table: measured/bench.json times -->
     ...
     <!-- end of table -->
+
+On a recipe's page the lone mark `<!-- recipe figures: NAME -->` is enough.
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
-from malaprop_bench import architectures, audited, beside, prompts, savings, table, throughput, turns
+from malaprop_bench import architectures, audited, beside, prompts, recipetable, savings, table, throughput, turns
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
 )
+RECIPES = "../measured/recipes.json"  # from a recipe's page
+_END = "<!-- end of figures -->\n"
+_FIGURES = re.compile(rf"(?P<head><!-- recipe figures: (?P<name>\S+) -->\n)(?:\n.*?{_END})?", re.DOTALL)
 Records = Sequence[Mapping[str, Any]]
 
 
@@ -68,12 +73,16 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "processor": lambda records: table.lines(table.PROCESSOR, table.processor_rows(records)),
     "audit": _bench(lambda held: table.lines(audited.HEAD, audited.rows(held))),
     "audit-short": _bench(audited.short_lines),
+    "recipes": _bench(recipetable.beside),
+    "recipes-differ": _bench(recipetable.differ),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
 
 def fill(page: Path) -> int:
-    """Writes every table of the page anew; gives how many there are."""
+    """Writes every table of the page, or of every page below a folder, anew; gives how many there are."""
+    if page.is_dir():
+        return sum(fill(one) for one in sorted(page.rglob("*.md")))
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
@@ -92,7 +101,13 @@ def filled(text: str, folder: Path) -> tuple[str, int]:
         lines = TABLES[kind](read(folder / found["file"]))
         return "".join([found["head"], "\n", *(f"{line}\n" for line in lines), "\n", found["tail"]])
 
-    return _MARK.subn(one, text)
+    def of_recipe(found: re.Match[str]) -> str:
+        lines = recipetable.figures(found["name"], read(folder / RECIPES)[0])
+        return "".join([found["head"], "\n", *(f"{line}\n" for line in lines), "\n", _END])
+
+    made, tables = _MARK.subn(one, text)
+    made, figures = _FIGURES.subn(of_recipe, made)
+    return made, tables + figures
 
 
 def read(path: Path) -> Records:

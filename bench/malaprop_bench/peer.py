@@ -9,6 +9,10 @@ from pathlib import Path
 
 from malaprop_bench import child, export_vectors, nltk_data, peer_openattack, peer_textattack
 from malaprop_bench.measured import Measured, Row, write_rows
+from malaprop_bench.metered import PATIENCE
+
+MASKED = ("bae", "bert-attack", "clare")  # recipes that ask a masked language model
+MASKED_LM = "masked-lm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,7 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _ALL}
 
 
 def prepare(folder: Path, recipes: Iterable[str]) -> Path:
-    """Hands over our WordNet and stop words and, for recipes that draw from them, our word vectors."""
+    """Hands over our WordNet and stop words and, for recipes that need them, word vectors and masked language model."""
     from malaprop.assets import lexicon, store, vectors
 
     sources = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
@@ -53,9 +57,12 @@ def prepare(folder: Path, recipes: Iterable[str]) -> Path:
     stop = lexicon.stop_words()
     nltk_data.gather(folder / "nltk_data", sources, stop)
     (folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
+    recipes = tuple(recipes)
     if any(not recipe.startswith("pwws") for recipe in recipes):
         near = vectors.open_neighbours("counter-fitted")
         export_vectors.export(near.vectors.words, near.vectors.matrix, near.table, folder / "cache")
+    if any(recipe.startswith(MASKED) for recipe in recipes) and not (folder / MASKED_LM).exists():
+        (folder / MASKED_LM).symlink_to(store.locate("masked-lm"), target_is_directory=True)
     export_vectors.mark_installed(folder / "cache")
     child.import_folder(folder / "import")
     return folder
@@ -84,15 +91,34 @@ class Peer:
         nltk_data.check(self.folder / "nltk_data", self.tool.name, recipe)
         out = self.folder / "peer.json"
         out.unlink(missing_ok=True)
-        command: list[str | os.PathLike[str]] = [self.python, self.tool.script, victim]
-        command += [write_rows(rows, self.folder / "rows.jsonl"), recipe, out, "--stop-words", self.folder / "stop.txt"]
-        command += ["--threads", str(threads), "--seconds", str(seconds), "--seed", str(seed)]
+        given = [victim, write_rows(rows, self.folder / "rows.jsonl"), recipe, out]
+        command = self._command(given, threads=threads, seconds=seconds, seed=seed)
         command += ["--stock"] if stock else []
-        if (vectors := self.folder / "cache" / export_vectors.FOLDER).exists():
-            command += ["--vectors", vectors]
         what = f"{self.tool.name}'s {recipe} on {Path(victim).name}"
         child.run(command, child.environment(threads, self._places()), seconds=seconds, what=what)
         return Measured.read(out)
+
+    def run_each(
+        self, victim: str, rows: Path, recipes: Sequence[str], out: Path, *, threads: int, seconds: float, seed: int
+    ) -> None:
+        """Attacks the rows with each of the recipes, from one start; `out` gets a file for each."""
+        command = self._command([victim, rows, ",".join(recipes), out], threads=threads, seconds=seconds, seed=seed)
+        limit = len(recipes) * (seconds + PATIENCE)
+        child.run(
+            command, child.environment(threads, self._places()), seconds=limit, what=f"{self.tool.name}'s recipes"
+        )
+
+    def _command(
+        self, given: Sequence[str | os.PathLike[str]], *, threads: int, seconds: float, seed: int
+    ) -> list[str | os.PathLike[str]]:
+        command: list[str | os.PathLike[str]] = [self.python, self.tool.script, *given]
+        command += ["--stop-words", self.folder / "stop.txt"]
+        command += ["--threads", str(threads), "--seconds", str(seconds), "--seed", str(seed)]
+        if (masked := self.folder / MASKED_LM).exists():
+            command += ["--masked-lm", masked]
+        if (vectors := self.folder / "cache" / export_vectors.FOLDER).exists():
+            command += ["--vectors", vectors]
+        return command
 
     def _places(self) -> dict[str, str]:
         from malaprop.assets import store

@@ -11,19 +11,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from malaprop_bench.metered import (
     Attacked,
     Meter,
     Plain,
     arguments,
     attack_all,
+    attack_each,
     read_rows,
     read_words,
     settle,
     write,
 )
+from malaprop_bench.openattack_recipes import Given, build_recipe
+from malaprop_bench.roster import OPENATTACK, names_of
+from malaprop_bench.slopes import gradients_of
 
-RECIPES = ("pwws", "textfooler", "genetic")
+RECIPES = names_of(OPENATTACK)
 _NAMES = ("NLTKSentTokenizer", "NLTKPerceptronPosTagger", "NLTKWordNet")
 
 
@@ -31,8 +37,11 @@ def hand_over(vectors: Path | None) -> None:
     """Puts what OpenAttack would download where it looks first."""
     import nltk  # type: ignore[import-untyped,import-not-found,unused-ignore]
     from OpenAttack.data_manager import DataManager  # type: ignore[import-not-found,unused-ignore]
+    from transformers import BertTokenizer
 
     nltk.download = lambda *_, **__: True
+    if not hasattr(BertTokenizer, "encode_plus"):  # gone from transformers 5
+        BertTokenizer.encode_plus = BertTokenizer.__call__
     held = DataManager.data_reference
     for name in (*(f"TProcess.{n}" for n in _NAMES), "AttackAssist.CounterFit"):
         DataManager.data_path[name] = str(Path(__file__).parent)  # a path that exists: nothing is fetched
@@ -54,8 +63,10 @@ def embedding(folder: Path) -> Any:
 
 
 def classifier(meter: Meter) -> Any:
-    """The victim as OpenAttack wants one."""
+    """The victim as OpenAttack wants one; with gradients where it shows them at every token."""
     import OpenAttack  # type: ignore[import-not-found,unused-ignore]
+
+    from malaprop_bench.slopes import token_slopes
 
     class Asked(OpenAttack.Classifier):  # type: ignore[misc,unused-ignore]
         def get_pred(self, input_: list[str]) -> Any:
@@ -64,40 +75,28 @@ def classifier(meter: Meter) -> Any:
         def get_prob(self, input_: list[str]) -> Any:
             return meter(input_).numpy()
 
+        def get_grad(self, input_: list[list[str]], labels: Sequence[int]) -> tuple[Any, Any]:
+            """Scores, and at each token the gradient of what raises the label, as its own victims have it."""
+            pairs = list(zip(input_, labels, strict=True))
+            slopes = [meter.look(lambda t=t, y=y: token_slopes(meter.model, t, int(y))) for t, y in pairs]
+            whole = np.zeros((len(slopes), max(map(len, slopes)), slopes[0].shape[1]), np.float32)
+            for row, slope in zip(whole, slopes, strict=True):
+                row[: len(slope)] = slope
+            return meter.inner([" ".join(tokens) for tokens in input_]).numpy(), whole
+
+        def get_embedding(self) -> Any:
+            return vocabulary(meter.model)
+
     return Asked()
 
 
-def build(recipe: str, unknown: str, stop_words: Sequence[str] | None) -> Any:
-    """The recipe as OpenAttack has it, with the thresholds that the other sides have and no sentence encoder."""
-    import OpenAttack
-    from OpenAttack.attack_assist.substitute import word as substitutes  # type: ignore[import-not-found,unused-ignore]
+def vocabulary(victim: Any) -> Any:
+    """The words that a model of words knows, and their vectors."""
+    from OpenAttack.attack_assist import WordEmbedding  # type: ignore[import-not-found,unused-ignore]
 
-    shared = {"filter_words": None if stop_words is None else list(stop_words)}
-    if recipe == "pwws":
-        found = substitutes.WordNetSubstitute()
-        return OpenAttack.attackers.PWWSAttacker(substitute=found, token_unk=unknown, **shared)
-    if recipe == "textfooler":
-        import OpenAttack.attackers.textfooler as module  # type: ignore[import-not-found,unused-ignore]
-
-        module.UniversalSentenceEncoder = no_encoder()
-        near = substitutes.CounterFittedSubstitute(cosine=True, k=51, threshold=0.5)  # itself and the 50 nearest
-        return OpenAttack.attackers.TextFoolerAttacker(substitute=near, token_unk=unknown, **shared)
-    near = substitutes.CounterFittedSubstitute(cosine=True, k=9, threshold=0.25)  # a squared distance of 0.5
-    return OpenAttack.attackers.GeneticAttacker(pop_size=60, max_iters=20, substitute=near, **shared)
-
-
-def no_encoder() -> type:
-    from OpenAttack.tags import TAG_English  # type: ignore[import-not-found,unused-ignore]
-
-    class Alike:
-        """Every pair of sentences counts as similar."""
-
-        TAGS = {TAG_English}
-
-        def calc_score(self, one: str, two: str) -> float:  # noqa: ARG002
-            return 1.0
-
-    return Alike
+    table = gradients_of(victim).embedding.weight.detach().numpy()
+    words = victim.cut.__self__.words
+    return WordEmbedding({word: number for number, word in enumerate(words)}, table)
 
 
 def attacking(attacker: Any, victim: Any, meter: Meter) -> Attacked:
@@ -107,12 +106,20 @@ def attacking(attacker: Any, victim: Any, meter: Meter) -> Attacked:
     def one(text: str, label: int) -> dict[str, Any]:
         before = meter.sent
         found = attacker.attack(victim, text, ClassifierGoal(label, targeted=False))
-        tokens = attacker.tokenizer.tokenize(text.lower(), pos_tagging=False)
-        start = attacker.tokenizer.detokenize(tokens)
+        start = written_anew(attacker, text)
         status = "failed" if found is None else "success"
         return {"status": status, "text": found or start, "queries": meter.sent - before, "start": start}
 
     return one
+
+
+def written_anew(attacker: Any, text: str) -> str:
+    """The text as the attacker lays it out before it changes a word."""
+    tokenizer = getattr(attacker, "tokenizer", None)
+    if tokenizer is None:  # by spaces, or by characters
+        return text if hasattr(attacker, "generations") else text.lower()
+    found: str = tokenizer.detokenize(tokenizer.tokenize(text.lower(), pos_tagging=False))
+    return found
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -120,13 +127,17 @@ def main(given: Sequence[str] | None = None) -> int:
     settle(options.threads, options.seed)
     hand_over(options.vectors)
     meter = Meter(Plain(options.victim))
-    attacker = build(options.recipe, meter.model.unknown, read_words(options.stop_words))
-    attack = attacking(attacker, classifier(meter), meter)
-    result = attack_all(attack, meter, read_rows(options.rows), options.seconds)
+    stop_words, rows = read_words(options.stop_words), read_rows(options.rows)
+    victim = classifier(meter)
+    resources = Given(unknown=meter.model.unknown, stop_words=stop_words, masked_lm=options.masked_lm)
     from importlib.metadata import version
 
-    write(options.out, f"OpenAttack {version('OpenAttack')}", result)
-    return 0
+    def one(recipe: str, out: Path) -> None:
+        attacker = build_recipe(recipe, resources, victim, rows)
+        result = attack_all(attacking(attacker, victim, meter), meter, rows, options.seconds)
+        write(out, f"OpenAttack {version('OpenAttack')}", result)
+
+    return attack_each(options, one)
 
 
 if __name__ == "__main__":

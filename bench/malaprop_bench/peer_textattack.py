@@ -20,13 +20,16 @@ from malaprop_bench.metered import (
     Predictor,
     arguments,
     attack_all,
+    attack_each,
     read_rows,
     read_words,
     settle,
     write,
 )
+from malaprop_bench.roster import TEXTATTACK, names_of
 
-RECIPES = ("pwws", "textfooler", "textfooler-untagged", "textfooler-similar", "genetic", "deepwordbug")
+VARIANTS = ("textfooler-untagged", "textfooler-similar")  # of a recipe, for comparisons of their own
+RECIPES = (*names_of(TEXTATTACK), *VARIANTS)
 ROLES = tuple(f"{role}_token" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 
 
@@ -74,93 +77,19 @@ def special_tokens(folder: Path) -> dict[str, str]:
     return found
 
 
-def build(recipe: str, model: Predictor, stop_words: Sequence[str] | None) -> Any:
-    """The recipe as TextAttack has it, without its sentence encoder and language model, which ours leaves out as well.
-
-    `textfooler-similar` has the sentence encoder that ours has, with the same threshold.
-    """
-    from textattack import Attack  # type: ignore[import-not-found,unused-ignore]
-    from textattack.attack_recipes import (  # type: ignore[import-not-found,unused-ignore]
-        DeepWordBugGao2018,
-        PWWSRen2019,
-    )
-    from textattack.constraints.grammaticality import PartOfSpeech  # type: ignore[import-not-found,unused-ignore]
-    from textattack.constraints.overlap import MaxWordsPerturbed  # type: ignore[import-not-found,unused-ignore]
-    from textattack.constraints.pre_transformation import (  # type: ignore[import-not-found,unused-ignore]
-        RepeatModification,
-        StopwordModification,
-    )
-    from textattack.constraints.semantics import (  # type: ignore[import-not-found,unused-ignore]
-        WordEmbeddingDistance,
-    )
-    from textattack.goal_functions import UntargetedClassification  # type: ignore[import-not-found,unused-ignore]
-    from textattack.search_methods import (  # type: ignore[import-not-found,unused-ignore]
-        AlzantotGeneticAlgorithm,
-        GreedyWordSwapWIR,
-    )
-    from textattack.transformations import WordSwapEmbedding  # type: ignore[import-not-found,unused-ignore]
-
-    if recipe == "pwws":
-        attack = PWWSRen2019.build(model)
-    elif recipe == "deepwordbug":
-        attack = DeepWordBugGao2018.build(model)
-    elif recipe.startswith("textfooler"):
-        rules = [RepeatModification(), StopwordModification(), WordEmbeddingDistance(min_cos_sim=0.5)]
-        rules += [PartOfSpeech(allow_verb_noun_swap=True)] if recipe != "textfooler-untagged" else []
-        rules += [sentence_constraint()] if recipe == "textfooler-similar" else []
-        attack = Attack(
-            UntargetedClassification(model),
-            rules,
-            WordSwapEmbedding(max_candidates=50),
-            GreedyWordSwapWIR(wir_method="delete"),
-        )
-    else:
-        near = WordEmbeddingDistance(max_mse_dist=0.5, compare_against_original=False)
-        attack = Attack(
-            UntargetedClassification(model),
-            [RepeatModification(), StopwordModification(), MaxWordsPerturbed(max_percent=0.2), near],
-            WordSwapEmbedding(max_candidates=8),
-            AlzantotGeneticAlgorithm(pop_size=60, max_iters=20, post_crossover_check=False),
-        )
-    unknown = getattr(model.model, "unknown", None) or getattr(getattr(model, "tokenizer", None), "unk_token", None)
-    if recipe in ("pwws", "deepwordbug") and unknown:  # its own [UNK] is three words to a victim that reads words
-        attack.search_method.unk_token = unknown
-    if stop_words is not None:  # both tools may then change the same words
-        for constraint in attack.pre_transformation_constraints:
-            if isinstance(constraint, StopwordModification):
-                constraint.stopwords = set(stop_words)
-    return attack
-
-
-def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
-    """Our sentence encoder as a constraint of theirs, with the defaults that our textfooler has."""
-    from textattack.constraints import Constraint  # type: ignore[import-not-found,unused-ignore]
-
-    from malaprop.models.encoders.encoder import open_encoder
-
-    encoder = open_encoder()
-
-    class Similar(Constraint):  # type: ignore[misc,unused-ignore]
-        def _check_constraint_many(self, texts: list[Any], original: Any) -> list[Any]:
-            if len(original.words) < least or not texts:
-                return texts
-            first, *rest = encoder.encode([text.text for text in (original, *texts)])
-            for text, vector in zip(texts, rest, strict=True):
-                text.attack_attrs["similarity_score"] = float(first @ vector)
-            return [text for text in texts if text.attack_attrs["similarity_score"] >= floor]
-
-        def _check_constraint(self, text: Any, original: Any) -> bool:
-            return bool(self._check_constraint_many([text], original))
-
-    return Similar(compare_against_original=True)
-
-
 def outcome(result: Any) -> dict[str, Any]:
-    """One attacked example as a plain row; the text of a failed one is the strongest attempt."""
+    """One attacked example as a plain row; the text of a failed one is the strongest attempt.
+
+    A text made as short as it will get is a success where half of its words are gone.
+    """
     kinds = {"SuccessfulAttackResult": "success", "FailedAttackResult": "failed", "SkippedAttackResult": "skipped"}
+    after, kind = result.perturbed_result.attacked_text, type(result).__name__
+    if kind == "MaximizedAttackResult":
+        shorter = 2 * len(after.words) <= len(result.original_result.attacked_text.words)
+        kind = "SuccessfulAttackResult" if shorter else "FailedAttackResult"
     return {
-        "status": kinds[type(result).__name__],
-        "text": result.perturbed_result.attacked_text.text,
+        "status": kinds[kind],
+        "text": after.text,
         "queries": int(result.num_queries),
     }
 
@@ -169,15 +98,20 @@ def main(given: Sequence[str] | None = None) -> int:
     options = arguments(given, __doc__, RECIPES)
     import nltk  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
+    from malaprop_bench.textattack_recipes import Resources, build_recipe
+
     nltk.download = lambda *_, **__: True  # TextAttack calls it on import and for each attack; the data lies ready
     settle(options.threads, options.seed)
     meter = Meter(stock(options.victim) if options.stock else Plain(options.victim))
-    attack = build(options.recipe, meter, read_words(options.stop_words))
-    result = attack_all(attacking(attack), meter, read_rows(options.rows), options.seconds)
+    given = Resources(stop_words=read_words(options.stop_words), masked_lm=options.masked_lm)
     from importlib.metadata import version
 
-    write(options.out, f"TextAttack {version('textattack')}", result)
-    return 0
+    def one(recipe: str, out: Path) -> None:
+        attack = build_recipe(recipe, meter, given)
+        result = attack_all(attacking(attack), meter, read_rows(options.rows), options.seconds)
+        write(out, f"TextAttack {version('textattack')}", result)
+
+    return attack_each(options, one)
 
 
 def attacking(attack: Any) -> Attacked:

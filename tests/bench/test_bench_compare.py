@@ -89,7 +89,7 @@ def test_ours_is_run_on_the_rows_that_each_peer_finished(calls, tmp_path, python
         ("TextAttack", "pwws", 3, 3, False),
         ("OpenAttack", "pwws", 2, 3, False),
         ("ours", "pwws", 2, 3, "fp32"),
-        ("ours", "pwws", 1, 3, "fp32"),
+        ("ours", "pwws (as OpenAttack)", 1, 3, "fp32"),
     ]
     (cell,) = summary["cells"]
     assert (cell["faster"], cell["goal"], cell["rows"]) == (8, 40, 2)
@@ -188,7 +188,7 @@ def test_wrong_terms_are_refused(terms, said):
 
 
 def test_a_wrong_recipe_is_refused_before_any_work(calls, tmp_path):
-    with pytest.raises(SettingError, match="did you mean pwws"):
+    with pytest.raises(SettingError, match="did you mean pso or pwws"):
         compare.bench(tmp_path / "out", [("pwvs", "toy")])
     assert not (tmp_path / "out").exists()
     assert calls == []

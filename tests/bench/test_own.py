@@ -3,9 +3,11 @@ import pytest
 from malaprop_bench import own
 from malaprop_bench.bout import peers_name
 from malaprop_bench.child import BenchError
+from malaprop_bench.roster import ROSTER
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.recipes import RECIPES as LIBRARY
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.ask import Ask
 from malaprop.models.victims.strings import StringVictim
@@ -61,7 +63,9 @@ def test_a_service_that_looks_words_up_is_timed():
     assert watch.seconds > 0
 
 
-@pytest.mark.parametrize("recipe", own.RECIPES)
+@pytest.mark.parametrize(
+    "recipe", ["pwws", "textfooler", "textfooler-untagged", "textfooler-similar", "genetic", "deepwordbug"]
+)
 def test_recipes_are_the_peers_variants(recipe):
     attack = own.build(recipe)
     assert any(type(c).__name__ == "KeepStopWords" for c in attack.constraints)
@@ -71,11 +75,16 @@ def test_recipes_are_the_peers_variants(recipe):
     assert any(c.stage == "text" for c in attack.constraints) == (recipe == "textfooler-similar")  # sentence encoder
 
 
-def test_our_defaults_are_the_recipe_as_it_is():
-    from malaprop.attacks.recipes import RECIPES
+@pytest.mark.parametrize("entry", [e for e in ROSTER if e.ours in LIBRARY], ids=lambda e: f"{e.tool} {e.name}")
+def test_every_recipe_of_the_peers_has_one_of_ours_beside_it(entry):
+    attack = own.build(entry.name + (own.AS_OPENATTACK if entry.tool == "OpenAttack" else ""))
+    assert attack.name.partition(":")[0] == entry.recipe or entry.missing
+    assert not {type(c).__name__ for c in attack.constraints} & set(entry.without)
 
-    for recipe in ("pwws", "genetic", "deepwordbug", "textfooler"):
-        assert own.build(f"{recipe}{own.DEFAULTS}") == RECIPES[recipe]()
+
+def test_our_defaults_are_the_recipe_as_it_is():
+    for recipe in ("pwws", "genetic", "deepwordbug", "textfooler", "bae", "keyboard"):
+        assert own.build(f"{recipe}{own.DEFAULTS}") == LIBRARY[recipe]()
     assert peers_name(f"textfooler-similar{own.DEFAULTS}") == "textfooler-similar"
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from malaprop_bench import peer_openattack
 from malaprop_bench.metered import Meter, attack_all
+from malaprop_bench.openattack_recipes import Given, build_recipe
 
 
 class Toy:
@@ -60,7 +61,7 @@ def library(monkeypatch):
 
 def run(recipe, rows):
     meter = Meter(Toy())
-    attacker = peer_openattack.build(recipe, meter.model.unknown, ["the"])
+    attacker = build_recipe(recipe, Given(unknown=meter.model.unknown, stop_words=["the"]))
     attack = peer_openattack.attacking(attacker, peer_openattack.classifier(meter), meter)
     return attack_all(attack, meter, rows, 60)
 

@@ -38,6 +38,8 @@ RECIPES = Catalogue(
         # presets: a recipe with other defaults
         "pwws:paper": "malaprop.attacks.recipes.presets:pwws_paper",
         "pwws:textattack": "malaprop.attacks.recipes.presets:pwws_textattack",
+        "bae:textattack": "malaprop.attacks.recipes.presets:bae_textattack",
+        "bert-attack:textattack": "malaprop.attacks.recipes.presets:bert_attack_textattack",
         "textfooler:paper": "malaprop.attacks.recipes.presets:textfooler_paper",
         "textfooler:original": "malaprop.attacks.recipes.presets:textfooler_original",
         "textfooler:textattack": "malaprop.attacks.recipes.presets:textfooler_textattack",

@@ -16,6 +16,7 @@ from malaprop.attacks.ranking.order import LeaveOneOut, UnknownWord
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.errors import SettingError
 
+_WINDOW = 15  # words: TextAttack asks no similarity of shorter texts
 _MODES = {"r": ("replace",), "i": ("before", "after"), "r+i": ("replace", "before", "after")}
 
 
@@ -25,6 +26,7 @@ def bae(
     count: int = 50,
     similarity: float | str | None = 0.8,
     model: str | None = None,
+    peer: bool = False,
 ) -> Attack:
     """Garg and Ramakrishnan 2020, "BAE: BERT-based adversarial examples for text classification".
 
@@ -33,6 +35,8 @@ def bae(
     sentence's meaning the best is taken. Differs: our own masked language model on MiniLM stands in for BERT-base
     (`model`: another by folder or hub name), MiniLM for the Universal Sentence Encoder, whose threshold of 0.8 is kept;
     the paper's BAE-R/I, which takes one of the two for each word, is not offered apart.
+    `peer`: TextAttack's variant: nouns and verbs may stand for each other, nothing is asked of the similarity of texts
+    of under 15 words, and of the words that turn the label the one is taken that leaves the text most similar.
     """
     if mode not in _MODES:
         raise SettingError(f"mode is r, i or r+i, got {mode!r}")
@@ -40,15 +44,15 @@ def bae(
     encoder, floor = parse_similarity(similarity)
     rules: list[Constraint] = [KeepStopWords()]
     if mode == "r":
-        rules.append(SamePart())
+        rules.append(SamePart(nouns_for_verbs=peer))
     if floor is not None:
-        rules.append(SentenceCosine(floor=floor))
+        rules.append(SentenceCosine(floor=floor, least=_WINDOW if peer else 0))
     candidates: Candidates = sources[0] if len(sources) == 1 else Union(of=sources)
     return Attack(
         name="bae",
         candidates=candidates,
         constraints=tuple(rules),
-        search=Greedy(rank=LeaveOneOut()),
+        search=Greedy(rank=LeaveOneOut(), nearest=peer and floor is not None, least=_WINDOW if peer else 0),
         encoder=encoder,
     )
 
@@ -59,6 +63,7 @@ def bert_attack(
     share: float = 0.4,
     similarity: float | str | None = 0.2,
     model: str | None = None,
+    peer: bool = False,
 ) -> Attack:
     """Li et al. 2020, "BERT-ATTACK: adversarial attack against BERT using BERT".
 
@@ -66,6 +71,7 @@ def bert_attack(
     what an unknown word in their place does, at most 40% of them. Differs: words of several sub-words are replaced by
     whole words, not by combinations of sub-words; our own masked language model on MiniLM stands in for BERT-base, and
     MiniLM for the Universal Sentence Encoder, whose threshold of 0.2 is kept.
+    `peer`: TextAttack's variant: of the words that turn the label the one is taken that leaves the text most similar.
     """
     encoder, floor = parse_similarity(similarity)
     rules: list[Constraint] = [KeepStopWords(), MaxShare(share=share)]
@@ -75,6 +81,6 @@ def bert_attack(
         name="bert-attack",
         candidates=MaskedWords(count=count, hidden=False, model=model),
         constraints=tuple(rules),
-        search=Greedy(rank=UnknownWord()),
+        search=Greedy(rank=UnknownWord(), nearest=peer and floor is not None),
         encoder=encoder,
     )

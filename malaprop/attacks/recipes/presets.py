@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.recipes import chars, words
+from malaprop.attacks.recipes import chars, masked, words
 
 
 def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
@@ -40,6 +40,20 @@ pwws_textattack = preset(
     "Ren et al. 2019 as TextAttack has it: synonyms of any part of speech, asked again at every step, which must gain.",
     peer=True,
     unknown="[UNK]",  # whatever the victim's own is
+)
+bae_textattack = preset(
+    "bae:textattack",
+    masked.bae,
+    "Garg and Ramakrishnan 2020 as TextAttack has it: a similarity of 0.936 for texts of 15 words or more.",
+    similarity=0.936,
+    peer=True,
+)
+bert_attack_textattack = preset(
+    "bert-attack:textattack",
+    masked.bert_attack,
+    "Li et al. 2020 as TextAttack has it: 8 words for each place, and the most similar of those that turn the label.",
+    count=8,
+    peer=True,
 )
 textfooler_paper = preset(
     "textfooler:paper",

@@ -1,0 +1,130 @@
+"""OpenAttack's recipes as it has them, with resources of ours in the place of what it would download.
+
+Run by the peer's Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from malaprop_bench.roster import OPENATTACK, find
+
+Rows = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a recipe may read: the victim's word for unknown ones, our stop words, our masked language model."""
+
+    unknown: str
+    stop_words: Sequence[str] | None = None
+    masked_lm: Path | None = None
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        return {"filter_words": None if self.stop_words is None else list(self.stop_words)}
+
+
+def build_recipe(recipe: str, given: Given, victim: Any = None, rows: Rows = ()) -> Any:
+    """The recipe by the name that `roster` has for it, with the thresholds that the other sides have."""
+    entry = find(OPENATTACK, recipe)
+    assert entry is not None
+    kind = getattr(import_module("OpenAttack").attackers, entry.theirs)
+    if recipe == "trigger":
+        return kind(triggers=_triggers(kind, victim, rows), lang="english")
+    return kind(**SETTINGS[recipe](given))
+
+
+def _substitutes() -> Any:
+    return import_module("OpenAttack.attack_assist.substitute").word
+
+
+def _synonyms(given: Given) -> dict[str, Any]:
+    return {"substitute": _substitutes().WordNetSubstitute(), **given.shared}
+
+
+def _near(k: int, threshold: float) -> Any:
+    """Of our counter-fitted vectors: a word itself and its k - 1 nearest."""
+    return _substitutes().CounterFittedSubstitute(cosine=True, k=k, threshold=threshold)
+
+
+def _textfooler(given: Given) -> dict[str, Any]:
+    import_module("OpenAttack.attackers.textfooler").UniversalSentenceEncoder = no_encoder()
+    return {"substitute": _near(51, 0.5), "token_unk": given.unknown, **given.shared}
+
+
+def _masked(given: Given) -> dict[str, Any]:
+    return {"mlm_path": str(given.masked_lm), **given.shared}
+
+
+SETTINGS: dict[str, Callable[[Given], dict[str, Any]]] = {
+    "pwws": lambda given: {**_synonyms(given), "token_unk": given.unknown},
+    "textfooler": _textfooler,
+    "genetic": lambda given: {
+        "pop_size": 60,
+        "max_iters": 20,
+        "substitute": _near(9, 0.25),  # a squared distance of 0.5
+        **given.shared,
+    },
+    "deepwordbug": lambda given: {"token_unk": given.unknown},
+    "bae": lambda given: {**_masked(given), "sentence_encoder": encoder()},
+    "bert-attack": _masked,
+    "pso": _synonyms,
+    "textbugger": lambda given: {"substitute": _near(6, 0.5), **given.shared},
+    "viper": lambda _: {},
+    "fd": lambda given: {**_synonyms(given), "token_unk": "<unk>"},  # looked up in the victim's own vocabulary
+    "hotflip": _synonyms,
+}
+
+
+def _triggers(kind: Any, victim: Any, rows: Rows) -> list[str]:
+    """One prefix for all the rows, found before the clock starts, as the tool has it."""
+    tokenizer = import_module("OpenAttack.text_process.tokenizer").PunctTokenizer()
+    texts = {"x": [text for text, _ in rows], "y": [label for _, label in rows]}
+    found: list[str] = kind.get_triggers(victim, Columns(texts), tokenizer, epoch=2, lang="english")
+    return found
+
+
+class Columns:
+    """Rows as a table of columns, of which a slice is one."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns["x"])
+
+    def __getitem__(self, part: slice) -> dict[str, list[Any]]:
+        return {name: values[part] for name, values in self.columns.items()}
+
+
+def encoder() -> Any:
+    """Our sentence encoder as one of theirs."""
+    from malaprop.models.encoders.encoder import open_encoder
+
+    ours = open_encoder()
+
+    class Cosine(no_encoder()):  # type: ignore[misc]
+        def calc_score(self, one: str, two: str) -> float:
+            first, second = ours.encode([one, two])
+            return float(first @ second)
+
+    return Cosine()
+
+
+def no_encoder() -> type:
+    from OpenAttack.tags import TAG_English  # type: ignore[import-not-found,unused-ignore]
+
+    class Alike:
+        """Every pair of sentences counts as similar."""
+
+        TAGS = {TAG_English}
+
+        def calc_score(self, one: str, two: str) -> float:  # noqa: ARG002
+            return 1.0
+
+    return Alike
