@@ -120,7 +120,7 @@ class Bout:
         theirs, missing = self._peers(recipe)
         walks = {tool: (walk_beside(recipe, tool), len(held.outcomes)) for tool, held in theirs.items()}
         needed = dict.fromkeys(walks.values()) or {(recipe, len(self.rows)): None}
-        ours: dict[str, dict[int, Measured]] = {}
+        ours: dict[str, dict[Walk, Measured]] = {}
         reasons = {}
         for precision in self._precisions(recipe):
             reasons[precision] = list(missing)

@@ -16,8 +16,9 @@ from malaprop_bench import peer
 from malaprop_bench.bout import STOCK, Bout, Terms, peers_name
 from malaprop_bench.cell import GOALS, Cell, encoder
 from malaprop_bench.machine import describe
-from malaprop_bench.own import COMPARED, RECIPES, VARIANTS
+from malaprop_bench.own import COMPARED, RECIPES
 from malaprop_bench.peer import TOOLS, Peer
+from malaprop_bench.peer_textattack import VARIANTS
 from malaprop_bench.roll import Roll
 from malaprop_bench.table import markdown, svg
 

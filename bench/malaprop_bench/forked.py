@@ -50,8 +50,8 @@ def _attack_and_leave(recipe: str, out: Path, attack: Callable[[str, Path], None
 def _wait(child: int, seconds: float) -> bool:
     """Whether the child ended in time."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if os.waitpid(child, os.WNOHANG)[0]:
-            return True
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if time.monotonic() > end:
+            return False
         time.sleep(0.05)
-    return False
+    return True

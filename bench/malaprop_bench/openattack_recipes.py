@@ -53,7 +53,8 @@ def _near(k: int, threshold: float) -> Any:
 
 
 def _textfooler(given: Given) -> dict[str, Any]:
-    import_module("OpenAttack.attackers.textfooler").UniversalSentenceEncoder = no_encoder()
+    module: Any = import_module("OpenAttack.attackers.textfooler")
+    module.UniversalSentenceEncoder = no_encoder()
     return {"substitute": _near(51, 0.5), "token_unk": given.unknown, **given.shared}
 
 
@@ -84,7 +85,7 @@ SETTINGS: dict[str, Callable[[Given], dict[str, Any]]] = {
 def _triggers(kind: Any, victim: Any, rows: Rows) -> list[str]:
     """One prefix for all the rows, found before the clock starts, as the tool has it."""
     tokenizer = import_module("OpenAttack.text_process.tokenizer").PunctTokenizer()
-    texts = {"x": [text for text, _ in rows], "y": [label for _, label in rows]}
+    texts: dict[str, list[Any]] = {"x": [text for text, _ in rows], "y": [label for _, label in rows]}
     found: list[str] = kind.get_triggers(victim, Columns(texts), tokenizer, epoch=2, lang="english")
     return found
 

@@ -91,7 +91,7 @@ class Peer:
         nltk_data.check(self.folder / "nltk_data", self.tool.name, recipe)
         out = self.folder / "peer.json"
         out.unlink(missing_ok=True)
-        given = [victim, write_rows(rows, self.folder / "rows.jsonl"), recipe, out]
+        given: list[str | os.PathLike[str]] = [victim, write_rows(rows, self.folder / "rows.jsonl"), recipe, out]
         command = self._command(given, threads=threads, seconds=seconds, seed=seed)
         command += ["--stock"] if stock else []
         what = f"{self.tool.name}'s {recipe} on {Path(victim).name}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def classifier(meter: Meter) -> Any:
         def get_grad(self, input_: list[list[str]], labels: Sequence[int]) -> tuple[Any, Any]:
             """Scores, and at each token the gradient of what raises the label, as its own victims have it."""
             pairs = list(zip(input_, labels, strict=True))
-            slopes = [meter.look(lambda t=t, y=y: token_slopes(meter.model, t, int(y))) for t, y in pairs]
+            slopes = [meter.look(partial(token_slopes, meter.model, t, int(y))) for t, y in pairs]
             whole = np.zeros((len(slopes), max(map(len, slopes)), slopes[0].shape[1]), np.float32)
             for row, slope in zip(whole, slopes, strict=True):
                 row[: len(slope)] = slope

@@ -103,11 +103,11 @@ def main(given: Sequence[str] | None = None) -> int:
     nltk.download = lambda *_, **__: True  # TextAttack calls it on import and for each attack; the data lies ready
     settle(options.threads, options.seed)
     meter = Meter(stock(options.victim) if options.stock else Plain(options.victim))
-    given = Resources(stop_words=read_words(options.stop_words), masked_lm=options.masked_lm)
+    resources = Resources(stop_words=read_words(options.stop_words), masked_lm=options.masked_lm)
     from importlib.metadata import version
 
     def one(recipe: str, out: Path) -> None:
-        attack = build_recipe(recipe, meter, given)
+        attack = build_recipe(recipe, meter, resources)
         result = attack_all(attacking(attack), meter, read_rows(options.rows), options.seconds)
         write(out, f"TextAttack {version('textattack')}", result)
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.score import Floats
 from malaprop_bench.measured import Measured, Row
 
-MEASURES = ("similarity", "perplexity")
 Pair = tuple[str, str]  # the original, or what the tool began with, and what became of it
-
-
-def check_measures(names: Sequence[str]) -> None:
-    """Refuses a measure that is none of these."""
-    for name in names:
-        if name not in MEASURES:
-            raise unknown("measure of bench", name, MEASURES)
 
 
 def measure_files(files: Sequence[Path], rows: Sequence[Row], names: Sequence[str]) -> None:
@@ -30,9 +23,10 @@ def measure_files(files: Sequence[Path], rows: Sequence[Row], names: Sequence[st
         texts = list(dict.fromkeys(text for pairs in wanted.values() for pair in pairs for text in pair))
         if not texts:
             continue
-        found = dict(zip(texts, _vectors(texts) if name == "similarity" else _perplexities(texts), strict=True))
+        read, judge = KINDS[name]
+        found = dict(zip(texts, read(texts), strict=True))
         for file, pairs in wanted.items():
-            value = _similarity(pairs, found) if name == "similarity" else _ratio(pairs, found)
+            value = judge(pairs, found)
             if value is not None:
                 replace(held[file], quality={**held[file].quality, name: round(value, 4)}).write(file)
 
@@ -42,13 +36,13 @@ def _pairs(held: Measured, rows: Sequence[Row]) -> list[Pair]:
     return [(one.start or text, one.text) for (text, _), one in ended if one.status == "success" and one.text.strip()]
 
 
-def _vectors(texts: Sequence[str]) -> list[Floats]:
+def _read_vectors(texts: Sequence[str]) -> list[Floats]:
     from malaprop.models.encoders.encoder import open_encoder
 
     return list(open_encoder().encode(texts))
 
 
-def _perplexities(texts: Sequence[str]) -> list[float]:
+def _read_perplexities(texts: Sequence[str]) -> list[float]:
     from malaprop.models.encoders.language_model import open_language_model
 
     found: list[float] = open_language_model().perplexity(texts).tolist()
@@ -63,3 +57,16 @@ def _similarity(pairs: Sequence[Pair], vectors: dict[str, Floats]) -> float | No
 def _ratio(pairs: Sequence[Pair], found: dict[str, float]) -> float | None:
     """The median of how many times as odd the changed text is."""
     return median(found[two] / found[one] for one, two in pairs) if pairs else None
+
+
+KINDS: dict[str, tuple[Callable[[Sequence[str]], Sequence[Any]], Callable[[Sequence[Pair], dict[str, Any]], Any]]] = {
+    "similarity": (_read_vectors, _similarity),
+    "perplexity": (_read_perplexities, _ratio),
+}
+
+
+def check_measures(names: Sequence[str]) -> None:
+    """Refuses a measure that is none of these."""
+    for name in names:
+        if name not in KINDS:
+            raise unknown("measure of bench", name, KINDS)

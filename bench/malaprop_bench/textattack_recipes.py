@@ -79,7 +79,7 @@ def _with_default(kind: Callable[..., Any], folder: str, **given: Any) -> Any:
 
 def no_constraint(**_: Any) -> Any:
     """What stands for a constraint that is left out: every text passes."""
-    base = import_module("textattack.constraints").Constraint
+    base: Any = import_module("textattack.constraints").Constraint
 
     class Free(base):  # type: ignore[misc,unused-ignore]
         def _check_constraint(self, text: Any, original: Any) -> bool:  # noqa: ARG002
@@ -90,7 +90,7 @@ def no_constraint(**_: Any) -> Any:
 
 def encoder_class() -> Any:
     """Our sentence encoder as theirs: windows, thresholds and metrics are TextAttack's own."""
-    base = import_module("textattack.constraints.semantics.sentence_encoders").SentenceEncoder
+    base: Any = import_module("textattack.constraints.semantics.sentence_encoders").SentenceEncoder
     from malaprop.models.encoders.encoder import open_encoder
 
     encoder = open_encoder()
@@ -119,7 +119,7 @@ def _tag_of_word(text: Any, index: int) -> str:
 
 def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamespace:  # noqa: ARG001
     """A person or a place, where our own lists of names have the word; they know no case."""
-    from malaprop.assets import alike
+    alike = import_module("malaprop.assets.alike")
 
     def has(groups: Sequence[Sequence[str]]) -> bool:
         return any(word == name.lower() for group in groups for name in group)
@@ -131,7 +131,7 @@ def _entity_of_word(text: Any, index: int, model_name: str = "") -> SimpleNamesp
 
 def stand_in_homoglyphs() -> None:
     """TextAttack's wheel lacks the table of homoglyphs that it opens: it is given a copy made of its own pairs."""
-    module = import_module("textattack.transformations.word_swaps.word_swap_homoglyph_swap")
+    module: Any = import_module("textattack.transformations.word_swaps.word_swap_homoglyph_swap")
     kind = module.WordSwapHomoglyphSwap
     if getattr(kind, "complete", False):
         return
@@ -270,7 +270,7 @@ def sentence_constraint(floor: float = 0.7, least: int = 15) -> Any:
 def _agree(attack: Any, model: Any, stop_words: Sequence[str] | None) -> Any:
     """Both tools may change the same words, and a word is made unknown as the victim itself would write it."""
     unknown = getattr(model.model, "unknown", None) or getattr(getattr(model, "tokenizer", None), "unk_token", None)
-    search = getattr(attack, "search_method", None)
+    search: Any = getattr(attack, "search_method", None)
     if unknown and hasattr(search, "unk_token"):
         search.unk_token = unknown  # its own [UNK] is three words to a victim that reads words
     if stop_words is not None:
