@@ -1,72 +1,41 @@
-"""Runs the scripts in examples/ and the Python of README and docs that is marked as runnable.
+"""Runs the scripts in examples/ and the code of README, docs and tutorials that is marked as runnable.
 
-A block follows a line `<!-- run -->`, or `<!-- run assets -->` where it wants real resources. The blocks of a page are
-one program, in order. A text block after a line `<!-- output -->` is what the block before it must print.
+How blocks are marked: tools/notebooks.py. Tutorials are notebooks too, made from the same pages by the same program.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials" and page.name != "index.md"]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-BLOCK = re.compile(r"^<!-- (run|run assets|output) -->\n```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MARK = "\x1e"  # printed between blocks, to tell their output apart
+LONG = {"cluster", "harden", "huggingface"}  # a Ray of their own, thousands of queries, a network that is trained
 
+sys.path.append(str(ROOT / "tools"))
 
-@dataclass(frozen=True)
-class Block:
-    code: str
-    assets: bool
-    output: str | None  # None: whatever it prints
-
-
-def blocks(page: str) -> list[Block]:
-    """The marked blocks of a page, each with the output that is promised for it."""
-    found: list[Block] = []
-    for kind, language, body in BLOCK.findall(page):
-        if kind == "output":
-            assert found, "an output without a block before it"
-            found[-1] = Block(found[-1].code, found[-1].assets, body)
-        else:
-            assert language == "python", f"a runnable block in {language}"
-            found.append(Block(body, kind == "run assets", None))
-    return found
-
-
-def run(arguments: list[str], folder: Path, **environment: str) -> str:
-    """What a Python program prints; it must end well and without a warning."""
-    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", *arguments]
-    inherited = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
-    done = subprocess.run(command, cwd=folder, env=inherited, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+import notebooks  # noqa: E402
+from notebooks import Block, blocks  # noqa: E402
 
 
 def check(found: list[Block], folder: Path, **environment: str) -> None:
-    script = folder / "page.py"
-    script.write_text(f"print({MARK!r}, end='')\n".join(block.code for block in found), encoding="utf-8")
-    printed = run([str(script)], folder, **environment).split(MARK)
-    for block, output in zip(found, printed, strict=True):
-        if block.output is not None:
-            assert output == block.output
-
-
-def away(folder: Path) -> dict[str, str]:
-    """An empty cache that nothing may be fetched into."""
-    return {"MALAPROP_OFFLINE": "1", "MALAPROP_CACHE": str(folder / "cache"), "MALAPROP_DATA": ""}
+    for block, printed in zip(found, notebooks.run(found, folder, **environment), strict=True):
+        if block.output is not None and not notebooks.matches(block.output, printed, block.about):
+            assert printed == block.output
 
 
 def marked(*, assets: bool) -> list[Path]:
-    return [p for p in PAGES if any(b.assets == assets for b in blocks(p.read_text(encoding="utf-8")))]
+    return [
+        p for p in PAGES if any(b.assets == assets and b.file is None for b in blocks(p.read_text(encoding="utf-8")))
+    ]
+
+
+def timed(pages: list[Path]) -> list[object]:
+    return [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in LONG and page in TUTORIALS)) for page in pages]
 
 
 def name(path: Path) -> str:
@@ -78,10 +47,10 @@ def test_pages_have_runnable_blocks():
     assert len(SCRIPTS) >= 3
 
 
-@pytest.mark.parametrize("page", marked(assets=False), ids=name)
+@pytest.mark.parametrize("page", timed(marked(assets=False)), ids=name)
 def test_page_runs_offline(page, tmp_path):
     found = [b for b in blocks(page.read_text(encoding="utf-8")) if not b.assets]
-    check(found, tmp_path, **away(tmp_path))
+    check(found, tmp_path, **notebooks.isolate(tmp_path))
 
 
 @pytest.mark.assets
@@ -95,18 +64,26 @@ def test_page_runs_with_assets(page, tmp_path, real_asset):
 def test_example_runs_offline(script, tmp_path):
     if "sklearn" in script.name:
         pytest.importorskip("sklearn")
-    assert run([str(script)], tmp_path, **away(tmp_path)).strip()
+    block = Block(f"python -W error -W ignore::DeprecationWarning {script}\n", "sh")
+    assert notebooks.run([block], tmp_path, **notebooks.isolate(tmp_path))[0].strip()
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=name)
+def test_the_notebook_is_that_of_the_page(page):
+    made = page.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert made == notebooks.notebook(page.read_text(encoding="utf-8")), f"run: python tools/notebooks.py {name(page)}"
 
 
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
         ("```python\nx\n```\n", []),
-        ("<!-- run -->\n```python\nx = 1\n```\n", [Block("x = 1\n", False, None)]),
-        ("<!-- run assets -->\n```python\nx\n```\n", [Block("x\n", True, None)]),
+        ("<!-- run -->\n```python\nx = 1\n```\n", [Block("x = 1\n")]),
+        ("<!-- run assets -->\n```sh\nls\n```\n", [Block("ls\n", "sh", assets=True)]),
+        ("<!-- file a.csv -->\n```text\nx\n```\n", [Block("x\n", "text", file="a.csv")]),
         (
-            "<!-- run -->\n```python\nprint(1)\n```\n\n<!-- output -->\n```text\n1\n```\n",
-            [Block("print(1)\n", False, "1\n")],
+            "<!-- run -->\n```python\nprint(1)\n```\n\n<!-- output about -->\n```text\n1\n```\n",
+            [Block("print(1)\n", output="1\n", about=True)],
         ),
     ],
 )
@@ -114,11 +91,35 @@ def test_blocks_are_found(page, expected):
     assert blocks(page) == expected
 
 
-def test_a_wrong_output_is_noticed(tmp_path):
-    with pytest.raises(AssertionError):
-        check([Block("print(1)\n", False, "2\n")], tmp_path)
+def test_blocks_are_one_program_with_files_and_commands(tmp_path):
+    found = [Block("1,2\n", "text", file="a.csv"), Block("cat a.csv\n", "sh"), Block("print(open('a.csv').read())\n")]
+    assert notebooks.run(found, tmp_path) == ["", "1,2\n", "1,2\n\n"]
 
 
-def test_a_failing_block_is_noticed(tmp_path):
+@pytest.mark.parametrize(
+    ("promised", "printed", "about", "equal"),
+    [
+        ("1\n", "2\n", False, False),
+        ("port ... is open\n", "port 80 is open  \n", False, True),
+        ("a  12.5%\n────\n", "a 7%\n──\n", True, True),
+        ("a 12\n", "b 12\n", True, False),
+    ],
+)
+def test_outputs_are_compared(promised, printed, about, equal):
+    assert notebooks.matches(promised, printed, about) is equal
+
+
+@pytest.mark.parametrize(
+    "found",
+    [[Block("print(1)\n", output="2\n")], [Block("x = 1\n"), Block("assert x == 2\n")], [Block("false\n", "sh")]],
+    ids=["output", "python", "shell"],
+)
+def test_what_fails_is_noticed(found, tmp_path):
     with pytest.raises(AssertionError):
-        check([Block("x = 1\n", False, None), Block("assert x == 2\n", False, None)], tmp_path)
+        check(found, tmp_path)
+
+
+def test_outputs_are_filled_in():
+    page = "<!-- run -->\n```sh\nx\n```\n\n<!-- output -->\n```text\nold\n```\n"
+    assert notebooks.fill(page, ["new\n"]) == page.replace("old", "new")
+    assert notebooks.fill(page, ["old \n"]) == page
