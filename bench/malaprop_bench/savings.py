@@ -155,7 +155,7 @@ def _fresh(spec: str, data: Splits, folder: Path, seed: int) -> TokenVictim:
 def variants(victim: TokenVictim, examples: Sequence[Example], rounds: Rounds, seed: int) -> Splice:
     """Spliced tokens of variants with one word changed each."""
     from malaprop.models.tokens.pieces import Pieces
-    from malaprop.models.tokens.splice import splice
+    from malaprop.models.tokens.splice import Frame, splice
 
     table, rng = Words(), generator(seed, "savings")
     texts = [Text.of(e.fields["text"], table, owner) for owner, e in enumerate(examples)]
@@ -166,13 +166,5 @@ def variants(victim: TokenVictim, examples: Sequence[Example], rounds: Rounds, s
         if len(slots):
             groups.append(Variants.each(text, slots, [rng.choice(known, rounds.words) for _ in slots]))
     pool = Pool(groups)
-    return splice(
-        pool,
-        np.arange(pool.size),
-        Pieces(victim.cut, table),
-        limit=victim.limit,
-        head=victim.head,
-        tail=victim.tail,
-        pad=victim.pad,
-        device=victim.device,
-    )
+    frame = Frame(limit=victim.limit, head=(*victim.head,), tail=(*victim.tail,))
+    return splice(pool, np.arange(pool.size), Pieces(victim.cut, table), frame, pad=victim.pad, device=victim.device)

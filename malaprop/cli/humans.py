@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from malaprop.cli import options as o
+
+if TYPE_CHECKING:
+    from malaprop.humaneval.export import Made
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 StudyFile = Annotated[Path, typer.Argument(help="A study file, written by humans export.")]
@@ -72,6 +75,12 @@ def export(
         ):
             if path is not None:
                 written[name] = str(write(study, path))
+    _describe_export(made, out, quiet=quiet)
+    summary = {"out": str(out), "raters": len(made.raters), "turns": list(made.turns), "checks": made.checks}
+    o.finish({"command": "humans export", **summary, "ask": list(made.ask), "items": made.counts, **written}, json)
+
+
+def _describe_export(made: Made, out: Path, *, quiet: bool) -> None:
     if not quiet:
         for question, counts in made.counts.items():
             print(f"{question}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
@@ -80,8 +89,6 @@ def export(
     spread = f"{min(made.turns)} to {max(made.turns)}" if min(made.turns) < max(made.turns) else str(made.turns[0])
     o.say(f"{len(made.raters)} raters with {spread} items each, of which {made.checks} are checks", quiet)
     o.say(f"study: {out}; next: malaprop humans serve {out}", quiet)
-    summary = {"out": str(out), "raters": len(made.raters), "turns": list(made.turns), "checks": made.checks}
-    o.finish({"command": "humans export", **summary, "ask": list(made.ask), "items": made.counts, **written}, json)
 
 
 @app.command("serve")

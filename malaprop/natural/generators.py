@@ -58,18 +58,10 @@ def train_on(
 
     def now(curves: Curves, seconds: float) -> ImageManifold:
         card = Card(
-            role="image generator",
-            kind=plan.kind,
-            shape=shape.plain(),
-            data=learn.name,
-            data_fingerprint=learn.fingerprint,
-            seed=seed,
-            settings=plan.plain(),
-            figures={},
-            curves=curves,
-            seconds=round(seconds, 1),
-            **stamp(),
-        )
+            role="image generator", kind=plan.kind, shape=shape.plain(), data=learn.name,
+            data_fingerprint=learn.fingerprint, seed=seed, settings=plan.plain(), figures={}, curves=curves,
+            seconds=round(seconds, 1), **stamp(),
+        )  # fmt: skip
         nets = work.nets
         return ImageManifold(card=card, generator=nets["generator"], inverter=nets["inverter"], device=device)
 

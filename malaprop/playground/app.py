@@ -51,6 +51,29 @@ def make_app(room: Room, *, limits: SiteLimits | None = None) -> FastAPI:
     async def page() -> Response:
         return pages.show("playground.html", _page(room))
 
+    _answer_questions(app, room)
+
+    @app.post("/api/attack")
+    async def attack(request: Request) -> Response:
+        sent = await _sent(request)
+        asked = tries.Try(
+            text_of(sent, room.fields),
+            room.recipes[name_of(sent, "recipe", list(room.recipes))],
+            None if sent.get("label") is None else number_of(sent, "label", 1_000),
+            number_of(sent, "seed", SEEDS, 0),
+        )
+        events = _counted(going, client_of(request.scope), tries.stream(asked, room.desks, request.is_disconnected))
+        first = await anext(events)  # what refuses the try does so before the answer begins
+        return StreamingResponse(
+            _with(first, events), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
+        )
+
+    return app
+
+
+def _answer_questions(app: FastAPI, room: Room) -> None:
+    """What the page asks of a victim while somebody types: scores, weights of words, substitutes, attention."""
+
     @app.post("/api/scores")
     async def scores(request: Request) -> dict[str, Any]:
         sent = await _sent(request)
@@ -85,23 +108,6 @@ def make_app(room: Room, *, limits: SiteLimits | None = None) -> FastAPI:
         if given.count > SHOWN:
             raise DataError(f"attention is drawn for texts of at most {SHOWN} words; this one has {given.count:,}")
         return await _done(request, desk.submit(attention_of(desk, given.fields)), desk)
-
-    @app.post("/api/attack")
-    async def attack(request: Request) -> Response:
-        sent = await _sent(request)
-        asked = tries.Try(
-            text_of(sent, room.fields),
-            room.recipes[name_of(sent, "recipe", list(room.recipes))],
-            None if sent.get("label") is None else number_of(sent, "label", 1_000),
-            number_of(sent, "seed", SEEDS, 0),
-        )
-        events = _counted(going, client_of(request.scope), tries.stream(asked, room.desks, request.is_disconnected))
-        first = await anext(events)  # what refuses the try does so before the answer begins
-        return StreamingResponse(
-            _with(first, events), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
-        )
-
-    return app
 
 
 def _page(room: Room) -> dict[str, Any]:

@@ -85,11 +85,11 @@ def train_model(
     known, seed = zoo.parse(spec)
     parts = desk.keep(f"parts of {data}", lambda: read_parts(data, text, label))
     words = desk.keep(f"words of {data}", lambda: WordRows.of(parts, int(training.get("least", 1))))
-    given = Given(settings=settings_of(spec, training)) if training else None
+    given = Given(settings=settings_of(spec, training) if training else None, words=words)
     try:
         with locked(desk.folder.name):
             if not checkpoint.is_checkpoint(desk.folder):
-                train(known, parts, desk.folder, seed=seed, device=desk.device, words=words, given=given, quiet=True)
+                train(known, parts, desk.folder, seed=seed, device=desk.device, given=given, quiet=True)
     except MalapropError as error:
         raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
     figures = read_card(desk.folder).figures

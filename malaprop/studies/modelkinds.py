@@ -90,12 +90,12 @@ def _train_texts(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
 def _train_sentences(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
     from malaprop.data.base import load
     from malaprop.models.generative.sentencetraining import train_sentences
+    from malaprop.models.pretrain.texts import corpus
 
     del inputs
     return train_sentences(
         asked.spec.lower().removeprefix("text-"),
-        asked.texts.name,
-        partial(load, text=asked.texts.text, label=asked.texts.label),
+        corpus(asked.texts.name, partial(load, text=asked.texts.text, label=asked.texts.label)),
         folder,
         settings=dict(asked.beginning.settings),
         vectors=asked.beginning.vectors,

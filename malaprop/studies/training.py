@@ -102,7 +102,7 @@ def train_named(
     from malaprop.models.fitting.finished import FILE as RECIPE
     from malaprop.models.zoo import zoo
     from malaprop.models.zoo.checkpoint import is_checkpoint
-    from malaprop.models.zoo.train import train
+    from malaprop.models.zoo.train import InTheLoop, train
     from malaprop.models.zoo.training import Hooks
 
     check_named(name, given.settings or {})
@@ -113,6 +113,11 @@ def train_named(
     else:
         spec, seed = zoo.parse(name, seed)
     defence = hardening.defence if hardening is not None else None
+    added = InTheLoop(
+        hooks=lambda job: replace(defence.hooks(job, data) if defence else Hooks(), epoch=listen),
+        name=hardening.name if hardening is not None else "",
+        about=f"Hardened: {defence}." if defence else "",
+    )
     return train(
         spec,
         data,
@@ -120,9 +125,7 @@ def train_named(
         seed=seed,
         device=desk.device,
         given=given,
-        hooks=lambda job: replace(defence.hooks(job, data) if defence else Hooks(), epoch=listen),
-        hardened=hardening.name if hardening is not None else "",
-        about=f"Hardened: {defence}." if defence else "",
+        added=added,
         quiet=desk.quiet,
     )
 

@@ -211,8 +211,7 @@ def train_member(study: Train, member: ZooMember, desk: Desk, inputs: Inputs) ->
         desk.folder,
         seed=member.seed,
         device=desk.device,
-        given=study.beginning.given,
-        words=inputs["words"],
+        given=replace(study.beginning.given, words=inputs["words"]),
         quiet=True,
     )
     yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")

@@ -13,7 +13,7 @@ from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.scorers.average import AverageEdits
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.zoo.blocks.classifier import Classifier
 from malaprop.models.zoo.blocks.kim import kim_cnn
 from malaprop.models.zoo.blocks.pairs import pair_average
@@ -27,7 +27,7 @@ def model() -> Classifier:
 def gap(variants: list[Variants], limit: int) -> float:
     """The largest difference from each text read by itself."""
     pool, average = Pool(variants), model()
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit))
     return float((AverageEdits(model=average).logits(work) - alone(average, pool, limit)).abs().max())
 
 
@@ -52,7 +52,7 @@ def test_a_separator_in_an_edit_moves_the_border() -> None:
 
 def test_no_text_of_an_ordinary_round_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     pool, average = Pool(many_edits(4, 20)), model()
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
     monkeypatch.setattr(Classifier, "forward", lambda *_: pytest.fail("read whole"))
     AverageEdits(model=average).logits(work)
 

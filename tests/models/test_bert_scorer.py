@@ -20,7 +20,7 @@ from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 
 HEAD, TAIL, SEP = (VOCABULARY,), (2,), 2
 
@@ -54,7 +54,7 @@ def alone(pool: Pool, limit: int) -> torch.Tensor:
 @torch.inference_mode()
 def test_scores_are_those_of_each_text_alone(variants: list[Variants], limit: int, bounds: Bounds) -> None:
     pool = Pool(variants)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit, head=HEAD, tail=TAIL)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit, head=HEAD, tail=TAIL))
     expected = alone(pool, limit)
     for scorer in (
         BertScorer(model=BERT, separator=SEP, bounds=bounds),
@@ -75,7 +75,7 @@ def spoil(packing: Packing) -> None:
 @torch.inference_mode()
 def test_packed_texts_score_as_each_alone(variants: list[Variants], limit: int, tokens: int, span: int | None) -> None:
     pool = Pool(variants)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit, head=HEAD, tail=TAIL)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit, head=HEAD, tail=TAIL))
     network = PackedBert(weights=BertWeights.of(BERT, dtype=torch.float32), separator=SEP)
     packed = Packing(network=network, tokens=tokens, longest=64)
     spoil(packed)
@@ -90,7 +90,7 @@ def test_half_precision_is_the_same_in_any_company() -> None:
     whole = np.arange(pool.size)
     scorer = BertScorer(model=BERT, dtype=torch.bfloat16)
     together, backwards, some = (
-        scorer.logits(splice(pool, index, Pieces(cut, pool.table), limit=64, head=HEAD, tail=TAIL))
+        scorer.logits(splice(pool, index, Pieces(cut, pool.table), Frame(limit=64, head=HEAD, tail=TAIL)))
         for index in (whole, whole[::-1].copy(), whole[::7])
     )
     assert (together - backwards.flip(0)).abs().max() < 1e-6
@@ -99,7 +99,7 @@ def test_half_precision_is_the_same_in_any_company() -> None:
 
 def test_half_precision_stays_near() -> None:
     pool = Pool(many_edits(3, 10))
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=64, head=HEAD, tail=TAIL)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=64, head=HEAD, tail=TAIL))
     full, half = (BertScorer(model=BERT, dtype=d).logits(work) for d in (torch.float32, torch.bfloat16))
     assert half.dtype == torch.float32
     assert 0 < (full.softmax(1) - half.softmax(1)).abs().max() < 0.1

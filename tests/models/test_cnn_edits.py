@@ -14,7 +14,7 @@ from malaprop.core.variants import Variants
 from malaprop.models.scorers.cnn import CnnEdits
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.zoo.blocks.cnn import WordCNN
 
 
@@ -26,7 +26,7 @@ def model(widths: tuple[int, ...] = (3, 4, 5), **more: int) -> WordCNN:
 def gap(cnn: WordCNN, variants: list[Variants], limit: int, **how: int) -> float:
     """The largest difference from each text read by itself."""
     pool = Pool(variants)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit))
     expected = alone(cnn, pool, limit)
     plain = Plain(forward=cnn).logits(work)
     assert (plain - expected).abs().max() < 1e-5
@@ -46,7 +46,7 @@ def test_many_variants_of_each_base(limit: int) -> None:
 
 def test_bases_are_read_once_where_many_variants_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(many_edits(3, 30))
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
     scorer, seen = CnnEdits(model=model()), []
     whole = CnnEdits._largest
     monkeypatch.setattr(

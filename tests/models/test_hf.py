@@ -151,8 +151,7 @@ def test_a_hub_out_of_reach_is_one_line(monkeypatch):
 def test_fine_tuning_a_small_encoder(tmp_path, monkeypatch):
     from malaprop.assets import store
     from malaprop.models.splits import splits
-    from malaprop.models.zoo.train import train
-    from malaprop.models.zoo.training import Training
+    from malaprop.models.zoo.train import Given, train
     from malaprop.models.zoo.zoo import ZooSpec
 
     tokenizer(tmp_path / "base")
@@ -162,8 +161,8 @@ def test_fine_tuning_a_small_encoder(tmp_path, monkeypatch):
         [(f"the {w} film {c}", int(w == "good")) for c in "abcdefghijklmnopqrstuvwxyz" * 2 for w in ("good", "bad")]
     )
     folder = tmp_path / "out"
-    how = Training(epochs=12, rate=5e-3, batch=8, patience=12)
-    card = train(ZooSpec.of("BERT"), splits(lambda spec, split: rows, "toy"), folder, settings=how)
+    given = Given(settings={"epochs": 12, "rate": 5e-3, "batch": 8, "patience": 12})
+    card = train(ZooSpec.of("BERT"), splits(lambda spec, split: rows, "toy"), folder, given=given)
     assert card.figures["test_accuracy"] > 0.9
     victim = load(folder)
     assert victim.name == "BERT"

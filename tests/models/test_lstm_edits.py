@@ -13,7 +13,7 @@ from malaprop.core.variants import Variants
 from malaprop.models.scorers.lstm import LstmEdits, _Way
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 
@@ -25,7 +25,7 @@ def model(*, both: bool, depth: int = 1) -> WordLSTM:
 def gap(lstm: WordLSTM, variants: list[Variants], limit: int, **how: int) -> float:
     """The largest difference from each text read by itself."""
     pool = Pool(variants)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit))
     expected = alone(lstm, pool, limit)
     plain = Plain(forward=lstm).logits(work)
     assert (plain - expected).abs().max() < 1e-5
@@ -45,7 +45,7 @@ def test_many_variants_of_each_base(limit: int) -> None:
 
 def test_about_half_the_steps_are_saved(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(many_edits(4, 60))
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
     read, step = [], _Way.step
     monkeypatch.setattr(_Way, "step", lambda way, ids, h, c: (read.append(len(ids)), step(way, ids, h, c))[1])
     LstmEdits(model=model(both=True)).logits(work)
@@ -67,6 +67,6 @@ def test_states_of_bases_seen_in_the_last_call_serve_again(monkeypatch: pytest.M
     )
     for variants in (first, second):
         pool = Pool(variants)
-        work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+        work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
         assert (scorer.logits(work) - alone(scorer.model, pool, 99)).abs().max() < 1e-5
     assert seen == [4, 4], "once for each direction, and not again for three of the four"

@@ -13,7 +13,7 @@ from malaprop.models.scorers.edits import Edits, shared
 from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.scorers.lstmstrips import STEPS, LstmStrips, Strip, Ways
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import Splice, splice
+from malaprop.models.tokens.splice import Frame, Splice, splice
 from malaprop.models.zoo.blocks.lstm import WordLSTM
 
 
@@ -38,13 +38,13 @@ def model(*, both: bool) -> WordLSTM:
 @given(groups(), st.sampled_from([99, 12, 6, 1]), st.booleans(), st.sampled_from([(2, 5), (3,), (64, 128)]))
 def test_strips_are_the_plain_forward(variants: list[Variants], limit: int, both: bool, sizes: tuple[int, ...]) -> None:
     pool, lstm = Pool(variants), model(both=both)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit))
     assert (logits(lstm, work, sizes) - alone(lstm, pool, limit)).abs().max() < 1e-5
 
 
 def test_a_round_takes_few_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     pool, lstm = Pool(many_edits(8, 40)), model(both=True)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
     seen, advance = [], Strip.advance
     monkeypatch.setattr(Strip, "advance", lambda strip: (seen.append(strip.rows), advance(strip))[1])
     assert (logits(lstm, work, (16, 512)) - alone(lstm, pool, 99)).abs().max() < 1e-5

@@ -8,7 +8,7 @@ from word_edits import VOCABULARY, alone, cut, many_edits
 from malaprop.core.pool import Pool
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.zoo.blocks.cnn import WordCNN
 
 
@@ -25,7 +25,7 @@ def test_a_bucket_changes_no_score_and_no_more_shapes_come_than_there_are_bucket
         return logits
 
     pool = Pool(many_edits(5, 9))
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=limit)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=limit))
     expected = alone(cnn, pool, limit)
     plain = Plain(forward=forward)
     for count in (1, 5, 17, 40):

@@ -8,7 +8,7 @@ from word_edits import VOCABULARY, alone, cut, many_edits
 from malaprop.core.pool import Pool
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.zoo.blocks.cnn import WordCNN
 
 
@@ -32,7 +32,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_answers_stay_in_order() -> None
     seen: list[int] = []
     plain, cnn = _plain(7, seen)
     pool = Pool(many_edits(5, 9))
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
     assert (plain.logits(work) - alone(cnn, pool, 99)).abs().max() < 1e-5
     assert max(seen) <= 7
     assert sum(seen) == pool.size, "nothing is asked twice but what failed"
@@ -42,6 +42,6 @@ def test_a_batch_that_does_not_fit_is_halved_and_answers_stay_in_order() -> None
 def test_a_text_that_does_not_fit_alone_is_said() -> None:
     plain, _ = _plain(0, [])
     pool = Pool(many_edits(5, 9))
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=99)
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=99))
     with pytest.raises(torch.OutOfMemoryError):
         plain.logits(work)

@@ -11,7 +11,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.tokens.batches import Bounds, batches
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import Splice, splice
+from malaprop.models.tokens.splice import Frame, Splice, splice
 
 AA, BB, CC, DD = (KNOWN[w] for w in ("aa", "bb", "cc", "dd"))
 
@@ -19,7 +19,7 @@ AA, BB, CC, DD = (KNOWN[w] for w in ("aa", "bb", "cc", "dd"))
 def rows(variants: list[Variants], wanted: list[int] | None = None, **how: object) -> list[list[int]]:
     pool = Pool(variants)
     index = np.arange(pool.size) if wanted is None else np.asarray(wanted)
-    return listed(splice(pool, index, Pieces(cut, pool.table), **{"limit": 99, **how}))  # type: ignore[arg-type]
+    return listed(splice(pool, index, Pieces(cut, pool.table), Frame(**{"limit": 99, **how})))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_spliced_tokens_are_those_of_the_string(
     pool = Pool(variants)
     wanted = np.arange(pool.size)
     random.shuffle(wanted)  # type: ignore[attr-defined]
-    work = splice(pool, wanted, Pieces(cut, pool.table), limit=limit, head=head, tail=tail, left=left)
+    work = splice(pool, wanted, Pieces(cut, pool.table), Frame(limit=limit, head=head, tail=tail, left=left))
     assert listed(work) == [whole_tokens(t, limit, head, tail, left) for t in pool.texts(wanted)]
     assert work.length.tolist() == [len(row) for row in listed(work)]
 
@@ -80,7 +80,7 @@ def test_spliced_tokens_are_those_of_the_string(
 def test_gather_reads_any_stretch_either_way(variants: list[Variants], seed: int) -> None:
     rng = np.random.default_rng(seed)
     pool = Pool(variants)
-    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), limit=9, tail=(51,))
+    work = splice(pool, np.arange(pool.size), Pieces(cut, pool.table), Frame(limit=9, tail=(51,)))
     whole = listed(work)
     first = rng.integers(0, np.maximum(work.length, 1))
     ahead, behind = (rng.integers(0, room + 1) for room in (work.length - first, np.minimum(first + 1, work.length)))

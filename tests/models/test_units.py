@@ -12,7 +12,7 @@ from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.models.tokens.joins import best_join, join
 from malaprop.models.tokens.pieces import Cut, at_breaks
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.tokens.units import Units
 
 pytest.importorskip("transformers")
@@ -63,7 +63,7 @@ def test_spliced_tokens_are_those_of_the_string(kind: str, how: Any) -> None:
     joined, every = join(how, cut, table), np.arange(pool.size)
     view, good = joined.view(pool, every, lambda some: tokens(cut, [*some]))
     assert good.mean() > 0.4, "most are spliced"
-    work = splice(view, every[good], joined.pieces, limit=9999)
+    work = splice(view, every[good], joined.pieces, Frame(limit=9999))
     ids, _ = work.rows(np.arange(work.count))
     made = [row[:many] for row, many in zip(ids.tolist(), work.length.tolist(), strict=True)]
     whole = tokens(cut, pool.texts(every[good]))

@@ -16,7 +16,7 @@ from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.scorers.wordtable import WordTable
 from malaprop.models.tokens.pieces import Pieces
-from malaprop.models.tokens.splice import splice
+from malaprop.models.tokens.splice import Frame, splice
 from malaprop.models.tokens.vocab import Vocab
 from malaprop.models.zoo.blocks.charwords import CharWords
 from malaprop.models.zoo.blocks.cnn import WordCNN
@@ -46,7 +46,7 @@ def test_edits_are_the_plain_forward_as_words_come_in(kind):
     for new in (["goood", "bda"], ["film", "flim", "x" * 30], ["entirely", "new", "one"]):
         groups = [Variants.at(Text.of(t, table), slot, table.ids(new)) for t in TEXTS for slot in range(4)]
         pool = Pool(groups)
-        work = splice(pool, np.arange(pool.size), pieces, limit=99)
+        work = splice(pool, np.arange(pool.size), pieces, Frame(limit=99))
         plain = Plain(forward=scorer.model).logits(work)
         assert torch.allclose(scorer.logits(work), plain, atol=1e-5)
         assert len({tuple(row) for row in np.round(plain.numpy(), 6)}) > 4 * len(new)

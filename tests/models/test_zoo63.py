@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny_pretraining as tiny
@@ -81,7 +83,7 @@ def agrees(victim):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_of_the_grid(name, place, parts, rows, tmp_path):
     spec = ZooSpec.of(name)
-    card = train(spec, parts, tmp_path / "m", given=Given(settings=settings(spec)), words=rows, quiet=True)
+    card = train(spec, parts, tmp_path / "m", given=Given(settings=settings(spec), words=rows), quiet=True)
     assert card.zoo == spec
     assert card.figures["parameters"] > 0
     victim = load(tmp_path / "m")
@@ -112,7 +114,7 @@ def test_a_special_one(name, place, parts, rows, tmp_path):
         train(spec, splits(lambda s, split: pairs, "pairs"), tmp_path / "m", given=given, quiet=True)
         assert load(tmp_path / "m").predict([("a dog", "ship"), ("", "")]).shape == (2, 2)
     else:
-        train(spec, parts, tmp_path / "m", given=given, words=rows, quiet=True)
+        train(spec, parts, tmp_path / "m", given=replace(given, words=rows), quiet=True)
         agrees(load(tmp_path / "m"))
 
 
@@ -131,14 +133,14 @@ def test_an_elmo_model_may_have_no_word_vectors_of_its_own(name, place, parts, r
     shapes = {}
     for words in (0, 50):
         given = Given(settings={**SMALL, "words": words})
-        train(ZooSpec.of(name), parts, tmp_path / str(words), given=given, words=rows, quiet=True)
+        train(ZooSpec.of(name), parts, tmp_path / str(words), given=replace(given, words=rows), quiet=True)
         card, model, _ = checkpoint.load(tmp_path / str(words))
         shapes[words] = card.shape
         assert ("embedding.words.weight" in model.state_dict()) == bool(words)
         agrees(load(tmp_path / str(words)))
     assert shapes[50]["dim"] - shapes[0]["dim"] == 50
     with pytest.raises(SettingError, match="width of the words' own vectors"):
-        train(ZooSpec.of(name), parts, tmp_path / "m", given=Given(settings={"words": -1}), words=rows, quiet=True)
+        train(ZooSpec.of(name), parts, tmp_path / "m", given=Given(settings={"words": -1}, words=rows), quiet=True)
     with pytest.raises(SettingError, match="no setting is called 'words'"):
         check_settings({"words": 0}, [ZooSpec.of("LSTM-W-Random-1")])
 
@@ -147,7 +149,9 @@ def test_the_card_says_where_vectors_come_from(place, parts, rows, tmp_path):
     found = {}
     for name in ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-W-W2vec-1", "CNN-WC-ELMo-1"):
         given = Given(settings={"epochs": 1})
-        found[name] = train(ZooSpec.of(name), parts, tmp_path / name, given=given, words=rows, quiet=True).about
+        found[name] = train(
+            ZooSpec.of(name), parts, tmp_path / name, given=replace(given, words=rows), quiet=True
+        ).about
     assert "random" in found["CNN-W-Random-1"]
     assert "packaged GloVe, 7 dimensions. 3 of 10 words have one" in found["CNN-W-GloVe-1"]
     assert "word2vec, a stand-in for the published ones" in found["CNN-W-W2vec-1"]
@@ -160,12 +164,12 @@ def test_vectors_of_a_file_and_of_the_wrong_width(place, parts, rows, tmp_path):
     path.write_text("ship 1 2 3\nrain 3 2 1\n")
     spec = ZooSpec.of("CNN-W-fastText-1")
     rates = {"epochs": 1, "rates": (("embedding", 0.0),)}
-    card = train(spec, parts, tmp_path / "m", given=Given(vectors=path, settings=rates), words=rows, quiet=True)
+    card = train(spec, parts, tmp_path / "m", given=Given(vectors=path, settings=rates, words=rows), quiet=True)
     assert "mine.txt, 2 words, as given" in card.about
     _, model, vocab = checkpoint.load(tmp_path / "m")
     assert model.embedding.weight[vocab.index["ship"]].tolist() == [1, 2, 3]
     with pytest.raises(SettingError, match="asked for 4 dimensions, but its vectors have 3"):
-        train(spec, parts, tmp_path / "n", given=Given(vectors=path, settings={"dim": 4}), words=rows)
+        train(spec, parts, tmp_path / "n", given=Given(vectors=path, settings={"dim": 4}, words=rows))
     with pytest.raises(SettingError, match="is no file"):
         Given(vectors=tmp_path / "none.vec")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m", "mine.txt"]
@@ -178,7 +182,7 @@ def test_what_is_missing_is_said_with_the_command_that_makes_it(parts, rows, own
         "CNN-WC-ELMo-1": "malaprop pretrain elmo",
     }.items():
         with pytest.raises(MalapropError, match=message):
-            train(ZooSpec.of(name), parts, tmp_path / "m", words=rows)
+            train(ZooSpec.of(name), parts, tmp_path / "m", given=Given(words=rows))
     assert not (tmp_path / "m").exists()
 
 

@@ -21,6 +21,7 @@ from malaprop.models.generative.sentencemodel import SentenceModel, is_sentence_
 from malaprop.models.generative.sentencequality import bleu
 from malaprop.models.generative.sentences import Codec, distinct, dressed, joined
 from malaprop.models.generative.sentencetraining import train_sentences
+from malaprop.models.pretrain.texts import corpus
 from malaprop.models.tokens.vocab import Vocab, tokens
 
 _WORDS = st.sampled_from(["a", "man", "is", "n't", "'s", ",", ".", "well", "known", "(", ")", "it", "does"])
@@ -88,7 +89,7 @@ def test_refining_lowers_the_loss_of_a_sentence() -> None:
 def test_a_small_world_is_learnt(kind: str, tmp_path: Path) -> None:
     more = {"beta": 0.01, "steps": 250, "rate": 0.005} if kind == "vae" else {"steps": 100}
     settings: dict[str, Any] = {**SMALL, "rate": 0.01, **more}
-    card = train_sentences(kind, str(write_texts(tmp_path)), load, tmp_path / "m", settings=settings, seed=1)
+    card = train_sentences(kind, corpus(str(write_texts(tmp_path)), load), tmp_path / "m", settings=settings, seed=1)
     assert card.figures["through_z"] >= 0.7  # of 28 words
     assert card.figures["written"] >= 0.7
     assert card.figures["sentences"] >= 4
@@ -111,7 +112,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, monkeypatc
     texts = str(write_texts(tmp_path))
     monkeypatch.setattr(unfinished, "EVERY", 0.0)
     monkeypatch.setattr(sentencetraining, "_LOOK", 10)
-    train_sentences("arae", texts, load, tmp_path / "whole", settings=settings)
+    train_sentences("arae", corpus(texts, load), tmp_path / "whole", settings=settings)
     real, count = sentencetraining.Arae.work, 0
 
     class Killed(Exception):
@@ -133,9 +134,9 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(sentencetraining.Arae, "work", work)
     with pytest.raises(Killed):
-        train_sentences("arae", texts, load, tmp_path / "cut", settings=settings)
+        train_sentences("arae", corpus(texts, load), tmp_path / "cut", settings=settings)
     assert not is_sentence_model(tmp_path / "cut")
-    train_sentences("arae", texts, load, tmp_path / "cut", settings=settings)
+    train_sentences("arae", corpus(texts, load), tmp_path / "cut", settings=settings)
     assert count == 15 + 16  # it went on from step 14
     assert (tmp_path / "cut" / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
@@ -146,11 +147,11 @@ def test_wrong_settings_and_folders_are_refused_in_one_line(tmp_path: Path) -> N
     texts = str(write_texts(tmp_path))
     for settings, word in (({"strides": [2]}, "as many"), ({"nois": 1}, "noise"), ({"steps": 0}, "above 0")):
         with pytest.raises(SettingError, match=word):
-            train_sentences("arae", texts, load, tmp_path / "m", settings={**SMALL, **settings})
+            train_sentences("arae", corpus(texts, load), tmp_path / "m", settings={**SMALL, **settings})
     short = tmp_path / "short.txt"
     short.write_text("one\ntwo\n", encoding="utf-8")
     with pytest.raises(DataError, match="longest"):
-        train_sentences("arae", str(short), load, tmp_path / "m", settings={"longest": 1, "steps": 1})
+        train_sentences("arae", corpus(str(short), load), tmp_path / "m", settings={"longest": 1, "steps": 1})
     with pytest.raises(VictimError, match="malaprop train arae"):
         SentenceModel.load(tmp_path / "nothing")
 

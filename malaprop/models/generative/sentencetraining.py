@@ -31,8 +31,7 @@ from malaprop.models.generative.sentencenet import SentenceNet, SentenceShape
 from malaprop.models.generative.sentencequality import judge
 from malaprop.models.generative.sentences import Codec, distinct
 from malaprop.models.generative.textvae import TextVae
-from malaprop.models.pretrain.texts import Corpus, corpus
-from malaprop.models.splits import Read
+from malaprop.models.pretrain.texts import Corpus
 from malaprop.models.tokens.vocab import SPECIAL, Vocab
 
 KINDS: Mapping[str, type[Arae] | type[TextVae]] = {"arae": Arae, "vae": TextVae}
@@ -92,8 +91,7 @@ def sentences_of(texts: Corpus, longest: int) -> tuple[list[str], list[str]]:
 
 def train_sentences(
     kind: str,
-    data: str,
-    read: Read,
+    texts: Corpus,
     folder: Path,
     *,
     settings: Mapping[str, Any] | None = None,
@@ -102,10 +100,9 @@ def train_sentences(
     device: str = "cpu",
     quiet: bool = True,
 ) -> Card:
-    """Trains on the sentences of `data` to a folder; the same call goes on with what was killed, or finds it done."""
+    """Trains on sentences of texts to a folder; the same call goes on with what was killed, or finds it done."""
     check_target(folder, "sentence model")
     shape, plan, how = _settings(kind, settings or {})
-    texts = corpus(data, read)
     train, held_out = sentences_of(texts, shape.longest)
     codec = Codec(Vocab.build(train, least=plan.least, most=plan.words), shape.longest)
     own = "dim" in (settings or {})
@@ -117,8 +114,7 @@ def train_sentences(
         card = read_card(folder, "sentence model")
         ours = {"kind": kind, "shape": asdict(shape), "settings": {**asdict(how), **asdict(plan)}, "seed": seed}
         theirs = {name: getattr(card, name) for name in ours}
-        data_of = {"data": texts.fingerprint}, {"data": card.data_fingerprint}
-        refuse_other(folder, ours | data_of[0], theirs | data_of[1])
+        refuse_other(folder, {**ours, "data": texts.fingerprint}, {**theirs, "data": card.data_fingerprint})
         return card
     with seeded(seed):
         net = SentenceNet(len(codec.vocab), shape).to(device)
@@ -130,6 +126,11 @@ def train_sentences(
     fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"training {kind}")
     _halve(net)
     quality = judge(net, codec, held_out, NGrams(train), direct=kind == "arae", seed=seed)
+    figures = {
+        **quality.figures(), "train_sentences": len(train), "vocabulary": len(codec.vocab),
+        "parameters": sum(p.numel() for p in net.parameters()), "steps": fitted.steps,
+        "seconds": round(fitted.seconds, 1),
+    }  # fmt: skip
     card = Card(
         role="sentence model",
         kind=kind,
@@ -138,14 +139,7 @@ def train_sentences(
         data=texts.name,
         data_fingerprint=texts.fingerprint,
         seed=seed,
-        figures={
-            **quality.figures(),
-            "train_sentences": len(train),
-            "vocabulary": len(codec.vocab),
-            "parameters": sum(p.numel() for p in net.parameters()),
-            "steps": fitted.steps,
-            "seconds": round(fitted.seconds, 1),
-        },
+        figures=figures,
         curves=tuple(_curves(fitted.looks)),
         samples=tuple(_samples(net, codec, seed)),
         about=about,

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from malaprop.models.scorers.bertweights import BertLayer, BertWeights
 from malaprop.models.scorers.packing import Packed
-from malaprop.models.scorers.varlen import attend
+from malaprop.models.scorers.varlen import Edges, attend
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,26 +27,24 @@ class PackedBert:
         return len(self.weights.head.bias)
 
     def forward(self, batch: Packed, most: int) -> Float[Tensor, "text label"]:
-        weights, edges = self.weights, batch.edges
+        weights, edges = self.weights, Edges(batch.edges, most)
         x = F.embedding(batch.ids, weights.words) + F.embedding(batch.place, weights.places)
         if self.separator is not None:
             x += batch.second[:, None] * weights.second
         x = weights.norm(x)
         for layer in weights.layers:
             q, k, v = self._heads(layer.mixed(x), 3)
-            x = layer.after(x, attend(q, k, v, edges, edges, most, most).flatten(1))
-        return weights.ended(self._first_tokens(self._last, x, edges, most).float())
+            x = layer.after(x, attend(q, k, v, edges, edges).flatten(1))
+        return weights.ended(self._first_tokens(self._last, x, edges).float())
 
-    def _first_tokens(
-        self, layer: BertLayer, x: Float[Tensor, "token dim"], edges: Int[Tensor, " text_1"], most: int
-    ) -> Float[Tensor, "text dim"]:
+    def _first_tokens(self, layer: BertLayer, x: Float[Tensor, "token dim"], edges: Edges) -> Float[Tensor, "text dim"]:
         """The last layer, beyond keys and values, for the first token of each text."""
         dim, (weight, bias) = self.weights.width, (layer.maps[0].weight, layer.maps[0].bias)
         k, v = self._heads(F.linear(x, weight[dim:], bias[dim:]), 2)
-        first = x.index_select(0, edges[:-1].clamp(max=len(x) - 1))
+        first = x.index_select(0, edges.at[:-1].clamp(max=len(x) - 1))
         (q,) = self._heads(F.linear(first, weight[:dim], bias[:dim]), 1)
-        singly = torch.arange(len(edges), device=x.device, dtype=torch.int32)
-        return layer.after(first, attend(q, k, v, singly, edges, 1, most).flatten(1))
+        singly = torch.arange(len(edges.at), device=x.device, dtype=torch.int32)
+        return layer.after(first, attend(q, k, v, Edges(singly, 1), edges).flatten(1))
 
     def _heads(self, mixed: Float[Tensor, "token dims"], parts: int) -> tuple[Float[Tensor, "token head each"], ...]:
         heads = self.weights.heads

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from malaprop.models.scorers.packing import Packed
 from malaprop.models.scorers.plain import attended, second_segment, without_padding
-from malaprop.models.scorers.varlen import attend
+from malaprop.models.scorers.varlen import Edges, attend
 
 _NAME = "malaprop_packed"
 _SAME = 1e-4  # of two logits in float32, relative to the largest
@@ -47,11 +47,11 @@ def _attend(
     """The library's attention, within each text."""
     if any(more.get(name) is not None for name in _UNKNOWN):
         raise NotImplementedError("attention of a kind that is not packed")
-    edges, most = _now.texts
+    edges = Edges(*_now.texts)
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     back = -1 if sliding_window is None else sliding_window - 1
     q, k, v = (t[0].transpose(0, 1) for t in (query, key, value))
-    seen = attend(q, k, v, edges, edges, most, most, scale=scaling, window=(back, 0 if causal else back))
+    seen = attend(q, k, v, edges, edges, scale=scaling, window=(back, 0 if causal else back))
     return seen[None], None
 
 

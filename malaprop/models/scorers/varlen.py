@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -18,14 +18,19 @@ def can_pack() -> bool:
     return find_spec("torch.nn.attention.varlen") is not None
 
 
+class Edges(NamedTuple):
+    """Where texts begin among tokens that lie end to end, the end of the last among them; and the longest text."""
+
+    at: Int[Tensor, " text_1"]
+    longest: int
+
+
 def attend(
     q: Float[Tensor, "query head each"],
     k: Float[Tensor, "token few each"],
     v: Float[Tensor, "token few each"],
-    q_edges: Int[Tensor, " text_1"],
-    k_edges: Int[Tensor, " text_1"],
-    longest_q: int,
-    longest_k: int,
+    q_edges: Edges,
+    k_edges: Edges,
     *,
     scale: float | None = None,
     window: tuple[int, int] = (-1, -1),
@@ -33,7 +38,7 @@ def attend(
     """What is given for filling means nothing. `window`: how many tokens before and behind itself a token looks at,
     -1 for all; keys may have fewer heads, each for several of the queries'."""
     if not q.is_cuda or q.dtype == torch.float32:  # which the kernel does not know
-        return _one_by_one(q, k, v, q_edges, k_edges, scale, window)
+        return _one_by_one(q, k, v, q_edges.at, k_edges.at, scale, window)
     from torch.nn.attention.varlen import varlen_attn
 
     known, more = _options(), dict[str, Any]()
@@ -47,7 +52,7 @@ def attend(
         else:
             k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
     call: Any = varlen_attn
-    seen: Tensor = call(q, k, v, q_edges, k_edges, longest_q, longest_k, **more)
+    seen: Tensor = call(q, k, v, q_edges.at, k_edges.at, q_edges.longest, k_edges.longest, **more)
     return seen
 
 

@@ -175,11 +175,8 @@ def splice(
     pool: Pool,
     wanted: Ints,
     pieces: Pieces,
+    frame: Frame,
     *,
-    limit: int,
-    head: Sequence[int] = (),
-    tail: Sequence[int] = (),
-    left: bool = False,
     pad: int = 0,
     device: torch.device | str = "cpu",
 ) -> Splice:
@@ -198,7 +195,6 @@ def splice(
     fresh = pieces.size[stretch]
     new[edited] = fresh if pool.single else np.diff(np.concatenate([[0], np.cumsum(fresh)])[np.cumsum(span)], prepend=0)
     sizes = edge[begin + many] - edge[begin]
-    frame = Frame(limit=limit, head=(*head,), tail=(*tail,), left=left)
     return _assemble(body, sizes, base, (at, old, new), pieces.tokens(stretch), frame, pad, device)
 
 

@@ -82,17 +82,12 @@ def train(
             translate(now, subwords, [p.source for p in held_out], width=1), [p.target for p in held_out]
         )
 
-    title = f"training {kind}"
-    history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, title=title, quiet=quiet, heard=heard)
-    test = _sorted(data.test)
-    found = bleu.counts(translate(model, subwords, [p.source for p in test]), [p.target for p in test])
-    low, high = bleu.interval(found, seed)
+    title = "" if quiet else f"training {kind}"
+    history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, title=title, heard=heard)
     figures = {
-        "test_bleu": round(bleu.from_counts(found.sum(0)), 2),
-        "test_bleu_low": round(low, 2),
-        "test_bleu_high": round(high, 2),
+        **_judge(model, subwords, _sorted(data.test), seed),
         "held_out_bleu": round(max(epoch.bleu for epoch in history), 2),
-        "test_pairs": len(test),
+        "test_pairs": len(data.test),
         "train_pairs": len(rows.sources),
         "epochs": len(history),
         "seconds": round(history[-1].seconds, 1),
@@ -113,6 +108,14 @@ def train(
     checkpoint.save(folder, card, model, subwords, words_of(p.source for p in pairs))
     unfinished.clear()
     return card
+
+
+def _judge(model: nn.Module, subwords: SubWords, pairs: Sequence[Pair], seed: int) -> dict[str, float]:
+    """BLEU of what beam search gives, with its interval."""
+    found = bleu.counts(translate(model, subwords, [p.source for p in pairs]), [p.target for p in pairs])
+    low, high = bleu.interval(found, seed)
+    named = {"test_bleu": bleu.from_counts(found.sum(0)), "test_bleu_low": low, "test_bleu_high": high}
+    return {name: round(value, 2) for name, value in named.items()}
 
 
 def _finished(folder: Path, **ours: Any) -> Card:

@@ -131,11 +131,13 @@ def fit(
     *,
     seed: int,
     unfinished: Unfinished,
-    title: str = "training",
-    quiet: bool = True,
+    title: str = "",
     heard: Callable[[TranslationEpoch], None] | None = None,
 ) -> list[TranslationEpoch]:
-    """Trains in place and leaves the best weights in it; on a CPU a killed work goes on to the very same weights."""
+    """Trains in place and leaves the best weights in it; on a CPU a killed work goes on to the very same weights.
+
+    A `title` is shown.
+    """
     work = Translating(model, rows, plan, judge, seed=seed)
 
     def epoch(step: int, figures: Mapping[str, float], seconds: float) -> TranslationEpoch:
@@ -145,7 +147,7 @@ def fit(
         if heard:
             heard(epoch(now.step, look.figures, now.seconds))
 
-    fitted = loop.fit(work.course, unfinished=unfinished, title=title, quiet=quiet, listen=[listen])
+    fitted = loop.fit(work.course, unfinished=unfinished, title=title, quiet=not title, listen=[listen])
     model.load_state_dict(work.mean.state_dict())
     return [epoch(look["step"], look, look["seconds"]) for look in fitted.looks]
 

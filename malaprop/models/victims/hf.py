@@ -88,21 +88,15 @@ def wrap_transformers(
     labels = int(getattr(model.config, "num_labels", 0))
     if labels < 1:
         raise VictimError(f"{name} scores no label; expected a classifier, or a regression of one number")
-    number = labels == 1
-    if number and precision in ("bf16", "int8"):
-        raise SettingError(f"{name} gives a number, which is reckoned in fp32; use --precision fp32 or auto")
-    wide = int(getattr(model.config, "hidden_size", 0) or 0)
-    given = "fp32" if number else resolve(precision, where, width=wide)
+    number, given = labels == 1, _settle_precision(model, name, precision, where, number=labels == 1)
     most = min(limit or MOST, places(model, tokenizer))
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
         if given in ("bf16", "int8") and precision != "auto":
-            raise SettingError(
-                f"{name} is asked by whole texts, as {pieces}, and reckons in fp32 then; use --precision fp32 or auto"
-            )
+            how = f"is asked by whole texts, as {pieces}, and reckons in fp32 then"
+            raise SettingError(f"{name} {how}; use --precision fp32 or auto")
         return _by_strings(model, tokenizer, where, name, most, fingerprint, pieces)
-    left = tokenizer.truncation_side == "left"
-    frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=left)
+    frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=tokenizer.truncation_side == "left")
     road = _road(model, tokenizer, pieces, frame, where)
     if precision == "auto" and given == "int8" and not road.nears(given):
         given = "fp32"
@@ -121,11 +115,11 @@ def wrap_transformers(
     return TokenVictim(
         cut=at_breaks(pieces.pieces, pieces.between),
         join=best_join(pieces.pieces, TEXTS),
-        rows=partial(pieces.rows, limit=most, left=left),
+        rows=partial(pieces.rows, limit=most, left=frame.left),
         limit=most,
         head=frame.head,
         tail=frame.tail,
-        left=left,
+        left=frame.left,
         forward=road.forward,
         scorer=road.scorer(given),
         pad=road.pad,
@@ -134,6 +128,14 @@ def wrap_transformers(
         **about,
         **_shown(road, ByOffsets(tokenizer=pieces, frame=frame), tokenizer, number),
     )
+
+
+def _settle_precision(model: Any, name: str, asked: str, where: torch.device, *, number: bool) -> str:
+    """What a model reckons in; one that gives a number does so in fp32."""
+    if number and asked in ("bf16", "int8"):
+        raise SettingError(f"{name} gives a number, which is reckoned in fp32; use --precision fp32 or auto")
+    wide = int(getattr(model.config, "hidden_size", 0) or 0)
+    return "fp32" if number else resolve(asked, where, width=wide)
 
 
 def _road(model: Any, tokenizer: Any, pieces: WordPieces, frame: Frame, where: torch.device) -> Road:

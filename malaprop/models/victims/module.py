@@ -85,6 +85,11 @@ def wrap_module(
         device=str(where),
         withheld="" if gradients else f"its tokens are looked up in {_counted(len(tables))}, once would be needed",
     )
+    return _keep_spaces(victim, cut)
+
+
+def _keep_spaces(victim: TokenVictim, cut: Cut) -> TokenVictim | StringVictim:
+    """The victim as it is; by whole texts alone where its tokenizer makes tokens of spaces."""
     blank = next((string for string, row in zip(_BLANK, cut([*_BLANK]), strict=True) if row), None)
     if blank is None:
         return victim

@@ -31,7 +31,7 @@ from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.joins import Join, Joined, join
 from malaprop.models.tokens.pieces import Cut, Pieces
 from malaprop.models.tokens.sending import Begun, send
-from malaprop.models.tokens.splice import Splice, ship, splice
+from malaprop.models.tokens.splice import Frame, Splice, ship, splice
 from malaprop.models.zoo.embeddings import L1
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
@@ -214,17 +214,8 @@ class TokenVictim:
         return self._encode([text.values() for text in texts])
 
     def _splice(self, pieces: Pieces, pool: Pool, wanted: Ints) -> Splice:
-        return splice(
-            pool,
-            wanted,
-            pieces,
-            limit=self.limit,
-            head=self.head,
-            tail=self.tail,
-            left=self.left,
-            pad=self.pad,
-            device=self.device,
-        )
+        frame = Frame(limit=self.limit, head=(*self.head,), tail=(*self.tail,), left=self.left)
+        return splice(pool, wanted, pieces, frame, pad=self.pad, device=self.device)
 
     def _whole(self, texts: Sequence[Fields], scorer: Scorer) -> Float[Tensor, "text any"]:
         made: dict[str, Any] = {"limit": self.limit, "pad": self.pad, "device": self.device}

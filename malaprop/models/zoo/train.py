@@ -43,6 +43,7 @@ class Given:
     vectors: Path | None = None
     start: str | None = None
     settings: Mapping[str, Any] | None = None
+    words: WordRows | None = None  # the texts read before, once for many models; no part of what decides the weights
 
     def plain(self) -> dict[str, Any]:
         marks = [self.vectors.stat().st_size, self.vectors.stat().st_mtime_ns] if self.vectors else []
@@ -58,6 +59,15 @@ class Given:
             raise SettingError(f"--vectors {self.vectors} is no file; give a .bin, .vec, .txt or .npz of word vectors")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InTheLoop:
+    """What is added to a training: `hooks` of what was made ready for it, and of a defence its name and settings."""
+
+    hooks: Callable[[Job], Hooks]
+    name: str = ""
+    about: str = ""
+
+
 def train(
     spec: ZooSpec,
     data: Splits,
@@ -65,24 +75,19 @@ def train(
     *,
     seed: int = 0,
     device: str = "cpu",
-    settings: Training | None = None,
     given: Given | None = None,
-    words: WordRows | None = None,
-    hooks: Callable[[Job], Hooks] | None = None,
-    hardened: str = "",
-    about: str = "",
+    added: InTheLoop | None = None,
     quiet: bool = False,
 ) -> Card:
     """Trains, judges on the test part, and writes the folder whole or not at all.
 
-    The same call goes on with what was killed, and finds what is done. `words` saves reading the texts again for each
-    of many models. `hooks` makes what a defence adds; `hardened` is then its name, `about` says with which settings.
+    The same call goes on with what was killed, and finds what is done.
     """
-    given = given or Given()
+    given, about = given or Given(), added.about if added else ""
     _check_fields(spec, data)
     check_target(folder)
-    how = change_course(settings or _course(spec, given.start, len(data.train)), given.settings or {})
-    job = _job(spec, data, seed, given, words or (None if spec.fine_tuned else WordRows.of(data, how.least)))
+    how = change_course(_course(spec, given.start, len(data.train)), given.settings or {})
+    job = _job(spec, data, seed, given, how.least)
     job.model.to(device)
     recipe: dict[str, Any] = {
         "spec": spec.plain(),
@@ -96,17 +101,10 @@ def train(
         check_recipe(folder, recipe)
         return read_card(folder)
     unfinished = Unfinished.beside(folder, recipe)
-    fitted = fit(
-        job.model,
-        job.parts[0],
-        job.parts[1],
-        how,
-        seed=seed,
-        hooks=hooks(job) if hooks else None,
-        quiet=quiet,
-        title=f"training {spec.name}",
-        unfinished=unfinished,
-    )
+    hooks = added.hooks(job) if added else None
+    title = "" if quiet else f"training {spec.name}"
+    learn, held_out, test = job.parts
+    fitted = fit(job.model, learn, held_out, how, seed=seed, hooks=hooks, title=title, unfinished=unfinished)
     card = Card(
         spec=spec.plain(),
         shape=job.shape,
@@ -116,11 +114,11 @@ def train(
         data_fingerprint=data.fingerprint,
         seed=seed,
         about=f"{job.about} {about}".strip(),
-        hardened=hardened,
+        hardened=added.name if added else "",
         settings=asdict(how),
         seconds=round(fitted.seconds, 1),
         **stamp(),
-        figures=_figures(fitted, judge(job.model, job.parts[2])[0], job.parts, job.model),
+        figures=_figures(fitted, judge(job.model, test)[0], job.parts, job.model),
     )
     job.save(folder, card)
     keep_recipe(folder, recipe)
@@ -153,9 +151,9 @@ class Job(Protocol):
     def save(self, folder: Path, card: Card) -> None: ...
 
 
-def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, words: WordRows | None) -> Job:
+def _job(spec: ZooSpec, data: Splits, seed: int, given: Given, least: int) -> Job:
     if not spec.fine_tuned:
-        return _Words(spec, data, seed, given, words or WordRows.of(data))
+        return _Words(spec, data, seed, given, given.words or WordRows.of(data, least))
     from malaprop.models.zoo.finetune import FineTuning
 
     return FineTuning(spec, data, seed, given.start, limit=_limit(spec, given))

@@ -119,18 +119,17 @@ def fit(
     *,
     seed: int = 0,
     hooks: Hooks | None = None,
-    quiet: bool = True,
-    title: str = "training",
+    title: str = "",
     unfinished: Unfinished | None = None,
 ) -> FittedClassifier:
-    """Trains in place and leaves the weights of the epoch that did best on the part held out.
+    """Trains in place and leaves the weights of the epoch that did best on the part held out; a `title` is shown.
 
     The same seed gives the same weights on the same machine; on a CPU also where the work was killed and goes on from
     what `unfinished` has kept. On a GPU products are in bf16 and nothing waits for the device within an epoch but what
     a network itself asks of it.
     """
     work = Classifying(model, train, held_out, settings, seed=seed, hooks=hooks or Hooks())
-    fitted = loop.fit(work.course, unfinished=unfinished, quiet=quiet, title=title)
+    fitted = loop.fit(work.course, unfinished=unfinished, quiet=not title, title=title)
     return FittedClassifier(work.history(fitted.looks), fitted.rank[0] if fitted.rank else -1.0, fitted.seconds)
 
 

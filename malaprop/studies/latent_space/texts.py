@@ -170,12 +170,13 @@ class TextDomain:
 
     def train_generator(self, kind: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         from malaprop.models.generative.sentencetraining import train_sentences
+        from malaprop.models.pretrain.texts import corpus
 
         learnt: Mapping[str, Dataset] = inputs["learnt"]
         data = ",".join(learnt)
         desk.note(f"training an {kind.upper()} on the sentences of {data} (once; kept in the cache)")
         train_sentences(
-            kind, data, lambda spec, *, split: learnt[spec],  # noqa: ARG005 - there is one part alone
+            kind, corpus(data, lambda spec, *, split: learnt[spec]),  # noqa: ARG005 - there is one part alone
             desk.folder, settings=_SMALL if self.small else {}, seed=self.asked.seed, device=desk.device,
             quiet=desk.quiet,
         )  # fmt: skip
