@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,12 @@ def report(
     card: Annotated[
         Path | None, typer.Option(help="A file for a section of a model's card, in Markdown; - prints it.")
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder of runs to compare with, as before hardening: which texts newly hold, and which newly break."
+        ),
+    ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -36,21 +42,31 @@ def report(
       malaprop report runs/monday runs/tuesday --out both.html
 
       malaprop report runs/mine --export adversarial --card robustness.md
+
+      malaprop report runs/hardened --against runs/plain --out both.html
     """
+    from malaprop.reports.comparison import compare_runs
     from malaprop.reports.page import gather, sections, write_page
     from malaprop.reports.terminal import print_summary
 
     runs, records, faults = gather(folders)
     for fault in faults:
         o.say(f"malaprop: left out: {fault}")
-    path = write_page(out or folders[0] / "report.html", runs, records, faults)
+    compared = None if against is None else compare_runs(gather([against]).runs, runs)
+    name = "report.html" if compared is None else "comparison.html"
+    first = None if compared is None else compared.body()
+    path = write_page(out or folders[0] / name, runs, records, faults, first=first)
     if not quiet:
         print_summary(runs)
+        if compared is not None:
+            print(f"\n{compared.terminal()}")
         for section, held in sections(records):
             for record in held:
                 print(f"\n{section.title}\n\n{section.terminal(record)}")
     o.say(f"report: {path}", quiet)
-    counts = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
+    counts: dict[str, Any] = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
+    if compared is not None:
+        counts |= {"against": str(against), "compared": compared.to_rows(), "alone": list(compared.alone)}
     if export is not None or card is not None:
         from malaprop.reports.export import model_card, write_export
 

@@ -16,6 +16,7 @@ from malaprop.records.documents import write_whole
 from malaprop.records.kinds import find, kind_of, load
 from malaprop.records.store import outcomes_of
 from malaprop.reports import runs as attacked
+from malaprop.reports.comparison import compare_runs
 from malaprop.reports.entries import entries
 from malaprop.reports.markup import Markup, escape, join, tag
 from malaprop.reports.payload import LIMIT, Payload, payload
@@ -26,7 +27,11 @@ from malaprop.reports.tables import bullets, card
 TITLE = "Robustness report"
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _SKIP = Markup('<a class="skip" href="#examples">Skip to the examples</a>')
-_THEME = Markup('<button type="button" id="theme" class="button" aria-pressed="false">Dark</button>')
+_TOOLS = Markup(
+    '<div class="tools"><button type="button" id="print" class="button">Print summary</button>'
+    '<button type="button" id="print-all" class="button">Print all</button>'
+    '<button type="button" id="theme" class="button" aria-pressed="false">Dark</button></div>'
+)
 
 Runs = Sequence[tuple[Run, Sequence[Outcome]]]
 
@@ -39,16 +44,27 @@ class Contents(NamedTuple):
     faults: Sequence[str] = ()
 
 
-def write_report(folders: Iterable[Path], out: Path, title: str = "") -> Path:
-    """The report on every run and record at or below the folders, written whole or not at all."""
-    return write_page(out, *gather(folders), title=title)
+def write_report(folders: Iterable[Path], out: Path, title: str = "", *, against: Path | None = None) -> Path:
+    """The report on every run and record at or below the folders, written whole or not at all.
+
+    `against` is a folder of runs that these are compared with, text by text.
+    """
+    found = gather(folders)
+    first = None if against is None else compare_runs(gather([against]).runs, found.runs).body()
+    return write_page(out, *found, title=title, first=first)
 
 
 def write_page(
-    out: Path, runs: Runs = (), records: Sequence[Any] = (), faults: Sequence[str] = (), *, title: str = ""
+    out: Path,
+    runs: Runs = (),
+    records: Sequence[Any] = (),
+    faults: Sequence[str] = (),
+    *,
+    title: str = "",
+    first: Markup | None = None,
 ) -> Path:
-    """The report on these, written whole or not at all."""
-    return write_whole(out, render(runs, title, records=records, faults=faults))
+    """The report on these, written whole or not at all; `first` stands above all else."""
+    return write_whole(out, render(runs, title, records=records, faults=faults, first=first))
 
 
 def gather(folders: Iterable[Path]) -> Contents:
@@ -84,9 +100,15 @@ def sections(records: Iterable[Any]) -> list[tuple[Section, list[Any]]]:
 
 
 def render(
-    runs: Runs, title: str = "", *, records: Sequence[Any] = (), limit: int = LIMIT, faults: Sequence[str] = ()
+    runs: Runs,
+    title: str = "",
+    *,
+    records: Sequence[Any] = (),
+    limit: int = LIMIT,
+    faults: Sequence[str] = (),
+    first: Markup | None = None,
 ) -> str:
-    """The whole page.
+    """The whole page, with `first` above all else.
 
     `faults` are named on it. `limit` bounds the bytes of the examples; beyond it a sample is shown, and the page says
     so.
@@ -95,7 +117,7 @@ def render(
         raise RecordError("a report needs at least one run or record, got none")
     parts = sections(records)
     found = entries(runs)
-    above = join(_left_out(faults), *(section.body(held) for section, held in parts if section.rank < RUNS))
+    above = join(first, _left_out(faults), *(section.body(held) for section, held in parts if section.rank < RUNS))
     below = join(*(section.body(held) for section, held in parts if section.rank >= RUNS))
     lead = _headline(parts, attacked.headline(found))
     values = {
@@ -104,10 +126,11 @@ def render(
         "headline": tag("p", lead, class_="headline") if lead else "",
         "facts": attacked.header(found) if runs else "",
     }
+    saving = _template("export.js")
     if not runs:
-        quiet = {"policy": escape(_policy()), "skip": "", "theme": "", "main": join(above, below), "scripts": ""}
-        return _fill(_template("report.html"), {**values, **quiet})
-    data, script = payload(found, limit), _template("report.js")
+        quiet = {"skip": "", "theme": "", "main": join(above, below), "scripts": f"<script>{saving}</script>\n"}
+        return _fill(_template("report.html"), {**values, "policy": escape(_policy(saving)), **quiet})
+    data, script = payload(found, limit), _template("report.js") + saving
     inner = {
         "above": above,
         "matrix": attacked.matrix(found),
@@ -118,7 +141,7 @@ def render(
         "settings": attacked.settings(found),
     }
     scripts = f'<script type="application/json" id="data">{data.json}</script>\n<script>{script}</script>\n'
-    lively = {"policy": escape(_policy(script)), "skip": _SKIP, "theme": _THEME, "scripts": scripts}
+    lively = {"policy": escape(_policy(script)), "skip": _SKIP, "theme": _TOOLS, "scripts": scripts}
     return _fill(_template("report.html"), {**values, **lively, "main": _fill(_template("runs.html"), inner)})
 
 
@@ -145,10 +168,10 @@ def _fill(template: str, values: Mapping[str, str]) -> str:
     return _SLOT.sub(lambda found: values[found[1]], template)
 
 
-def _policy(script: str = "") -> str:
+def _policy(script: str) -> str:
     """Nothing from anywhere, and of scripts only ours, by its hash."""
     digest = b64encode(sha256(script.encode()).digest()).decode()
-    allowed = (*((f"script-src 'sha256-{digest}'",) if script else ()), "style-src 'unsafe-inline'", "img-src data:")
+    allowed = (f"script-src 'sha256-{digest}'", "style-src 'unsafe-inline'", "img-src data:")
     return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
 
 

@@ -48,16 +48,25 @@ def run(file: Any, /, *more: Any, **settings: Any) -> Any:
 
 
 def report(
-    folders: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], out: str | os.PathLike[str] | None = None
+    folders: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    against: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Writes the HTML report of every run and record at or below the folders, and gives its path."""
+    """Writes the HTML report of every run and record at or below the folders, and gives its path.
+
+    `against` is a folder of runs on the same texts, as before hardening: the report says which texts newly hold and
+    which newly break. Without `out` it is then called comparison.html.
+    """
     from malaprop.reports.page import write_report
 
     places = [folders] if isinstance(folders, (str, os.PathLike)) else list(folders)
     if not places:
         raise SettingError("mp.report takes a folder, or several; got none")
     paths = [Path(place) for place in places]
-    return write_report(paths, paths[0] / "report.html" if out is None else Path(out))
+    name = "report.html" if against is None else "comparison.html"
+    before = None if against is None else Path(against)
+    return write_report(paths, paths[0] / name if out is None else Path(out), against=before)
 
 
 def function_of(command: str) -> Callable[..., Result]:

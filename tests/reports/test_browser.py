@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from sample_records import sample
@@ -67,6 +71,75 @@ def page(browser: Any, report: Path) -> Iterator[Any]:
     yield opened
     assert [line for line in noise if line != "data:,"] == []
     context.close()
+
+
+def pages_of(pdf: bytes) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
+def test_the_summary_prints_on_one_sheet_and_all_of_it_on_more(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(render(sample(60, 3, 5)), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert pages_of(page.pdf(prefer_css_page_size=True)) == 1
+    page.evaluate("document.documentElement.dataset.print = 'all'")
+    assert pages_of(page.pdf(prefer_css_page_size=True)) > 2
+    page.close()
+
+
+def saved(page: Any, label: str) -> tuple[str, bytes]:
+    """The name and the bytes of what a button saves."""
+    with page.expect_download() as download:
+        page.locator(f'button[aria-label="{label}"]').first.click()
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
+
+
+def test_every_figure_and_table_can_be_saved(browser: Any, report: Path) -> None:
+    page = browser.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("request", lambda request: wrong.append(request.url) if request.url.startswith("http") else None)
+    page.goto(report.as_uri())
+    figures = page.locator("main svg[role=img]").count()
+    tables = page.locator("main table").count()
+    assert figures
+    counts = [page.locator(f".save:text-is('{kind}')").count() for kind in ("SVG", "PNG", "CSV")]
+    assert counts == [figures, figures, tables]
+    title = "LSTM-W-GloVe-1 Accuracy against query budget"
+    name, svg = saved(page, f"Save {title} as SVG")
+    assert name == "lstm-w-glove-1-accuracy-against-query-budget.svg"
+    drawn = ElementTree.fromstring(svg)
+    assert drawn.attrib["width"] == drawn.attrib["viewBox"].split()[2]
+    assert "pwws" in "".join(drawn.itertext())  # the key, which the page has beside the figure
+    assert b"class=" not in svg
+    name, png = saved(page, f"Save {title} as PNG")
+    assert name.endswith(".png")
+    assert png.startswith(b"\x89PNG")
+    assert int.from_bytes(png[16:20]) == 3 * float(drawn.attrib["width"])
+    name, found = saved(page, "Save Accuracy under attack Accuracy by victim and attack as CSV")
+    rows = list(csv.reader(found.decode("utf-8-sig").splitlines()))
+    assert rows[0][:2] == ["Victim", "No attack"]
+    assert "LSTM-W-GloVe-1" in {row[0] for row in rows}
+    assert wrong == []
+    page.close()
+
+
+def test_saved_examples_are_all_that_were_found_and_no_formulas(browser: Any, tmp_path: Path) -> None:
+    run, outcomes = hostile()
+    text = {"text": '=HYPERLINK("http://a")\na "quoted", film'}
+    formula = replace(outcomes[1], id="f", original=Side(text, 1), adversarial=Side({"text": "-2+3 film"}, 0))
+    (tmp_path / "report.html").write_text(render([*sample(60, 1, 1), (run, [*outcomes, formula])]), encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    _, found = saved(page, "Save Examples Table of examples as CSV")
+    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(found.decode("utf-8-sig")))}
+    assert len(rows) == 65
+    assert rows["f"]["text"] == '\'=HYPERLINK("http://a") a "quoted", film'
+    assert rows["f"]["changed text"] == "'-2+3 film"
+    assert rows["emoji"]["changed text"] == "\U0001f600\U0001f600 a goоd film | it is ok"
+    page.close()
 
 
 def total(page: Any) -> int:

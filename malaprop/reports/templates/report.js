@@ -28,6 +28,10 @@
   system.addEventListener("change", showTheme);
   showTheme();
 
+  const print = (what) => { root.dataset.print = what; window.print(); delete root.dataset.print; };
+  byId("print").addEventListener("click", () => print("summary"));
+  byId("print-all").addEventListener("click", () => print("all"));
+
   const data = JSON.parse(byId("data").textContent);
   const STATUSES = ["success", "failed", "skipped", "error"];
   const PAGE = 25;
@@ -190,6 +194,23 @@
     return head;
   });
   byId("columns").append(...heads);
+
+  // For a spreadsheet: all rows that the filters let through, not only those of this page; each text before and after.
+  const after = (row) => row.fields.map(([, text], number) => {
+    let at = 0, whole = "";
+    for (const [field, start, end, fresh] of row.patches) {
+      if (field !== number) continue;
+      whole += cut(text, at, start) + fresh;
+      at = end;
+    }
+    return whole + cut(text, at, size(text));
+  }).join(" | ");
+  const HEAD = ["id", "victim", "attack", "status", "label", "before", "after", "score before", "score after", "changed", "queries", "text", "changed text", "reason"];
+  byId("rows").closest("table").allRows = () => [HEAD, ...wanted().map((row) => [
+    row.id, row.run.victim, row.run.attack, row.status, labelName(row, row.label), labelName(row, row.before), labelName(row, row.after),
+    row.scoreBefore ?? "", row.scoreAfter ?? "", row.share, row.asked, row.fields.map((field) => field[1]).join(" | "),
+    row.patches.length ? after(row) : "", row.reason ?? "",
+  ].map(String))];
 
   let waiting = 0;
   const restart = () => { clearTimeout(waiting); state.page = 0; draw(); };
