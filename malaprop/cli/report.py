@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from malaprop.cli import options as o
 from malaprop.core.errors import RecordError
 from malaprop.records.documents import write_whole
+
+if TYPE_CHECKING:
+    from malaprop.reports.page import Runs
 
 
 def report(
@@ -67,15 +70,21 @@ def report(
     counts: dict[str, Any] = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
     if compared is not None:
         counts |= {"against": str(against), "compared": compared.to_rows(), "alone": list(compared.alone)}
-    if export is not None or card is not None:
-        from malaprop.reports.export import model_card, write_export
-
-        if not runs:
-            raise RecordError("--export and --card are about runs, and there are none below these folders")
-        if export is not None:
-            o.say(f"adversarial texts: {write_export(runs, export)}", quiet)
-        if card is not None and str(card) == "-":
-            print(model_card(runs), end="")
-        elif card is not None:
-            o.say(f"section for a model's card: {write_whole(card, model_card(runs))}", quiet)
+    _write_beside(runs, export, card, quiet)
     o.finish({"command": "report", "report": str(path), **counts}, json)
+
+
+def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: bool) -> None:
+    """The adversarial texts as a dataset, and the section of a model's card, where they were asked for."""
+    if export is None and card is None:
+        return
+    from malaprop.reports.export import model_card, write_export
+
+    if not runs:
+        raise RecordError("--export and --card are about runs, and there are none below these folders")
+    if export is not None:
+        o.say(f"adversarial texts: {write_export(runs, export)}", quiet)
+    if card is not None and str(card) == "-":
+        print(model_card(runs), end="")
+    elif card is not None:
+        o.say(f"section for a model's card: {write_whole(card, model_card(runs))}", quiet)
