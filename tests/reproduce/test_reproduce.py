@@ -293,6 +293,22 @@ def test_rows_are_the_same_from_the_small_records_that_are_kept(claims, tmp_path
     assert page.read_text() == first
 
 
+def test_a_step_that_prints_words_and_leaves_its_record_elsewhere_costs_no_other_step_its_record(tmp_path):
+    from malaprop.studies.reproduce.kept import PRINTED, keep, read_printed
+
+    for name, said in (
+        ("words", "size 2: genetic over expert +0.070\nrecord: elsewhere"),
+        ("json", '{"a": 1}'),
+        ("none", ""),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / PRINTED).write_text(said)
+    assert keep(tmp_path / "words", tmp_path / "kept/words") == []
+    assert keep(tmp_path / "none", tmp_path / "kept/none") == []
+    keep(tmp_path / "json", tmp_path / "kept/json")
+    assert read_printed(tmp_path / "kept/json") == {"a": 1}
+
+
 def test_ids_are_letters_names_or_all():
     assert len(choose_claims(["all"])) == 41
     assert [claim.id for _, claim in choose_claims(["h"])] == [f"H{n}" for n in range(1, 8)]

@@ -75,9 +75,17 @@ def keep(step: Path, to: Path) -> list[Path]:
         made.append(_pack(place / f"{found.kind.file}.gz", _slim(found.record).to_dict()))
     if (step / OUTCOMES).is_file():
         made.append(_pack(to / f"{COUNTS}.gz", dict(count_outcomes(step))))
-    if not made and (step / PRINTED).is_file():
-        made.append(_pack(to / f"{PRINTED}.gz", read_printed(step)))
+    if not made and (printed := _find_printed(step)) is not None:
+        made.append(_pack(to / f"{PRINTED}.gz", printed))
     return made
+
+
+def _find_printed(step: Path) -> dict[str, Any] | None:
+    """What a step's command printed as JSON; None for a command that prints words, or leaves its record elsewhere."""
+    try:
+        return read_printed(step)
+    except RecordError:
+        return None
 
 
 def _slim(record: Any) -> Any:
