@@ -77,6 +77,9 @@ class _WordNet:
         base = word.removesuffix("s")
         return (base,) if pos in self.parts(base) else ()
 
+    def irregular(self, lemma: str, pos: str) -> tuple[str, ...]:
+        return ("best", "better") if (lemma, pos) == ("good", "a") else ()
+
     def marks(self, word: str) -> int:
         return sum(1 << "nvar".index(part) for part in self.parts(word.lower()))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import string
+import unicodedata
 import warnings
 from functools import cache
 from importlib.resources import files
@@ -28,22 +30,27 @@ _ALIKE = {
     "P": "\u0420\u03a1", "S": "\u0405", "T": "\u0422\u03a4", "X": "\u0425\u03a7", "Y": "\u03a5", "Z": "\u0396",
 }  # fmt: skip
 
+_DIGITS = {"a": "4@", "b": "8", "e": "3", "g": "96", "i": "1", "l": "1", "o": "0", "q": "9", "s": "5", "z": "2"}
+# Marks on letters, least conspicuous and most widespread first: circumflex, caron, dot, acute, diaeresis, ring, grave,
+# tilde, macron, breve, then those below.
+_MARKS = "\u0302\u030c\u0307\u0301\u0308\u030a\u0300\u0303\u0304\u0306\u0327\u0328\u0323\u0331\u0325"
 
-def _packaged(name: str) -> str:
+
+def read_packaged(name: str) -> str:
     return files("malaprop.assets").joinpath("words", name).read_text(encoding="utf-8")
 
 
 @cache
 def stop_words() -> frozenset[str]:
     """English function words in lower case, with contractions and the pieces that splitting leaves of them."""
-    return frozenset(_packaged("stop.txt").split())
+    return frozenset(read_packaged("stop.txt").split())
 
 
 @cache
-def keyboard(*, letters_only: bool = True) -> dict[str, tuple[str, ...]]:
+def keyboard(*, letters_only: bool = True, reach: float = 1.3) -> dict[str, tuple[str, ...]]:
     """The keys next to each lower-case letter or digit on a US keyboard, nearest first; a letter's upper case alike.
 
-    Two keys are neighbours if their middles are less than 1.3 key widths apart. With `letters_only` a letter's
+    Two keys are neighbours if their middles are less than `reach` key widths apart. With `letters_only` a letter's
     neighbours are letters, so that a typo leaves the word a word.
     """
     spots = {
@@ -54,7 +61,9 @@ def keyboard(*, letters_only: bool = True) -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for mark, (x, y) in spots.items():
         apart = {other: (a - x) ** 2 + (b - y) ** 2 for other, (a, b) in spots.items() if other != mark}
-        near = sorted((other for other, far in apart.items() if far < 1.69), key=lambda other: (apart[other], other))
+        near = sorted(
+            (other for other, far in apart.items() if far < reach**2 - 1e-9), key=lambda other: (apart[other], other)
+        )
         if mark.isalpha():
             kept = tuple(other for other in near if other.isalpha() or not letters_only)
             table[mark], table[mark.upper()] = kept, tuple(other.upper() for other in kept)
@@ -70,13 +79,44 @@ def homoglyphs() -> dict[str, tuple[str, ...]]:
 
 
 @cache
+def digits_alike() -> dict[str, tuple[str, ...]]:
+    """Digits and signs that stand for letters in slang: o and 0, a and @ (Li et al. 2019 call them Sub-C)."""
+    return {letter: tuple(alike) for letter, alike in _DIGITS.items()}
+
+
+@cache
+def visual_neighbours() -> dict[str, tuple[str, ...]]:
+    """Characters that look much like each Latin letter, the likest first: with an accent, or a homoglyph.
+
+    Derived from Unicode itself: precomposed letters whose decomposition is the letter and one mark, ordered by the mark
+    (those above a letter first), then the look-alikes of other scripts.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for char in map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))):
+        base, _, mark = unicodedata.decomposition(char).partition(" ")
+        if not mark or base.startswith("<") or " " in mark:
+            continue
+        letter = chr(int(base, 16))
+        if letter.isascii() and letter.isalpha():
+            found.setdefault(letter, {})[char] = _MARKS.find(chr(int(mark, 16))) % (len(_MARKS) + 1)
+    return {
+        letter: (
+            *sorted(near, key=lambda char, ranks=near: (ranks[char], char)),  # type: ignore[misc]
+            *_ALIKE.get(letter, ""),
+        )
+        for letter in string.ascii_letters
+        if (near := found.get(letter, {})) or letter in _ALIKE
+    }
+
+
+@cache
 def misspellings() -> dict[str, tuple[str, ...]]:
     """Words in lower case and how people have misspelt them, from the asset; without it a short list of our own."""
     try:
         path = store.locate("misspellings") / "misspellings.json"
     except AssetError as error:
         warnings.warn(f"using a short list of common misspellings: {error}", stacklevel=2)
-        return {word: tuple(wrong) for word, wrong in _table(_packaged("misspelt.txt")).items()}
+        return {word: tuple(wrong) for word, wrong in _table(read_packaged("misspelt.txt")).items()}
     return {word: tuple(wrong) for word, wrong in json.loads(path.read_text(encoding="utf-8")).items()}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,15 @@ from malaprop.records import Edit, Outcome
 
 Kind = Literal["same", "old", "new"]
 _TOKEN = re.compile(r"\s+|[^\W_][\w'’-]*|.", re.DOTALL)  # noqa: RUF001
+_UNSEEN = ("Cc", "Cf")  # Unicode's categories: backspaces, characters of no width, changes of direction
 PAIRS = 200_000  # equal words on both sides; the comparison can take the square of that
+
+
+def show_unseen(text: str) -> str:
+    """The text with control and format characters by their numbers, so that a change that nobody sees can be read."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"[U+{ord(c):04X}]" if unicodedata.category(c) in _UNSEEN and c not in "\t\n" else c for c in text)
 
 
 @dataclass(frozen=True, slots=True)

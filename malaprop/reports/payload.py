@@ -11,7 +11,7 @@ from heapq import merge
 from typing import Any
 
 from malaprop.records import STATUSES, Outcome
-from malaprop.reports.diff import patches
+from malaprop.reports.diff import patches, show_unseen
 from malaprop.reports.entries import RunEntry
 
 LIMIT = 4_500_000  # bytes of examples, which leaves half a megabyte of the promised five for the rest
@@ -54,7 +54,7 @@ def _row(run: int, text: int, outcome: Outcome) -> list[Any]:
         _score(last.scores, outcome.label) if last else None,
         outcome.queries.asked,
         round(outcome.changed_share, 4),
-        [[p.field, p.start, p.end, p.text] for p in patches(outcome)],
+        [[p.field, p.start, p.end, show_unseen(p.text)] for p in patches(outcome)],
         outcome.reason,
         outcome.id,
     ]

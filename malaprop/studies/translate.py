@@ -29,7 +29,7 @@ VICTIM = (
     "A folder written by train nmt-lstm or nmt-transformer, module:function (a list of sources to a list of "
     "translations), or a sequence-to-sequence model of transformers: its folder or hub:NAME."
 )
-_PUT = "What takes a word's place: vocabulary, typos or synonyms."
+_PUT = "What takes a word's place: vocabulary, typos, synonyms or inflections."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,8 @@ def small(attack: Attack) -> Attack:
     """The same attack with a population that a test can wait for."""
     if type(attack.search).__name__ == "Genetic":
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=3))
+    if type(attack.search).__name__ == "DifferentialEvolution":
+        return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=2))
     if type(attack.search).__name__ == "Random":
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, trials=200, block=50))
     return attack

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from malaprop.core.text import Text, Words
 from malaprop.records import Edit, Outcome, Side, edits_between
 from malaprop.reports import Patch, mark_changes, patches
+from malaprop.reports.diff import show_unseen
 
 
 def outcome(old: Mapping[str, str], new: Mapping[str, str], edits: tuple[Edit, ...] = ()) -> Outcome:
@@ -99,3 +100,8 @@ def test_edits_give_both_texts_back(data: st.DataObject, values: list[str]) -> N
     one = outcome(old, now.fields, edits_between(origin, now))
     assert joined(one, ("same", "old")) == old
     assert joined(one, ("same", "new")) == now.fields
+
+
+def test_what_nobody_sees_is_shown_by_its_number():
+    assert show_unseen("wo\u200brd\b, \u202eab\u202c é\n") == "wo[U+200B]rd[U+0008], [U+202E]ab[U+202C] é\n"
+    assert show_unseen("plain") == "plain"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints, word_pattern
 
-Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph"]
+Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph", "digit", "space"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_WIDE = 1.65  # key widths: with these also the keys that touch at a corner are neighbours, as TextAttack has it
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _PLACES = (
     64  # of a word, at most, where edits are tried: a token of 5,000 letters would have 650 million characters of them
@@ -23,10 +25,17 @@ _PLACES = (
 
 
 @cache
-def _keyboard() -> dict[str, tuple[str, ...]]:
+def _keyboard(wide: bool = False) -> dict[str, tuple[str, ...]]:
     from malaprop.assets.lexicon import keyboard
 
-    return keyboard()
+    return keyboard(reach=_WIDE) if wide else keyboard()
+
+
+@cache
+def _digits() -> dict[str, tuple[str, ...]]:
+    from malaprop.assets.lexicon import digits_alike
+
+    return digits_alike()
 
 
 @cache
@@ -46,10 +55,11 @@ def _places(first: int, last: int) -> list[int]:
     return [first + i * many // _PLACES for i in range(_PLACES)] if many > _PLACES else [*range(first, last + 1)]
 
 
-def edits(word: str, kind: Kind, first: int, last: int) -> Iterator[tuple[int, str]]:
+def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -> Iterator[tuple[int, str]]:
     """Every word one edit of this kind away, with its place; edits touch characters `first` to `last` alone.
 
-    Of a word longer than any that people write, edits are tried at places spread over it.
+    Of a word longer than any that people write, edits are tried at places spread over it. `wide`: keys that touch at a
+    corner are neighbours too.
     """
     for i in _places(first, last):
         here, before, after = word[i], word[:i], word[i + 1 :]
@@ -62,7 +72,11 @@ def edits(word: str, kind: Kind, first: int, last: int) -> Iterator[tuple[int, s
         elif kind == "substitute":
             yield from ((i, before + _like(c, here) + after) for c in LETTERS if c != here.lower())
         elif kind == "keyboard":
-            yield from ((i, before + _like(c, here) + after) for c in _keyboard().get(here.lower(), ()))
+            yield from ((i, before + _like(c, here) + after) for c in _keyboard(wide).get(here.lower(), ()))
+        elif kind == "digit":
+            yield from ((i, before + c + after) for c in _digits().get(here.lower(), ()))
+        elif kind == "space" and i:
+            yield i, f"{before} {here}{after}"
         elif kind == "homoglyph":
             yield from ((i, before + c + after) for c in _homoglyphs().get(here, ()))
 
@@ -72,17 +86,20 @@ class CharEdits:
     """Words one character edit away.
 
     Of each kind all edits are offered, or `each` drawn by the example's seed. `inner` spares the first and the last
-    character, which readers lean on. What would no longer be one word of its slot is left out.
+    character, which readers lean on. What would no longer be one word of its slot is left out, unless a space is put
+    into it. `wide`: keys that touch at a corner are neighbours too. `single`: at each place one letter drawn by the
+    seed is inserted, in either case, not each of the alphabet.
     """
 
     kinds: tuple[Kind, ...] = ("swap", "drop", "insert", "substitute")
     each: int | None = None
     inner: bool = False
+    wide: bool = False
+    single: bool = False
 
     def __post_init__(self) -> None:
-        known = ("swap", "drop", "insert", "substitute", "keyboard", "homoglyph")
-        if not self.kinds or any(k not in known for k in self.kinds):
-            raise SettingError(f"CharEdits.kinds takes some of {', '.join(known)}, got {self.kinds}")
+        if not self.kinds or any(k not in _KINDS for k in self.kinds):
+            raise SettingError(f"CharEdits.kinds takes some of {', '.join(_KINDS)}, got {self.kinds}")
         if self.each is not None and self.each < 1:
             raise SettingError(f"CharEdits.each must be at least 1, got {self.each}")
 
@@ -92,7 +109,7 @@ class CharEdits:
         out = []
         for slot in slots.tolist():
             word = strings[slot]
-            if self.each is None:
+            if self.each is None and not self.single:
                 make = lambda w=word: (e for kind in self.kinds for e in self._all(w, kind))  # noqa: E731
                 out.append(remembered(table, ("chars", self, word), word, make, cased=False))
             else:
@@ -101,15 +118,23 @@ class CharEdits:
         return out
 
     def _all(self, word: str, kind: Kind) -> list[str]:
-        first, last = (1, len(word) - 2) if self.inner else (0, len(word) - 1)
+        first, last = self._ends(word)
         whole = word_pattern().fullmatch
-        return [made for _, made in edits(word, kind, first, last) if made and whole(made)]
+        found = edits(word, kind, first, last, wide=self.wide)
+        return [made for _, made in found if made and (kind == "space" or whole(made))]
+
+    def _ends(self, word: str) -> tuple[int, int]:
+        return (1, len(word) - 2) if self.inner else (0, len(word) - 1)
 
     def _drawn(self, word: str, rng: np.random.Generator) -> Iterator[str]:
-        assert self.each is not None
         for kind in self.kinds:
-            made = sorted(set(self._all(word, kind)))
-            if len(made) > self.each:
+            if self.single and kind == "insert":
+                places = _places(*self._ends(word))
+                letters = [(LETTERS + LETTERS.upper())[i] for i in rng.integers(2 * len(LETTERS), size=len(places))]
+                made = sorted({word[:i] + c + word[i:] for i, c in zip(places, letters, strict=True)})
+            else:
+                made = sorted(set(self._all(word, kind)))
+            if self.each is not None and len(made) > self.each:
                 made = [made[i] for i in sorted(rng.choice(len(made), self.each, replace=False).tolist())]
             yield from made
 
@@ -119,6 +144,11 @@ class Homoglyphs:
     """Look-alikes: one letter of the word, or all that have one, put for a letter of another alphabet."""
 
     whole: bool = True
+    most: int | None = None  # look-alikes of one letter; None: all that the table has
+
+    def __post_init__(self) -> None:
+        if self.most is not None and self.most < 1:
+            raise SettingError(f"Homoglyphs.most must be at least 1, got {self.most}")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
         yield from ()  # a generator like its siblings, though it asks nothing
@@ -130,6 +160,6 @@ class Homoglyphs:
 
     def _made(self, word: str) -> Iterator[str]:
         for i in _places(0, len(word) - 1):
-            yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(word[i], ()))
+            yield from (word[:i] + twin + word[i + 1 :] for twin in _homoglyphs().get(word[i], ())[: self.most])
         if self.whole:
             yield "".join(_homoglyphs().get(c, (c,))[0] for c in word)

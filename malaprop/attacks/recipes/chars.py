@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from malaprop.attacks.attack import Attack, Fallback
+from malaprop.attacks.attack import Attack, Constraint, Fallback
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, Kind
-from malaprop.attacks.candidates.lookup import Misspellings
-from malaprop.attacks.constraints.edits import MaxCharacters, MaxShare
+from malaprop.attacks.candidates.lookup import Misspellings, NearWords
+from malaprop.attacks.candidates.union import Union
+from malaprop.attacks.constraints.edits import MaxCharacters, MaxShare, MaxWords
 from malaprop.attacks.constraints.positions import KeepStopWords, LongWords
-from malaprop.attacks.ranking.order import UnknownWord
+from malaprop.attacks.constraints.similarity import SentenceCosine
+from malaprop.attacks.encoders import parse_similarity
+from malaprop.attacks.ranking.order import LeaveOneOut, UnknownWord
+from malaprop.attacks.search.beam import Beam
 from malaprop.attacks.search.greedy import Greedy
 
 
@@ -61,4 +65,51 @@ def homoglyph(*, share: float = 0.5) -> Attack:
         candidates=Homoglyphs(),
         constraints=(MaxShare(share=share),),
         search=Greedy(rank=UnknownWord()),
+    )
+
+
+def textbugger(
+    *, neighbours: int = 5, similarity: float | str | None = 0.8, stop_words: bool = False, peer: bool = False
+) -> Attack:
+    """Li et al. 2019, "TextBugger: generating adversarial text against real-world applications".
+
+    Five kinds of bugs: a space inside a word, an inner letter dropped, two inner letters swapped, a letter put for a
+    digit that looks like it or for a neighbouring key, and the five nearest words; words in the order of what leaving
+    them out does, each takes the bug that lowers the true label most, as long as the sentence stays similar. Differs:
+    words of the whole text are ranked at once, not sentence by sentence; stop words stay; the nearest words come from
+    counter-fitted vectors, not from GloVe; MiniLM stands in for the Universal Sentence Encoder, whose threshold of 0.8
+    is kept. `peer`: TextAttack's variant: look-alike letters of other alphabets at every place, no keys and no digits,
+    a bug must gain, and of those that turn the label the most similar text is taken.
+    """
+    encoder, floor = parse_similarity(similarity)
+    drawn: tuple[Kind, ...] = ("space", "drop", "swap")
+    bugs = (CharEdits(kinds=drawn, each=1, inner=True), CharEdits(kinds=("digit", "keyboard"), each=1))
+    peers = (bugs[0], Homoglyphs(whole=False, most=1))
+    rules: list[Constraint] = [] if stop_words else [KeepStopWords()]
+    if floor is not None:
+        rules.append(SentenceCosine(floor=floor))
+    return Attack(
+        name="textbugger",
+        candidates=Union(of=(*(peers if peer else bugs), NearWords(count=neighbours))),
+        constraints=tuple(rules),
+        search=Greedy(rank=LeaveOneOut(), always=not peer, nearest=peer and floor is not None),
+        encoder=encoder,
+    )
+
+
+def pruthi(*, words: int = 1, least: int = 4, stop_words: bool = False, peer: bool = False) -> Attack:
+    """Pruthi et al. 2019, "Combating adversarial misspellings with robust word recognition".
+
+    One character of one word (or of as many as `words` says): two inner letters swapped, one dropped, one added, or one
+    put for a neighbouring key; never the first or the last, and only in words of four letters or more. All of them are
+    asked, the best is taken, and the next follows from there. Differs: stop words stay. `peer`: TextAttack's variant:
+    one random letter is added at each place, not each of the alphabet, and keys that touch at a corner are neighbours.
+    """
+    kinds: tuple[Kind, ...] = ("swap", "drop", "insert", "keyboard")
+    kept: tuple[Constraint, ...] = () if stop_words else (KeepStopWords(),)
+    return Attack(
+        name="pruthi",
+        candidates=CharEdits(kinds=kinds, inner=True, wide=peer, single=peer),
+        constraints=(LongWords(least=least), *kept, MaxWords(count=words)),
+        search=Beam(width=1, depth=words),
     )

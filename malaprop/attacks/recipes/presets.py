@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.recipes import chars, masked, words
+from malaprop.attacks.recipes import chars, forms, masked, unseen, words
 
 
 def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
@@ -103,4 +103,36 @@ deepwordbug_textattack = preset(
     chars.deepwordbug,
     "Gao et al. 2018 as TextAttack has it: four random edits a word, tried once, and stop words stay.",
     fallback=False,
+)
+textbugger_textattack = preset(
+    "textbugger:textattack",
+    chars.textbugger,
+    "Li et al. 2019 as TextAttack has it: look-alike letters, and of all that turn the label the most similar text.",
+    peer=True,
+)
+textbugger_openattack = preset(
+    "textbugger:openattack",
+    chars.textbugger,
+    "Li et al. 2019 as OpenAttack has it: without a sentence encoder, and one neighbour of a word.",
+    similarity=None,
+    neighbours=1,
+)
+pruthi_textattack = preset(
+    "pruthi:textattack",
+    chars.pruthi,
+    "Pruthi et al. 2019 as TextAttack has it: one random letter added at each place, and more keys are neighbours.",
+    peer=True,
+)
+morpheus_textattack = preset(
+    "morpheus:textattack",
+    forms.morpheus,
+    "Tan et al. 2020 as TextAttack searches: the best inflection of all words at each step, whether it gains or not.",
+    peer=True,
+)
+bad_characters_textattack = preset(
+    "bad-characters:textattack",
+    unseen.bad_characters,
+    "Boucher et al. 2022 as TextAttack has it by default: one homoglyph in a text; it ends when the goal is reached.",
+    kinds="homoglyphs",
+    most=1,
 )

@@ -25,7 +25,8 @@ SUITES: dict[str, Suite] = {
         ("pwws", "textfooler", "deepwordbug", "typos", "homoglyph"), "What audit runs: words and characters."
     ),
     "characters": Suite(
-        ("deepwordbug", "typos", "keyboard", "homoglyph"), "Misspellings and look-alikes: what people type, and more."
+        ("typos", "deepwordbug", "keyboard", "homoglyph", "viper", "bad-characters"),
+        "Misspellings, look-alikes and what nobody sees; those that ask least come first.",
     ),
     "strongest": Suite(
         ("strongest",), "What is left under all: recipes in turn, cheap ones first, each on what still stands."

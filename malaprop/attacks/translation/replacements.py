@@ -18,6 +18,7 @@ REPLACEMENTS: Catalogue = Catalogue(
         "vocabulary": "malaprop.attacks.translation.replacements:Vocabulary",
         "typos": "malaprop.attacks.translation.replacements:Typos",
         "synonyms": "malaprop.attacks.translation.replacements:Synonyms",
+        "inflections": "malaprop.attacks.translation.replacements:OtherForms",
     },
 )
 
@@ -69,6 +70,18 @@ class Synonyms:
             return []
         known = near.vectors.words
         made = dict.fromkeys(recase(known[i], word) for i in near.table[row].tolist())
+        made.pop(word, None)
+        return _some(list(made), rng, most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherForms:
+    """The inflections of the word as a noun, a verb or an adjective (Tan et al. 2020)."""
+
+    def of(self, word: str, rng: np.random.Generator, most: int) -> list[str]:
+        from malaprop.attacks.candidates.inflections import inflect_all
+
+        made = dict.fromkeys(recase(form, word) for part in "nva" for form in inflect_all(word, part))
         made.pop(word, None)
         return _some(list(made), rng, most)
 

@@ -1,0 +1,46 @@
+"""Recipes that write the same in another form: other inflections, names, numbers, contractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.candidates.inflections import Inflections
+from malaprop.attacks.candidates.own import Own
+from malaprop.attacks.constraints.positions import KeepStopWords
+from malaprop.attacks.ranking.order import LeftToRight
+from malaprop.attacks.search.beam import Beam
+from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.rewrites import Rewrites
+
+_ALL = 10_000  # words: more than any text has
+
+
+def morpheus(*, stop_words: bool = False, peer: bool = False) -> Attack:
+    """Tan et al. 2020, "It's morphin' time! Combating linguistic discrimination with inflectional perturbations".
+
+    Nouns, verbs and adjectives from left to right: of all inflections of a word in its part of speech the one that the
+    victim takes worst, if it gains, until the label turns. Differs: inflections come from WordNet's irregular forms and
+    rules of spelling, not from lemminflect; stop words stay. For translation, where the paper lowers BLEU, `malaprop
+    translate attack --goal bleu --replace inflections` takes the same inflections. `peer`: TextAttack's search: all
+    inflections of all words are asked at each step, and the best is taken whether it gains or not.
+    """
+    return Attack(
+        name="morpheus",
+        candidates=Inflections(),
+        constraints=() if stop_words else (KeepStopWords(),),
+        search=Beam(width=1, depth=_ALL) if peer else Greedy(rank=LeftToRight()),
+    )
+
+
+def checklist(*, kinds: Sequence[str] | str = "contractions,names,places,numbers", each: int = 3) -> Attack:
+    """Ribeiro et al. 2020, "Beyond accuracy: behavioral testing of NLP models with CheckList": its invariance tests.
+
+    Contractions written out or the other way round, and names of people, names of places and numbers put for others of
+    their kind, three of each drawn by the seed: the best of all is taken, then the best of the rest, until the label
+    turns. Differs: names are found in tables of our own, not by a tagger of entities; a name changes wherever it stands
+    in the text. `kinds` are some of contractions, names, places, numbers.
+    """
+    named = kinds.split(",") if isinstance(kinds, str) else kinds
+    wanted = tuple(kind.strip() for kind in named)
+    return Attack(name="checklist", candidates=Own(), search=Rewrites(kinds=wanted, each=each))  # type: ignore[arg-type]

@@ -1,0 +1,172 @@
+"""Rewrites: changes of one word or several that leave a text about the same, from small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import recase
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+
+Kind = Literal["contractions", "names", "places", "numbers"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_LONGEST = 3  # words of a name: Rio de Janeiro
+_SPREAD = 0.2  # how far a number moves, as a share of it
+_DIGITS = 9  # of a number, at most
+_NUMBERS = 41  # among which others are drawn
+Edit = dict[int, str]  # slots and what comes to stand there; an empty word deletes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrites:
+    """Of all rewrites of a text the best is made, and the next is chosen among those of other words, until the goal is
+    reached (the invariance tests of Ribeiro et al. 2020).
+
+    Contractions are written out, and the other way round; names of people and of places, and numbers, become others of
+    their kind, `each` of them drawn by the seed. A name that stands in several places changes in all of them.
+    """
+
+    kinds: tuple[Kind, ...] = _KINDS
+    each: int = 3
+
+    def __post_init__(self) -> None:
+        if not self.kinds or any(kind not in _KINDS for kind in self.kinds):
+            raise SettingError(f"Rewrites.kinds takes some of {', '.join(_KINDS)}, got {self.kinds}")
+        if self.each < 1:
+            raise SettingError(f"Rewrites.each must be at least 1, got {self.each}")
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        now, left = start, self.list_edits(trial, space.slots.tolist())
+        while left:
+            (scored,) = yield from trial.score([_vary(now.text, left)])
+            (found,) = yield from trial.choose([scored], [None])
+            if found is None:
+                break
+            now = found
+            if now.reached:
+                return now
+            changed = {*now.text.changed(trial.origin).tolist()}
+            left = [edit for edit in left if not changed & edit.keys()]
+        return trial.held or start
+
+    def list_edits(self, trial: Trial, slots: Sequence[int]) -> list[Edit]:
+        """Every rewrite of the original that changes these slots alone, each once."""
+        phrases = list(_phrases(trial.origin, slots))
+        found: list[Edit] = []
+        if "contractions" in self.kinds:
+            found += _contract(phrases)
+        if "numbers" in self.kinds:
+            found += self._renumber(trial, phrases)
+        cased = any(char.isupper() for char in trial.shown(trial.origin))
+        for kind in ("names", "places"):
+            if kind in self.kinds:
+                found += self._rename(trial, phrases, kind, cased=cased)
+        return found
+
+    def _renumber(self, trial: Trial, phrases: Sequence[_Phrase]) -> Iterator[Edit]:
+        for slots, phrase in phrases:
+            if len(slots) > 1:
+                continue
+            others = _near_numbers(phrase) or _groups("numbers").get(phrase.lower(), ())
+            rng = trial.generator("rewrites", "numbers", str(slots[0]))
+            yield from ({slots[0]: recase(other, phrase)} for other in self._draw(rng, others))
+
+    def _rename(self, trial: Trial, phrases: Sequence[_Phrase], kind: str, *, cased: bool) -> Iterator[Edit]:
+        """Names in all their places; where a text has capitals, a word without one is no name."""
+        groups, held = _groups(kind), dict[str, list[tuple[Sequence[int], str]]]()
+        taken: set[int] = set()
+        for slots, phrase in sorted(phrases, key=lambda one: -len(one[0])):
+            name, owner = _split_owner(phrase)
+            if name.lower() in groups and (not cased or name[:1].isupper()) and not taken & {*slots}:
+                held.setdefault(name.lower(), []).append((slots, owner))
+                taken |= {*slots}
+        for name, spots in sorted(held.items()):
+            rng = trial.generator("rewrites", kind, name)
+            for other in self._draw(rng, groups[name]):
+                written = other if cased else other.lower()
+                edit: Edit = {}
+                for slots, owner in spots:
+                    edit |= {slots[0]: written + owner, **dict.fromkeys(slots[1:], "")}
+                yield edit
+
+    def _draw(self, rng: np.random.Generator, others: Sequence[str]) -> list[str]:
+        if len(others) <= self.each:
+            return list(others)
+        return [others[i] for i in sorted(rng.choice(len(others), self.each, replace=False).tolist())]
+
+
+_Phrase = tuple[Sequence[int], str]  # slots in a row, and what stands there
+
+
+def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
+    """One to three words in a row, parted by white space alone, all of them open."""
+    strings, gaps = text.strings, [text.table.strings[i] for i in text.parts[0::2].tolist()]
+    open_slots = {*slots}
+    for slot in slots:
+        for end in range(slot + 1, slot + 1 + _LONGEST):
+            row = range(slot, end)
+            if not {*row} <= open_slots or not all(gaps[s].isspace() for s in row[1:]):
+                break
+            yield row, " ".join(strings[s] for s in row)
+
+
+def _contract(phrases: Sequence[_Phrase]) -> Iterator[Edit]:
+    from malaprop.assets.alike import contractions
+
+    longer = contractions()
+    shorter = {long: short for short, long in longer.items()}
+    for slots, phrase in phrases:
+        plain = phrase.lower().replace("’", "'")  # noqa: RUF001
+        for other in filter(None, (longer.get(plain), shorter.get(plain))):
+            yield {slots[0]: _keep_case(other, phrase), **dict.fromkeys(slots[1:], "")}
+
+
+def _keep_case(other: str, like: str) -> str:
+    """I'm becomes I am, and i'm i am; CAN'T becomes CANNOT."""
+    return other.upper() if like.isupper() and len(like.replace("'", "")) > 2 else recase(other, like[:1])
+
+
+def _split_owner(phrase: str) -> tuple[str, str]:
+    """A name, and the 's behind it."""
+    for mark in ("'s", "’s"):  # noqa: RUF001
+        if phrase.lower().endswith(mark):
+            return phrase[:-2], phrase[-2:]
+    return phrase, ""
+
+
+def _near_numbers(word: str) -> tuple[str, ...]:
+    """Numbers at most a fifth away from one in digits, spread evenly; 2 and 4 stay, which stand for words."""
+    if not (word.isascii() and word.isdigit()) or word[0] == "0" or len(word) > _DIGITS or word in ("2", "4"):
+        return ()
+    number = int(word)
+    step = int(_SPREAD * number) + 1
+    low, many = max(1, number - step), min(2 * step + 1, _NUMBERS)
+    spread = {low + i * (number + step - low) // (many - 1) for i in range(many)}
+    return tuple(map(str, sorted(spread - {number})))
+
+
+@cache
+def _groups(kind: str) -> dict[str, tuple[str, ...]]:
+    """For each name, in lower case, the others of its kind."""
+    from malaprop.assets import alike
+
+    tables: dict[str, Callable[[], tuple[tuple[str, ...], ...]]]
+    tables = {"names": alike.names, "places": alike.places, "numbers": alike.numbers}
+    groups = tables[kind]()
+    return {one.lower(): tuple(other for other in group if other != one) for group in groups for one in group}
+
+
+def _vary(base: Text, edits: Sequence[Edit]) -> Variants:
+    """The base with each of these edits."""
+    words = base.table.ids([word for edit in edits for word in edit.values()])
+    slots = np.asarray([slot for edit in edits for slot in edit], np.int64)
+    rows = np.repeat(np.arange(len(edits)), [len(edit) for edit in edits])
+    return Variants(base, slots, words, rows, len(edits))
