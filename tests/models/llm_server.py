@@ -47,7 +47,7 @@ def application(log: Log, model: Any, tokenizer: Any, words: tuple[str, ...]) ->
         names = [tokenizer.decode([token]) for token in tokens.tolist()]
         said = names[0] if mode != "chatty" else ["It is hard to say.", f"I think:{names[0]}."][len(ids) % 2]
         choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant", "content": said}}
-        if body.get("logprobs") and mode not in ("mute", "chatty"):
+        if body.get("logprobs") and mode not in ("mute", "chatty", "chats"):
             top = [{"token": n, "logprob": v} for n, v in zip(names, values.tolist(), strict=True)]
             choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
         return counted({"choices": [choice]}, len(ids), 1, mode)
@@ -90,6 +90,8 @@ def application(log: Log, model: Any, tokenizer: Any, words: tuple[str, ...]) ->
         body = await request.json()
         if (wrong := disturb(mode, body, request.headers.get("authorization"))) is not None:
             return wrong
+        if rest == "completions" and mode == "chats":  # as servers that fail at an echo of no new token
+            return refuse(500, "Internal Server Error")
         if rest == "completions" and mode != "echo":
             return refuse(404, "no such route")
         if rest == "chat/completions" and mode == "echo":

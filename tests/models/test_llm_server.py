@@ -100,9 +100,10 @@ def test_a_troubled_server_changes_no_outcome(server: tuple[str, Log, Any], mode
         assert victim.meter.tokens_in == log.tokens_in - counted
 
 
-def test_without_likelihoods_labels_alone_are_offered_and_said(server: tuple[str, Log, Any]) -> None:
+@pytest.mark.parametrize("mode", ["mute", "chats"])
+def test_without_likelihoods_labels_alone_are_offered_and_said(server: tuple[str, Log, Any], mode: str) -> None:
     url, _, _ = server
-    victim = open_victim(url, "mute")
+    victim = open_victim(url, mode)
     assert victim.answers == "text"
     assert victim.offers == {Capability.LABELS}
     assert any("--goal label-only" in note for note in victim.notes)

@@ -160,7 +160,10 @@ class OpenAiVictim(RemoteVictim):
                 raise VictimError(
                     f"{refused}; check the address and the model's name ({self.model}), which the server may not know"
                 ) from None
-            if refused.status not in _UNLIKE or road == "text":
+            alive = (
+                road == "echo" and self.answers == "auto"
+            )  # it has answered a chat, so this request is what it fails at
+            if road == "text" or not (alive or refused.status in _UNLIKE):
                 raise
             return False
         return True
