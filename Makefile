@@ -23,6 +23,7 @@ lint: $(VENV)/ready
 	$(RUN)/mypy
 	$(RUN)/lint-imports
 	$(RUN)/python tools/limits.py
+	$(RUN)/python tools/sentences.py
 
 format: $(VENV)/ready
 	$(RUN)/ruff check --fix .

@@ -61,10 +61,10 @@ def _explain_one_word(record: OneWordRecord) -> str:
     beside = ", ".join(f"{name} {gap_text(weakest[first], weakest[name])}" for name in names if name != first)
     found = ", ".join(f"{n} {gap_text(weakest[n], _success(record, n, 'asmax-gr'))}" for n in names)
     right = ", ".join(f"{model.name} {100 * model.accuracy.value:.1f}%" for model in record.models)
-    halves = "; of the ".join(_halves(record, *each) for each in _HALVES)
+    halves = ". Of the ".join(_halves(record, *each) for each in _HALVES)
     return (
         f"{record.data}: broken by gs-gr, the LSTM less {beside}; by gs-gr less asmax-gr, {found}; right without an "
-        f"attack, {right}. Texts were looked at by halves of each model, broken by gs-gr of the "
+        f"attack, {right}. By halves of each model's texts, gs-gr broke of the "
         f"{halves}. The vocabulary, how much of a text is read and the vectors that "
         "training starts from have not been varied."
     )

@@ -62,14 +62,15 @@ def _operations(root: Path) -> Reading:
     gone, come = (found.operations.get(name, 0) for name in ("delete", "insert"))
     taken = Rate(gone, gone + come)
     ours = f"flips {short(flips)}; of the others deletions {short(taken)}"
-    counts = "; ".join(
-        f"{change.attack} at confidence {change.confidence:g} {change.operations.get('insert', 0)} and "
-        f"{change.operations.get('delete', 0)}"
+    counts = ", ".join(
+        f"{change.attack} {change.confidence:g} ({change.operations.get('insert', 0)}, "
+        f"{change.operations.get('delete', 0)})"
         for change in record.changes
         if change.attack in _SEARCHES[:2]
     )
     why = (
-        f"Search and confidence were varied, and it is the same in each, insertions and deletions: {counts}. Whether "
+        "Search and confidence were varied, and it is the same in each. Their insertions and deletions are: "
+        f"{counts}. Whether "
         "that is so because derivatives rank deletions too low is not shown: the search by exact losses with all three "
         "edits has not been made."
     )
