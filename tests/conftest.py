@@ -83,6 +83,9 @@ class _WordNet:
     def marks(self, word: str) -> int:
         return sum(1 << "nvar".index(part) for part in self.parts(word.lower()))
 
+    def is_name(self, word: str) -> bool:
+        return word.lower() == "paris"
+
     def usual(self, word: str) -> int:
         return self.marks(word) or 16
 
@@ -90,6 +93,16 @@ class _WordNet:
         if word in ("film", "movie", "picture"):
             return frozenset("n")
         return frozenset("nv") if word == "okay" else frozenset("a" if word in toy.WEIGHTS else "")
+
+
+class _Relations:
+    """Words are opposed where their weights have other signs, and related where one is a synonym of the other."""
+
+    def are_opposed(self, one: str, two: str) -> bool:
+        return toy.weigh(one) * toy.weigh(two) < 0
+
+    def are_related(self, one: str, two: str) -> bool:
+        return two.lower() in toy.SYNONYMS.get(one.lower(), ())
 
 
 def _neighbours() -> Neighbours:
@@ -128,6 +141,7 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
     for one in kept:
         one.cache_clear()
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
+    monkeypatch.setattr("malaprop.assets.relations.open_relations", _Relations)
     monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
     monkeypatch.setattr("malaprop.assets.vectors.open_vectors", lambda *_: _Vectors())
     monkeypatch.setattr(

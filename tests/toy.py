@@ -197,10 +197,18 @@ class White:
 
 
 def fill(clozes: Sequence[Cloze]) -> list[Guesses]:
-    """A masked language model that expects the same five words everywhere, two of them opposite in mood."""
+    """A masked language model that expects the same five words everywhere, two of them opposite in mood.
+
+    Of words that it is asked about it finds those likelier that have fewer letters.
+    """
     words = ("fine", "awful", "film", "terrible", "great")
     logs = np.log(np.float32([0.4, 0.3, 0.1, 0.1, 0.1]))
-    return [Guesses(words[: cloze.most], logs[: cloze.most]) for cloze in clozes]
+    return [
+        Guesses(cloze.words, -np.float32([len(word) for word in cloze.words]))
+        if cloze.words
+        else Guesses(words[: cloze.most], logs[: cloze.most])
+        for cloze in clozes
+    ]
 
 
 def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service]:

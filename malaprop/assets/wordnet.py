@@ -228,6 +228,12 @@ class WordNet:
         members_from, members = (self._arrays[name].astype(np.int64) for name in ("members_from", "members"))
         return starts, synsets.astype(np.int64), members_from, members
 
+    def is_name(self, word: str) -> bool:
+        """Whether WordNet writes the word with a capital in every sense that it has as a noun: Paris, James."""
+        lower, senses = word.lower(), self.senses(word, "n")
+        forms = [name for sense in senses for name in self.names(sense) if name.lower() == lower]
+        return bool(forms) and all(form[:1].isupper() for form in forms) and not self.marks(word) & ~1
+
     def frequency(self, word: str) -> dict[str, int]:
         """How often WordNet's tagged texts have the word's base forms in each part of speech."""
         can_be, found = self.marks(word), {}

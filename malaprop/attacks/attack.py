@@ -323,6 +323,7 @@ def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str
     if "perplexity" in names:
         before, after = yield Ask("language-model", both)
         out["perplexity_before"], out["perplexity"] = float(before), float(after)
+        out["perplexity_ratio"] = float(after) / max(float(before), 1e-30)
     if "grammar" in names:
         before, after = yield Ask("grammar", both)
         out["grammar_before"], out["grammar"] = float(before), float(after)

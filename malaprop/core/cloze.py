@@ -15,7 +15,7 @@ class Cloze:
     """A place in a text to be filled: its characters from `start` to `end`, none where a word is to be put in between.
 
     With `hidden` the model does not see what stands there; without, it reads the text as it is and says what else it
-    would expect in that place. `most` words are wanted.
+    would expect in that place. `most` words are wanted; or, where `words` are given, how likely each of these is.
     """
 
     text: str
@@ -23,6 +23,7 @@ class Cloze:
     end: int
     hidden: bool = True
     most: int = 50
+    words: tuple[str, ...] = ()
 
 
 class Guesses(NamedTuple):

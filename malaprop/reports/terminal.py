@@ -55,7 +55,7 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     title = escape(f"{victim}, clean accuracy {clean}")
     about = f"{note}; broken: of those it got right; queries: median"
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
-    extra = sorted({name for entry in group for name in entry.summary.measures})
+    extra = sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})
     wrong = any(entry.summary.counts["error"] for entry in group)
     apart = [name for name, field in _APART.items() if any(getattr(entry.summary, field) for entry in group)]
     for place, name in enumerate((*_COLUMNS, *extra, *apart, *(["errors"] if wrong else []))):

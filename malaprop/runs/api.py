@@ -12,6 +12,7 @@ from malaprop.attacks.goals import GOALS
 from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Goal, Targeted
 from malaprop.attacks.goals.moved import Moved
+from malaprop.attacks.quality import STRICT, set_quality
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
@@ -53,7 +54,8 @@ def protect(attack: Attack, keep: str | Iterable[str] | None) -> Attack:
     """The attack that leaves these words and spans as they are; None: the attack itself."""
     if keep is None:
         return attack
-    return replace(attack, constraints=(parse_keep(keep), *attack.constraints))
+    stages = tuple(protect(stage, keep) for stage in attack.stages)
+    return replace(attack, constraints=(parse_keep(keep), *attack.constraints), stages=stages)
 
 
 def recipe(
@@ -63,14 +65,18 @@ def recipe(
     goal: Goal | str | None = None,
     measures: tuple[str, ...] | None = None,
     keep: str | Iterable[str] | None = None,
+    quality: str = "paper",
     **settings: Any,
 ) -> Attack:
-    """A recipe by name, with its own settings by name; its goal, budget and measures may be set for any.
+    """A recipe by name, with its own settings by name; its goal, budget, measures and quality may be set for any.
 
     The goal is a part, or written as on the command line: "label-only", "targeted:2", "confident:0.9". `keep` names
-    words, phrases, "re:EXPRESSION" and "@FILE" that must stay.
+    words, phrases, "re:EXPRESSION" and "@FILE" that must stay. The quality is "paper", or "strict" for words that keep
+    grammar and meaning better; the name of a recipe with ":strict" behind it says the same.
     """
-    made = protect(call(RECIPES[name], settings, f"recipe {name}"), keep)
+    if name not in RECIPES and name.endswith(STRICT):
+        name, quality = name.removesuffix(STRICT), "strict"
+    made = protect(set_quality(call(RECIPES[name], settings, f"recipe {name}"), quality), keep)
     return made.but(budget=budget, goal=_goal(goal) if isinstance(goal, str) else goal, measures=measures)
 
 

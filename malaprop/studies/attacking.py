@@ -50,6 +50,10 @@ class Conditions:
         "these a line; may be repeated.",
         repeat=True,
     )
+    quality: str | None = opt(
+        None,
+        "paper: as the recipe has it; strict: replacements of words keep grammar and meaning better, and break less.",
+    )
     cache: Path | None = opt(
         None,
         "A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's own for victims "
@@ -61,7 +65,9 @@ class Conditions:
     def check(self, where: Where, *attacks: Attack) -> None:
         """Raises for options that do not go together, and for measures that cannot be taken on this machine."""
         from malaprop.assets.measures import check_measures
+        from malaprop.attacks.quality import check_quality
 
+        check_quality(self.quality, *attacks)
         if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
             raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
         for attack in attacks:
@@ -69,10 +75,13 @@ class Conditions:
 
     def apply(self, attack: Attack) -> Attack:
         """The attack under these conditions."""
+        from malaprop.attacks.quality import check_quality, tighten
         from malaprop.runs.api import goal, protect
 
+        check_quality(self.quality)
         wanted = goal(self.goal) if isinstance(self.goal, str) else self.goal
-        return protect(attack, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
+        made = tighten(attack) if self.quality == "strict" else attack
+        return protect(made, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
 
     def open(self, desk: Desk, thing: Any) -> Victim:
         """The victim, with its answers kept where that is asked for."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LESS_ROBUST = 3  # the exit code
 # what a baseline settles: another value would be another test
-SUITE = ("attacks", "n", "seed", "split", "text", "label", "fields", "labels", "budget", "goal", "keep")
+SUITE = ("attacks", "n", "seed", "split", "text", "label", "fields", "labels", "budget", "goal", "keep", "quality")
 ASKED = ("prompt", "shots", "label_words")  # may change, and may be what is tested
 BARS = {
     "accuracy": "no attack",
@@ -88,6 +88,7 @@ class Check:
     keep: tuple[str, ...] | None = opt(
         None, "What must stay as it is, as audit takes it." + _AS_BASELINE, free=True, repeat=True
     )
+    quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE, free=True)
     split: str | None = opt(None, "The part of the data." + _AS_BASELINE, free=True)
     labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE, free=True)
     cache: Path | None = opt(
@@ -283,7 +284,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
         known = {one.name for one in options(AttackRun)}
         run = build(AttackRun, {name: value for name, value in held.items() if name in known and name != "resume"})
-        held |= {"attacks": [run.attack], "victim": [run.target], "budget": None, "goal": None}
+        held |= {"attacks": [run.attack], "victim": [run.target], "budget": None, "goal": None, "quality": None}
     elif command not in ("audit", "check"):
         raise RecordError(f"--baseline {path} was written by {command}; give what audit, attack or check wrote")
     if place.absolute() != path.absolute() and command == "audit":

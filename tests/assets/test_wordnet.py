@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from malaprop.assets.inflection import add, inflect, inflect_each, list_forms
 from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
+from malaprop.attacks.candidates.agreeing import agree
 from malaprop.core.errors import AssetError, SettingError
 
 
@@ -237,3 +238,18 @@ def test_usual_parts_are_a_third_of_the_uses_or_more(wordnet):
 def test_marks_are_what_the_bases_say(wordnet, word):
     expected = sum(1 << bit for bit, pos in enumerate(PARTS) if wordnet.bases(word, pos))
     assert wordnet.marks(word) == expected
+
+
+@pytest.mark.parametrize(
+    ("option", "word", "part", "expected"),
+    [
+        ("movie", "films", "n", ["movies"]),
+        ("went", "filming", "v", ["going"]),
+        ("run", "Filmed", "v", ["Ran", "Run"]),  # past or participle
+        ("movie", "film", "n", ["movie"]),
+        ("nice", "films", "n", []),  # of another part of speech
+        ("very film", "film", "n", ["very film"]),  # put in beside the word
+    ],
+)
+def test_replacements_in_the_form_of_a_word(wordnet, option, word, part, expected):
+    assert list(agree(wordnet, option, word, part)) == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from malaprop.assets.wordnet import WordNet, convert
 
-# offset, kind, words, antonym pointers (target offset, kind, from word, to word)
+# offset, kind, words, pointers (target offset, kind, from word, to word, and a symbol where it is no antonym)
 SYNSETS = {
     "noun": [
         ("00000001", "n", ["film", "movie", "motion_picture"], []),
@@ -28,14 +28,16 @@ COUNTS = "film%1:10:00:: 1 7\nfilm%1:06:00:: 2 2\nfilm%2:36:00:: 1 1\nnice%5:00:
 LICENCE = "  1 This software and database is being provided to you\n"
 
 
-def files() -> dict[str, bytes]:
+def files(known: dict[str, list[tuple]] = SYNSETS) -> dict[str, bytes]:
     out = {"cntlist.rev": COUNTS}
-    for name, synsets in SYNSETS.items():
+    for name, synsets in known.items():
         index: dict[str, list[str]] = {}
         lines = []
         for offset, kind, words, against in synsets:
             named = "".join(f"{word} 0 " for word in words)
-            pointers = "".join(f"! {to} {what} {one:02x}{two:02x} " for to, what, one, two in against)
+            pointers = "".join(
+                f"{mark[0] if mark else '!'} {to} {what} {one:02x}{two:02x} " for to, what, one, two, *mark in against
+            )
             lines.append(f"{offset} 00 {kind} {len(words):02x} {named}{len(against):03d} {pointers}| a gloss ! 0101")
             for word in words:
                 index.setdefault(word.partition("(")[0].lower(), []).append(offset)
@@ -47,8 +49,8 @@ def files() -> dict[str, bytes]:
     return {name: text.encode() for name, text in out.items()}
 
 
-def wordnet(folder: Path) -> WordNet:
+def wordnet(folder: Path, known: dict[str, list[tuple]] = SYNSETS) -> WordNet:
     from io import BytesIO
 
-    convert({name: (lambda data=data: BytesIO(data)) for name, data in files().items()}, folder)
+    convert({name: (lambda data=data: BytesIO(data)) for name, data in files(known).items()}, folder)
     return WordNet(folder)

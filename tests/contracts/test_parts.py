@@ -45,6 +45,8 @@ LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has 
     "listed": {"table": toy.SYNONYMS},
     "likely": {"of": LIST},
     "union": {"of": (LIST, LIST)},
+    "agreeing": {"of": LIST},
+    "filtered": {"of": LIST},
     "max-words": {"count": 2},
     "keep": {"items": ("plot", "re:[Aa]wful")},
     "first-found": {"rank": LeftToRight()},

@@ -66,6 +66,37 @@ def test_batches_and_long_texts_change_no_answer(model, tmp_path):
     assert model.fill([]) == []
 
 
+def test_given_words_are_scored_as_they_are_guessed_and_longer_ones_token_by_token(model, tmp_path):
+    text = texts_of(tmp_path)[0]
+    start = text.index(" ") + 1
+    end = text.index(" ", start)
+    (guess,) = model.fill([Cloze(text, start, end, most=3)])
+    long = guess.words[0] + guess.words[1]
+    asked = (*guess.words, long, "x" * 99)
+    both = model.fill([Cloze(text, start, end, words=asked), Cloze(text, start, end, most=3)])
+    assert (both[0].words, both[1].words) == (asked, guess.words)
+    assert np.allclose(both[0].logs[:3], guess.logs, atol=1e-4)
+    tokens = model._cut(long, False)
+    if model.tokenizer.unk_token_id not in tokens:
+        ids, place = model._row(Cloze(text, start, end), masks=len(tokens))
+        with torch.inference_mode():
+            logs = model.model(input_ids=torch.tensor([ids])).logits[0].log_softmax(1)
+        wanted = sum(float(logs[place + i, token]) for i, token in enumerate(tokens))
+        assert both[0].logs[3] == pytest.approx(wanted, abs=1e-3)
+    assert both[0].logs[4] == -np.inf
+
+
+def test_where_the_word_is_read_one_token_is_scored_in_the_place_of_one(model, tmp_path):
+    text = texts_of(tmp_path)[0]
+    start = text.index(" ") + 1
+    end = text.index(" ", start)
+    (guess,) = model.fill([Cloze(text, start, end, False, 2)])
+    (scored,) = model.fill([Cloze(text, start, end, False, words=(*guess.words, guess.words[0] + guess.words[1]))])
+    if len(model._cut(text[start:end], False)) == 1:
+        assert np.allclose(scored.logs[:2], guess.logs, atol=1e-4)
+    assert np.isnan(scored.logs[2])
+
+
 def test_what_is_no_masked_language_model_is_refused(model, tmp_path):
     with pytest.raises(AssetError, match="give a transformers folder"):
         load_masked_lm("./nowhere")

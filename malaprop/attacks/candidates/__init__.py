@@ -19,6 +19,8 @@ CANDIDATES = Catalogue(
         "inflections": "malaprop.attacks.candidates.inflections:Inflections",
         "likely": "malaprop.attacks.candidates.likely:Likely",
         "masked": "malaprop.attacks.candidates.masked:MaskedWords",
+        "agreeing": "malaprop.attacks.candidates.agreeing:Agreeing",
+        "filtered": "malaprop.attacks.candidates.filtered:Filtered",
         "union": "malaprop.attacks.candidates.union:Union",
     },
 )

@@ -17,6 +17,7 @@ from malaprop.models.quiet import quietly
 from malaprop.models.tokens.batches import Bounds, batches
 
 LIMIT = 128  # tokens around a cloze: what lies farther off says little about a word
+LONGEST = 6  # tokens of a word that is scored
 _HEADS = ("cls", "lm_head", "predictions", "head")  # what architectures call it
 _SPACES = ("Ġ", "▁")  # how vocabularies of bytes and of sentence pieces write the space before a word
 
@@ -38,6 +39,7 @@ class MaskedLanguageModel:
         self.limit = min(LIMIT, int(getattr(model.config, "max_position_embeddings", LIMIT)) - 2)
         self.head, self.tail = _edges(tokenizer)
         self.words, self._whole = _whole_words(tokenizer, size)
+        self._places = {self.words[i]: i for i in self._whole.nonzero()[:, 0].tolist()}  # of whole words their tokens
         self._whole = self._whole.to(self.device)
         self._head: Any = None
         self._head = self._find_head()
@@ -58,8 +60,52 @@ class MaskedLanguageModel:
                     continue
         return None
 
-    @torch.inference_mode()
     def fill(self, clozes: Sequence[Cloze]) -> list[Guesses]:
+        """For each cloze the whole words that the model finds likeliest there, or how likely the words in it are."""
+        given = [cloze for cloze in clozes if cloze.words]
+        scored = iter(self.score(given))
+        guessed = iter(self.guess([cloze for cloze in clozes if not cloze.words]))
+        return [next(scored) if cloze.words else next(guessed) for cloze in clozes]
+
+    @torch.inference_mode()
+    def score(self, clozes: Sequence[Cloze]) -> list[Guesses]:
+        """For each cloze the logarithm of the chance of each of its words, behind as many masks as it has tokens.
+
+        The tokens of a word are scored side by side, each without seeing the others; one of too many has no chance.
+        Where the model reads what stands there, words of one token alone can be scored, in the place of one: else nan.
+        """
+        out = [
+            Guesses(cloze.words, np.full(len(cloze.words), -np.inf if cloze.hidden else np.nan, np.float32))
+            for cloze in clozes
+        ]
+        unknown = self.tokenizer.unk_token_id
+        rows: list[tuple[list[int], int]] = []
+        whose: list[tuple[int, list[int], list[list[int]]]] = []  # of a row its cloze, and its words with their tokens
+        for number, cloze in enumerate(clozes):
+            tokens = [[self._places[word]] if word in self._places else self._cut(word, False) for word in cloze.words]
+            sizes = {len(ids) for ids in tokens} & {*range(1, LONGEST + 1)}
+            if not cloze.hidden:
+                sizes &= {len(self._cut(cloze.text[cloze.start : cloze.end], cloze.start == 0))} & {1}
+            for many in sorted(sizes):
+                places = [i for i, ids in enumerate(tokens) if len(ids) == many and unknown not in ids]
+                if not places:
+                    continue
+                rows.append(self._row(cloze, masks=many if cloze.hidden else 0))
+                whose.append((number, places, [tokens[i] for i in places]))
+        lengths = np.fromiter((len(row) for row, _ in rows), np.int64, len(rows))
+        for part in batches(lengths, self.bounds):
+            some = part.tolist()
+            spans = [range(rows[i][1], rows[i][1] + len(whose[i][2][0])) for i in some]
+            logs = iter(self._logs_within([rows[i][0] for i in some], spans))
+            for i in some:
+                number, places, tokens = whose[i]
+                steps = [next(logs) for _ in tokens[0]]
+                for place, ids in zip(places, tokens, strict=True):
+                    out[number].logs[place] = sum(float(step[token]) for step, token in zip(steps, ids, strict=True))
+        return out
+
+    @torch.inference_mode()
+    def guess(self, clozes: Sequence[Cloze]) -> list[Guesses]:
         """For each cloze the whole words that the model finds likeliest there."""
         rows, places = zip(*map(self._row, clozes), strict=True) if clozes else ((), ())
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -74,10 +120,15 @@ class MaskedLanguageModel:
                 out[i] = Guesses(tuple(self.words[t] for t in ids[:count]), values[:count].astype(np.float32))
         return out
 
-    def _row(self, cloze: Cloze) -> tuple[list[int], int]:
-        """The tokens around a cloze with special ones at both ends, and where the cloze lies among them."""
+    def _row(self, cloze: Cloze, *, masks: int = 0) -> tuple[list[int], int]:
+        """The tokens around a cloze with special ones at both ends, and where the cloze lies among them.
+
+        In its place are so many masks, or what the cloze says: one, or what stands there.
+        """
         inside = (
-            [self.tokenizer.mask_token_id] if cloze.hidden else self._cut(cloze.text[cloze.start : cloze.end], True)
+            [self.tokenizer.mask_token_id] * max(masks, 1)
+            if cloze.hidden or masks
+            else self._cut(cloze.text[cloze.start : cloze.end], cloze.start == 0)
         )
         left = self._cut(cloze.text[: cloze.start].rstrip(), True)
         right = self._cut(cloze.text[cloze.end :], False)
@@ -93,20 +144,36 @@ class MaskedLanguageModel:
         return found
 
     def _logs(self, rows: list[list[int]], places: list[int]) -> Float[Tensor, "row token"]:
+        ids, inside = self._pad(rows)
+        there = self._at(ids, inside, torch.tensor(places, device=self.device))
+        return there.float().log_softmax(1).masked_fill(~self._whole, -torch.inf)
+
+    def _logs_within(self, rows: list[list[int]], spans: Sequence[range]) -> Float[Tensor, "place token"]:
+        """Of every place in the span of each row, row by row."""
+        ids, inside = self._pad(rows)
+        which = torch.tensor([at for at, span in enumerate(spans) for _ in span], device=self.device)
+        places = torch.tensor([place for span in spans for place in span], device=self.device)
+        return self._at(ids, inside, places, which).float().log_softmax(1).cpu()
+
+    def _pad(self, rows: list[list[int]]) -> tuple[Int[Tensor, "row place"], Int[Tensor, "row place"]]:
+        """Rows of one length, and which of their places hold a token."""
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.full((len(rows), max(map(len, rows))), pad)
         inside = torch.zeros_like(ids)
         for at, row in enumerate(rows):
             ids[at, : len(row)] = torch.tensor(row)
             inside[at, : len(row)] = 1
-        there = self._at(ids.to(self.device), inside.to(self.device), torch.tensor(places, device=self.device))
-        return there.float().log_softmax(1).masked_fill(~self._whole, -torch.inf)
+        return ids.to(self.device), inside.to(self.device)
 
     def _at(
-        self, ids: Int[Tensor, "row place"], inside: Int[Tensor, "row place"], places: Int[Tensor, " row"]
-    ) -> Float[Tensor, "row token"]:
-        """Logits at one place of each row; where the head is known it reads that place alone."""
-        rows = torch.arange(len(ids), device=ids.device)
+        self,
+        ids: Int[Tensor, "row place"],
+        inside: Int[Tensor, "row place"],
+        places: Int[Tensor, " wanted"],
+        which: Int[Tensor, " wanted"] | None = None,
+    ) -> Float[Tensor, "wanted token"]:
+        """Logits at one place of each row, or of the rows named; where the head is known it reads these alone."""
+        rows = torch.arange(len(ids), device=ids.device) if which is None else which
         if self._head is None:
             whole: Tensor = self.model(input_ids=ids, attention_mask=inside).logits[rows, places]
             return whole

@@ -1,0 +1,96 @@
+"""Relations between words by WordNet: whether two share a sense, and whether they say the contrary."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+
+from malaprop.assets import store
+from malaprop.assets.wordnet import PARTS, WordNet, open_wordnet
+
+_FILES = ("noun", "verb", "adj", "adv")  # in the order in which the index numbers their synsets
+_SIMILAR, _OPPOSED, _DERIVED = "&", "!", ("+", "\\")  # WordNet's pointers; derived: of the same root
+_WANTED = (" & ", " ! ", " + ", " \\ ")
+_NEGATING = ("un", "in", "im", "il", "ir", "dis", "non", "non-", "mis", "anti", "anti-", "counter", "de")
+_REMEMBERED = 1 << 16
+
+
+class Relations:
+    """What WordNet's pointers say of two words. Senses of the words of their roots count, and senses similar to these.
+
+    `unfunny` and `hilariously` are opposed: hilariously is of the root of hilarious, which is similar to humorous, an
+    antonym of humorless, to which unfunny is similar. All senses of a word count, so that some pairs are called opposed
+    which are not in their text: better a synonym is lost than an antonym let through.
+    """
+
+    def __init__(self, wordnet: WordNet, folder: Path) -> None:
+        self.wordnet = wordnet
+        self._similar: dict[int, set[int]] = defaultdict(set)
+        self._against: dict[int, set[int]] = defaultdict(set)
+        self._derived: dict[str, set[int]] = defaultdict(set)
+        lines = [line for name in _FILES for line in _read_synsets(folder / f"data.{name}")]
+        numbers = {(_part(line[12]), line[:8]): number for number, line in enumerate(lines)}
+        for number, line in enumerate(lines):
+            head = line.partition(" | ")[0]
+            if any(mark in head for mark in _WANTED):
+                self._take(number, head.split(), numbers)
+        self.around = lru_cache(_REMEMBERED)(self._find_around)
+        self.is_negated = lru_cache(_REMEMBERED)(self._find_negated)
+
+    def _take(self, here: int, fields: list[str], numbers: dict[tuple[str, str], int]) -> None:
+        many = int(fields[3], 16)
+        words = [word.partition("(")[0].lower() for word in fields[4 : 4 + 2 * many : 2]]
+        pointers = fields[5 + 2 * many : 5 + 2 * many + 4 * int(fields[4 + 2 * many])]
+        for symbol, offset, kind, between in zip(*(iter(pointers),) * 4, strict=True):
+            if symbol == _SIMILAR:
+                self._similar[here].add(numbers[_part(kind), offset])
+            elif symbol == _OPPOSED:
+                self._against[here].add(numbers[_part(kind), offset])
+            elif symbol in _DERIVED and between != "0000":
+                self._derived[words[int(between[:2], 16) - 1]].add(numbers[_part(kind), offset])
+
+    def _find_around(self, word: str) -> frozenset[int]:
+        """The senses of a word and of the words of its root, and the senses that are similar to these."""
+        bases = {word.lower(), *(base for pos in PARTS for base in self.wordnet.bases(word, pos))}
+        own = set(self.wordnet.senses(word)).union(*(self._derived.get(base, ()) for base in bases))
+        return frozenset(own.union(*(self._similar.get(sense, ()) for sense in own)))
+
+    def _find_negated(self, word: str) -> bool:
+        """Whether a prefix, or the ending -less, makes it of a word that says the contrary: unfunny, humorless."""
+        lower = word.lower()
+        rests = [lower[len(prefix) :] for prefix in _NEGATING if lower.startswith(prefix)]
+        rests += [lower[:-4]] if lower.endswith("less") else []
+        if lower.startswith(("un", "non")) and any(len(rest) > 3 and self.wordnet.marks(rest) for rest in rests):
+            return True
+        against = {other for sense in self.around(word) for other in self._against.get(sense, ())}
+        return any(len(rest) > 2 and not against.isdisjoint(self.around(rest)) for rest in rests)
+
+    def are_related(self, one: str, two: str) -> bool:
+        """Whether the words share a sense, or have senses that are similar to the same one."""
+        return not self.around(one).isdisjoint(self.around(two))
+
+    def are_opposed(self, one: str, two: str) -> bool:
+        """Whether the words say the contrary: antonyms, or one of them negated and no synonym of the other."""
+        there = self.around(two)
+        if any(not there.isdisjoint(self._against.get(sense, ())) for sense in self.around(one)):
+            return True
+        return self.is_negated(one) != self.is_negated(two) and two.lower() not in self.wordnet.synonyms(one.lower())
+
+
+def _part(kind: str) -> str:
+    """Adjectives that are satellites of another count as adjectives."""
+    return "a" if kind == "s" else kind
+
+
+def _read_synsets(path: Path) -> Iterator[str]:
+    """The lines of synsets; those of the licence are indented."""
+    with path.open(encoding="utf-8") as file:
+        yield from (line for line in file if not line.startswith(" ") and line.strip())
+
+
+@cache
+def open_relations() -> Relations:
+    """Of the packaged WordNet, read once a process."""
+    return Relations(open_wordnet(), store.locate("wordnet") / "wordnet")
