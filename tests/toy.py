@@ -16,8 +16,8 @@ from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM, Cloze, Guesses
 from malaprop.core.example import Example, number
-from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
-from malaprop.core.insight import Apart, Blank, Focus
+from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
+from malaprop.core.insight import Apart, Blank, Focus, Toward
 from malaprop.core.text import Text
 from malaprop.engine.insight import Insight
 from malaprop.engine.passes import Passes
@@ -132,6 +132,30 @@ class Slopes:
             out.append(WordSeen(answer=self.inner.predict([look.text.values()])[0], gains=gains))
         return out
 
+    def slots(self, looks: Sequence[SlotLook]) -> list[SlotSeen]:
+        return [
+            SlotSeen(
+                answer=self.inner.predict([look.text.values()])[0],
+                weights=np.asarray([abs(weigh(word)) for word in look.text.strings], np.float32),
+            )
+            for look in looks
+        ]
+
+    def mixes(self, looks: Sequence[MixLook]) -> list[MixSeen]:
+        """The sum of weights is linear in the shares; no word is barred."""
+        out = []
+        for look in looks:
+            strings, table = look.text.strings, look.text.table.strings
+            inside = set(look.slots.tolist())
+            rest = sum(weigh(word) for slot, word in enumerate(strings) if slot not in inside)
+            weights = np.asarray([weigh(table[w]) for words in look.words for w in words.tolist()], np.float32)
+            sign = 1.0 if (look.aim.label == 0) == look.aim.away else -1.0
+            odds = sign * (rest + look.shares @ weights)
+            slopes = np.repeat((sign * weights)[None], len(look.shares), 0)
+            answer = self.inner.predict([look.text.values()])[0]
+            out.append(MixSeen(answer=answer, odds=odds, slopes=slopes, barred=np.zeros(len(weights), np.bool_)))
+        return out
+
     @staticmethod
     def _gain(old: str, new: str, aim: Aim) -> float:
         change = weigh(new) - weigh(old)
@@ -162,6 +186,16 @@ class Insides:
         for look in looks:
             home = vector(look.origin)
             rows = [np.abs(vector(text) - home).sum() for text in look.variants.texts()]
+            out.append(np.asarray(rows, np.float32))
+        return out
+
+    def toward(self, looks: Sequence[Toward]) -> list[np.ndarray[Any, Any]]:
+        """The border lies where the sum of the weights is nought."""
+        out = []
+        for look in looks:
+            sign = -1.0 if look.label == 1 else 1.0
+            home = vector(look.origin)[0]
+            rows = [sign * (vector(text)[0] - home) for text in look.variants.texts()]
             out.append(np.asarray(rows, np.float32))
         return out
 
@@ -219,6 +253,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
             "gradient": Passes(target.gradients, scoring),
             "attention": Insight(target.attention.focus, scoring),
             "embeddings": Insight(target.embeddings.apart, scoring),
+            "toward": Insight(target.embeddings.toward, scoring),
             "padding": Insight(target.padding.blanked, scoring),
         }
     return {

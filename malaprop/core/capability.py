@@ -28,7 +28,7 @@ _INSTEAD = {  # attacks that do without
     Capability.CHARACTERS: "key* or deepwordbug, which need scores alone",
     Capability.GRADIENTS: "textfooler or pwws, which need scores alone",
     Capability.ATTENTION: "gs-gr with --set probe=leave-out, which needs scores alone",
-    Capability.EMBEDDINGS: "gs-gr with --set probe=leave-out, which needs scores alone",
+    Capability.EMBEDDINGS: "pwws, or gs-gr with --set probe=leave-out, which need scores alone",
     Capability.PADDING: "the setting probe=leave-out, which needs scores alone",
 }
 

@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from malaprop.core.capability import Capability
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
@@ -61,11 +64,16 @@ class CharSeen:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class WordLook:
-    """What each of these variants, one edit each, would do to the loss; `known` bars words that the victim lacks."""
+    """What each of these variants, one edit each, would do to the loss; `known` bars words that the victim lacks.
+
+    With `signs` the slopes are compared by sign alone: the gain is minus the sum, over the numbers of the tokens'
+    vectors, of how far the sign of the change is from that of the slope (Papernot et al. 2016).
+    """
 
     variants: Variants
     aim: Aim
     known: bool = False
+    signs: bool = False
 
     @property
     def text(self) -> Text:
@@ -78,6 +86,43 @@ class WordSeen:
     gains: Floats  # [variant], -inf where it is barred or the victim does not read that far
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SlotLook:
+    """How strongly the loss leans on each slot of a text."""
+
+    text: Text
+    aim: Aim
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SlotSeen:
+    answer: Floats  # [label]
+    weights: Floats  # [slot] L1 norm of the mean slope over a slot's tokens, -1 where the victim does not read it
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MixLook:
+    """The loss of texts between texts: in each of these slots a mixture of the vectors of its `words`.
+
+    `shares` [sample, word] are those of the words of all slots in a row, and sum to 1 within a slot of a sample. Words
+    of another number of tokens than the slot's own word cannot be mixed in; their shares go to the others.
+    """
+
+    text: Text
+    aim: Aim
+    slots: Ints
+    words: Sequence[Ints]
+    shares: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MixSeen:
+    answer: Floats  # [label], the mean over the samples
+    odds: Floats  # [sample] log((1 - p) / p) of the label, or of a target the other way round: above 0 it is reached
+    slopes: Floats  # [sample, word] of `odds` by the shares
+    barred: NDArray[np.bool_]  # [word] which cannot be mixed in
+
+
 class Gradients(Protocol):
     """How a victim answers looks. One that does not read characters says so in what it `offers`."""
 
@@ -87,3 +132,7 @@ class Gradients(Protocol):
     def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]: ...
 
     def words(self, looks: Sequence[WordLook]) -> list[WordSeen]: ...
+
+    def slots(self, looks: Sequence[SlotLook]) -> list[SlotSeen]: ...
+
+    def mixes(self, looks: Sequence[MixLook]) -> list[MixSeen]: ...

@@ -1,6 +1,6 @@
 """What attacks ask of a victim that shows more than its scores, and what it answers.
 
-Three looks, each a forward pass and no gradient: where the victim attends, how far edits move the vector that its
+Looks that cost forward passes alone: where the victim attends, how far and whereto edits move the vector that its
 classifier reads, and what it says of a text with a zero vector in a word's place.
 """
 
@@ -39,6 +39,16 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Toward:
+    """How far each variant moves the vector that the classifier reads, from that of a text, toward the nearest border
+    of a label: [variant], along the shortest way there as the classifier's slope gives it (DeepFool's step)."""
+
+    origin: Text
+    variants: Variants
+    label: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Blank:
     """Scores [slot, label] of a text with zero vectors in the place of the tokens of one slot at a time."""
 
@@ -52,6 +62,8 @@ class Attention(Protocol):
 
 class Embeddings(Protocol):
     def apart(self, looks: Sequence[Apart]) -> list[Floats]: ...
+
+    def toward(self, looks: Sequence[Toward]) -> list[Floats]: ...
 
 
 class Padding(Protocol):

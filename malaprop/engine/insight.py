@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from malaprop.core.insight import Apart, Blank, Focus
+from malaprop.core.insight import Apart, Blank, Focus, Toward
 from malaprop.core.score import Floats
 from malaprop.engine.service import Scoring, Tally
 
-Look = Focus | Apart | Blank
+Look = Focus | Apart | Toward | Blank
 
 
 class Insight:
@@ -32,7 +32,7 @@ class Insight:
         return [[next(answers) for _ in ask] for ask in pending]
 
     def _count(self, look: Look) -> None:
-        text = look.origin if isinstance(look, Apart) else look.text
+        text = look.origin if isinstance(look, Apart | Toward) else look.text
         tally = self.scoring.tallies.setdefault(text.owner, Tally())
         many = count_texts(look)
         tally.forwarded += many
@@ -41,6 +41,6 @@ class Insight:
 
 def count_texts(look: Look) -> int:
     """How many texts are read for a look."""
-    if isinstance(look, Apart):
+    if isinstance(look, Apart | Toward):
         return 1 + look.variants.count
     return len(look.slots) if isinstance(look, Blank) else 1

@@ -128,10 +128,11 @@ def services(victim: Victim) -> dict[str, Service]:
         made["attention"] = Insight(lambda looks: attention.focus(looks), scoring)
     if (embeddings := parts.get(Capability.EMBEDDINGS)) is not None:
         made["embeddings"] = Insight(lambda looks: embeddings.apart(looks), scoring)
+        made["toward"] = Insight(lambda looks: embeddings.toward(looks), scoring)
     if (padding := parts.get(Capability.PADDING)) is not None:
         made["padding"] = Insight(lambda looks: padding.blanked(looks), scoring)
     if isinstance(victim, Paid) and (purse := victim.purse) is not None:
-        inner = {name: made[name] for name in ("attention", "embeddings", "padding") if name in made}
+        inner = {name: made[name] for name in ("attention", "embeddings", "toward", "padding") if name in made}
         made |= {name: Counted(service, purse, count_texts) for name, service in inner.items()}
         made |= {"gradient": Counted(made["gradient"], purse)} if "gradient" in made else {}
     return made

@@ -51,7 +51,11 @@ LEAST: dict[str, dict[str, Any]] = {  # what must be given; everything else has 
     "keep": {"items": ("plot", "re:[Aa]wful")},
     "first-found": {"rank": LeftToRight()},
 }
-WANTS = {"zero-vector": frozenset({Capability.PADDING}), "attention": frozenset({Capability.ATTENTION})}
+WANTS = {
+    "zero-vector": frozenset({Capability.PADDING}),
+    "attention": frozenset({Capability.ATTENTION}),
+    "gradient": frozenset({Capability.GRADIENTS}),
+}
 ENTRIES = [(kind, name) for kind, table in TABLES.items() for name in table]
 PARTS = [(kind, name) for kind, name in ENTRIES if kind != "recipe"]
 OURS = re.compile(r"\b(19|20)\d\d\b|\bours\b", re.IGNORECASE)
@@ -79,6 +83,8 @@ def small(attack: Attack) -> Attack:
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=3))
     if type(attack.search).__name__ == "DifferentialEvolution":
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=2))
+    if type(attack.search).__name__ == "TokenMixture":
+        return dataclasses.replace(attack, search=dataclasses.replace(attack.search, rounds=10, batch=3, samples=10))
     if type(attack.search).__name__ == "Random":
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, trials=200, block=50))
     return attack

@@ -20,14 +20,18 @@ class MaxShare:
 
     share: float = 0.2
     up: bool = False  # a part of a word counts as one: of 14 words 20% are 3, not 2
+    least: int = 1  # words that may change whatever the share
     stage: ClassVar[Literal["edit"]] = "edit"
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
             raise SettingError(f"MaxShare.share must lie in (0, 1], got {self.share}")
+        if self.least < 1:
+            raise SettingError(f"MaxShare.least must be at least 1, got {self.least}")
 
     def edits(self, trial: Trial, variants: Variants) -> Flags:
-        return variants.changes(trial.origin) <= words_within(self.share, len(trial.open()), up=self.up)
+        most = words_within(self.share, len(trial.open()), up=self.up)
+        return variants.changes(trial.origin) <= max(self.least, most)
 
 
 def words_within(share: float, words: int, *, up: bool = False) -> int:

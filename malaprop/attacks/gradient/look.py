@@ -10,7 +10,7 @@ import numpy as np
 from malaprop.attacks.goals.goal import Targeted
 from malaprop.attacks.trial import Held, Spent, Trial
 from malaprop.core.ask import Ask, Steps
-from malaprop.core.gradient import Aim, CharLook, WordLook
+from malaprop.core.gradient import Aim, CharLook, SlotLook, WordLook
 from malaprop.core.score import Floats, Scored
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
@@ -24,7 +24,7 @@ def aim(trial: Trial, *, odds: bool) -> Aim:
     return Aim(label=trial.example.label, odds=odds)
 
 
-def look(trial: Trial, looks: Sequence[CharLook | WordLook]) -> Steps[list[tuple[Any, Held]]]:
+def look(trial: Trial, looks: Sequence[CharLook | WordLook | SlotLook]) -> Steps[list[tuple[Any, Held]]]:
     """Answers with what each look's own text came to; a look counts as one query.
 
     Looks that the budget no longer covers are left out. Of the others each text is held if it is better than what is
@@ -36,6 +36,7 @@ def look(trial: Trial, looks: Sequence[CharLook | WordLook]) -> Steps[list[tuple
             raise Spent
         looks = looks[:left]
     trial.asked += len(looks)
+    trial.tried += sum(bool(len(one.text.changed(trial.origin))) for one in looks)
     seen = yield Ask("gradient", looks)
     found = [judged(trial, one.text, answer.answer) for one, answer in zip(looks, seen, strict=True)]
     return list(zip(seen, found, strict=True))

@@ -11,6 +11,7 @@ RANKINGS = Catalogue(
         "random": "malaprop.attacks.ranking.order:AnyOrder",
         "left-to-right": "malaprop.attacks.ranking.order:LeftToRight",
         "zero-vector": "malaprop.attacks.ranking.padding:ZeroVector",
+        "gradient": "malaprop.attacks.ranking.bygradient:ByGradient",
         "attention": "malaprop.attacks.ranking.attention:ByAttention",
     },
 )

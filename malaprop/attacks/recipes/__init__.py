@@ -41,6 +41,10 @@ RECIPES = Catalogue(
         "texthoaxer": "malaprop.attacks.recipes.labelsalone:texthoaxer",
         "leap": "malaprop.attacks.recipes.labelsalone:leap",
         "hqa": "malaprop.attacks.recipes.labelsalone:hqa",
+        "a2t": "malaprop.attacks.recipes.gradients:a2t",
+        "fd": "malaprop.attacks.recipes.gradients:fd",
+        "geometry": "malaprop.attacks.recipes.gradients:geometry",
+        "gbda": "malaprop.attacks.recipes.gradients:gbda",
         # presets: a recipe with other defaults
         "pwws:paper": "malaprop.attacks.recipes.presets:pwws_paper",
         "pwws:textattack": "malaprop.attacks.recipes.presets:pwws_textattack",

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from malaprop.core.capability import Capability
-from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
+from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, word_pattern
 from malaprop.models.gradients.backward import differentiable
@@ -37,6 +37,12 @@ class CharGradients:
 
     def words(self, looks: Sequence[WordLook]) -> list[WordSeen]:
         return self.by_word.words(looks)
+
+    def slots(self, looks: Sequence[SlotLook]) -> list[SlotSeen]:
+        return self.by_word.slots(looks)
+
+    def mixes(self, looks: Sequence[MixLook]) -> list[MixSeen]:
+        return self.by_word.mixes(looks)
 
     def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]:
         out: list[CharSeen | None] = [None] * len(looks)

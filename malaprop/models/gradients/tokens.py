@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, VictimError
-from malaprop.core.gradient import Aim, CharLook, CharSeen, WordLook, WordSeen
+from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints
 from malaprop.models.gradients.backward import below_mean, differentiable, log_odds
@@ -24,6 +24,8 @@ from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.pieces import runs
 from malaprop.models.tokens.splice import ship
 
+AnyLook = TypeVar("AnyLook", WordLook, SlotLook)
+AnySeen = TypeVar("AnySeen", WordSeen, SlotSeen)
 _PAIRS = 1 << 16  # of a token and another in its place, weighed at a time
 
 
@@ -53,15 +55,37 @@ class TokenGradients:
         return []
 
     def words(self, looks: Sequence[WordLook]) -> list[WordSeen]:
+        return self._in_batches(looks, self._batch)
+
+    def slots(self, looks: Sequence[SlotLook]) -> list[SlotSeen]:
+        return self._in_batches(looks, self._weigh)
+
+    def mixes(self, looks: Sequence[MixLook]) -> list[MixSeen]:
+        from malaprop.models.gradients.mixing import mix
+
+        return [mix(self, look) for look in looks]
+
+    def _in_batches(
+        self, looks: Sequence[AnyLook], work: Callable[[list[AnyLook], list[Laid]], list[AnySeen]]
+    ) -> list[AnySeen]:
+        """What the work gives for each look, done for looks of like length together."""
         laid = self.layout.lay([look.text for look in looks])
-        out: list[WordSeen | None] = [None] * len(looks)
+        out: dict[int, AnySeen] = {}
         lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
         bounds = self.bounds or bounds_for(torch.device(self.device), bytes_per_token=1 << 18)
         for part in batches(lengths, bounds, even=not self.masks):
             mine = part.tolist()
-            for i, seen in zip(mine, self._batch([looks[i] for i in mine], [laid[i] for i in mine]), strict=True):
-                out[i] = seen
-        return [seen for seen in out if seen is not None]
+            out |= zip(mine, work([looks[i] for i in mine], [laid[i] for i in mine]), strict=True)
+        return [out[i] for i in range(len(looks))]
+
+    def _weigh(self, looks: list[SlotLook], laid: list[Laid]) -> list[SlotSeen]:
+        ids, lengths = padded([one.row for one in laid], self.pad, self.device)
+        slopes, logits = self.slopes(ids, lengths, [look.aim for look in looks])
+        answers = logits.float().softmax(-1).cpu().numpy()
+        return [
+            SlotSeen(answer=answer, weights=_norms(one, slope))
+            for answer, one, slope in zip(answers, laid, slopes, strict=True)
+        ]
 
     def _batch(self, looks: list[WordLook], laid: list[Laid]) -> list[WordSeen]:
         ids, lengths = padded([one.row for one in laid], self.pad, self.device)
@@ -98,11 +122,16 @@ class TokenGradients:
         met, at = np.unique(np.concatenate([new, old]), return_inverse=True)
         vectors = self._vectors(met, slopes.device) if len(met) else None
         total = torch.zeros(int(first[-1]), device=slopes.device)
+        signs = torch.tensor([look.signs for look in looks], device=slopes.device)
         for begin in range(0, len(variant), _PAIRS):
             assert vectors is not None
             arrays = (variant, row, place, at[: len(new)], at[len(new) :])
             v, r, p, n, o = ship(slopes.device, *(x[begin : begin + _PAIRS] for x in arrays))
-            total.index_add_(0, v, (slopes[r, p] * (vectors[n] - vectors[o])).sum(-1))
+            change, slope = vectors[n] - vectors[o], slopes[r, p]
+            gains = (slope * change).sum(-1)
+            if signs.any():
+                gains = torch.where(signs[r], -(change.sign() - slope.sign()).abs().sum(-1), gains)
+            total.index_add_(0, v, gains)
         flat: Floats = total.cpu().numpy()
         flat[np.concatenate([pairs.barred for pairs in work])] = -np.inf
         return np.split(flat, first[1:-1])
@@ -144,6 +173,16 @@ class _Pairs(NamedTuple):
     new: Ints
     old: Ints
     barred: Flags  # [variant]
+
+
+def _norms(laid: Laid, slopes: Float[Tensor, "token dim"]) -> Floats:
+    """The L1 norm of the mean slope over the tokens of each slot; -1 for one that is not read."""
+    read = laid.size > 0
+    size = np.where(read, laid.size, 0)
+    slot, token = ship(slopes.device, np.repeat(np.arange(len(size)), size), runs(laid.start, size))
+    sums = torch.zeros(len(size), slopes.shape[1], device=slopes.device).index_add_(0, slot, slopes[token])
+    norms = sums.abs().sum(-1).cpu().numpy() / np.maximum(size, 1)
+    return np.where(read, norms, -1).astype(np.float32)
 
 
 def padded(

@@ -170,6 +170,7 @@ def _shown(road: Road, layout: ByOffsets, tokenizer: Any, number: bool) -> dict[
         "attention": WordAttention(weigh=weigh, first=bool(layout.frame.head), **places, **padding),
         "states": WordStates(read=read, first=partial(of_transformers, model), **places),
         "pooled": None if last is None or number else read_by(last, road.forward),
+        "readout": None if number else last,
         "padding": None if number else ZeroWords.like(gradients, int(model.config.num_labels)),
     }
 

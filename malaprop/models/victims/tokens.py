@@ -73,6 +73,7 @@ class TokenVictim:
     states: WordStates | None = None  # of its layers
     gradients: Gradients | None = None  # what it shows to white-box attacks
     pooled: Forward | None = None  # [batch, dim] in the place of logits: what the last layer reads
+    readout: torch.nn.Module | None = None  # that last layer: what is pooled to logits
     pairs: bool = False  # whether it reads a premise and a hypothesis, and nothing else
     padding: Padding | None = None  # what zero vectors in a word's place do
     device: str = "cpu"
@@ -99,7 +100,7 @@ class TokenVictim:
         shown = {
             Capability.ATTENTION: self.attention,
             Capability.STATES: self.states,
-            Capability.EMBEDDINGS: None if self.pooled is None else L1(vectors=self.vectors),
+            Capability.EMBEDDINGS: None if self.pooled is None else L1(vectors=self.vectors, readout=self.readout),
             Capability.PADDING: self.padding,
         }
         own = () if self.gradients is None else self.gradients.offers

@@ -59,6 +59,7 @@ def zoo_victim(folder: Path, *, device: str = "cpu", name: str | None = None) ->
         attention=looks,
         states=_states(model, vocab, card.limit, device),
         pooled=cast(Shows, model).pooled,
+        readout=cast(Shows, model).head,
         padding=padding,
         pairs=card.zoo.pairs,
         device=device,

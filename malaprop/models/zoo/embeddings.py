@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from malaprop.core.errors import VictimError
-from malaprop.core.insight import Apart
+from malaprop.core.insight import Apart, Toward
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints
@@ -21,22 +21,44 @@ from malaprop.core.variants import Variants
 from malaprop.models.scorers.plain import Forward
 
 _ROWS = 1 << 15  # vectors held at a time
+_LEAST = 1e-9  # length of a slope that points somewhere
 
 Vectors = Callable[[Pool, Ints], Float[Tensor, "wanted dim"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class L1:
-    """Distances in the sum of absolute differences, between vectors that `vectors` gives for variants of a pool."""
+    """Distances in the sum of absolute differences, between vectors that `vectors` gives for variants of a pool.
+
+    `readout` makes logits of them; where it is known, so is the way to the nearest border.
+    """
 
     vectors: Vectors
+    readout: nn.Module | None = None
 
     @torch.inference_mode()
     def apart(self, looks: Sequence[Apart]) -> list[Floats]:
+        home = self._home(looks)
+        return self._over(looks, lambda there, whose: (there - home[whose]).abs().sum(-1))
+
+    def toward(self, looks: Sequence[Toward]) -> list[Floats]:
         if not looks:
             return []
-        origins = Pool([Variants.itself(look.origin) for look in looks])
-        home = self.vectors(origins, np.arange(len(looks)))
+        home = self._home(looks)
+        way = self._ways(home, [look.label for look in looks])
+        with torch.inference_mode():
+            return self._over(looks, lambda there, whose: ((there - home[whose]) * way[whose]).sum(-1))
+
+    @torch.inference_mode()
+    def _home(self, looks: Sequence[Apart | Toward]) -> Tensor:
+        if not looks:
+            return torch.empty(0)
+        return self.vectors(Pool([Variants.itself(look.origin) for look in looks]), np.arange(len(looks)))
+
+    def _over(self, looks: Sequence[Apart | Toward], measure: Callable[[Tensor, Tensor], Tensor]) -> list[Floats]:
+        """The measure of the vectors of all variants, each with the number of its look."""
+        if not looks:
+            return []
         sizes = [look.variants.count for look in looks]
         pool = Pool([look.variants for look in looks])
         whose = np.repeat(np.arange(len(looks)), sizes)
@@ -44,11 +66,28 @@ class L1:
         for begin in range(0, len(whose), _ROWS):
             wanted = np.arange(begin, min(begin + _ROWS, len(whose)))
             there = self.vectors(pool, wanted)
-            here = home[torch.from_numpy(whose[wanted]).to(home.device)]
-            out[wanted] = (there - here).abs().sum(-1).cpu().numpy()
+            out[wanted] = measure(there, torch.from_numpy(whose[wanted]).to(there.device)).cpu().numpy()
         if not np.isfinite(out).all():
             raise VictimError("the victim's vectors are not finite numbers (NaN or infinity)")
         return np.split(out, np.cumsum(sizes)[:-1])
+
+    def _ways(self, home: Tensor, labels: Sequence[int]) -> Tensor:
+        """[look, dim] of length one: the shortest way from each vector to a point where another label wins."""
+        if self.readout is None:
+            raise VictimError("what this classifier does with its last vector is not known; geometry cannot use it")
+        with torch.inference_mode(False), torch.enable_grad():
+            here = home.clone().float().requires_grad_()
+            logits = self.readout(here)
+            rows = torch.arange(len(labels), device=home.device)
+            own = logits[rows, torch.tensor(labels, device=home.device)]
+            slopes, far = [], []
+            for other in range(logits.shape[1]):
+                lead = own - logits[:, other]
+                (slope,) = torch.autograd.grad(lead.sum(), here, retain_graph=True)
+                size = slope.norm(dim=1)
+                slopes.append(-slope / size.clamp_min(_LEAST)[:, None])
+                far.append(torch.where(size > _LEAST, lead.detach().abs() / size.clamp_min(_LEAST), torch.inf))
+            return torch.stack(slopes, 1)[rows, torch.stack(far, 1).argmin(1)].detach()
 
 
 def last_linear(model: Any) -> nn.Linear | None:
