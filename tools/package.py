@@ -2,7 +2,7 @@
 
 python tools/package.py                        # build, check, and try the base install
 python tools/package.py --extras all-alone     # each extra too: torch is installed several times
-python tools/package.py --extras none,web --record docs/measured/install.json
+python tools/package.py --extras none,web --record docs/measured/install.jsonl
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ def main() -> None:
     parse.add_argument("--extras", default="none", help="extras to try, with commas; none: no extra; or all-alone")
     parse.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the packages are written")
     parse.add_argument("--python", default=sys.executable, help="the interpreter of the empty environments")
-    parse.add_argument("--record", type=Path, help="a JSON file for the sizes and times")
+    parse.add_argument("--record", type=Path, help="a JSONL file that gets a line more for each")
     asked = parse.parse_args()
     wheel = build(asked.dist)
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     alone = ["none", *(name for name in known if name not in NOT_ALONE)]
     wanted = alone if asked.extras == "all-alone" else asked.extras.split(",")
-    rows = [{"wheel_bytes": wheel.stat().st_size}, *try_each(wanted, wheel, asked.python)]
-    if asked.record:
-        asked.record.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+    for row in try_each(wanted, wheel, asked.python):
+        if asked.record:
+            with asked.record.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps({"wheel_bytes": wheel.stat().st_size, **row}) + "\n")
 
 
 def build(dist: Path) -> Path:
