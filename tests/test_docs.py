@@ -129,6 +129,17 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert broken_links(tmp_path / "site") == []
 
 
+LONG = 1_000  # words: about two screens
+LONG_PAGES = [page for page in sorted(DOCS.rglob("*.md")) if len(page.read_text(encoding="utf-8").split()) > LONG]
+
+
+@pytest.mark.parametrize("page", LONG_PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_long_page_begins_with_its_summary(page):
+    start = page.read_text(encoding="utf-8").partition("\n## ")[0]
+    home = page == DOCS / "index.md"  # which is a summary itself
+    assert home or "\n**In short:** " in start, "write a paragraph that begins **In short:** below the title"
+
+
 def test_a_broken_link_is_found(tmp_path):
     (tmp_path / "a.html").write_text('<a href="b.html#there">1</a><a href="b.html#not">2</a><img src="c.png">')
     (tmp_path / "b.html").write_text('<h2 id="there"></h2><a href="https://example.org">3</a><a href="a.html">4</a>')
