@@ -12,7 +12,7 @@ Records = Sequence[Mapping[str, Any]]
 HEAD = (
     "architecture",
     "works",
-    "fast road (GPU, bf16)",
+    "fast path (GPU, bf16)",
     "share of bare forward passes",
     "tokens are spliced",
     "largest difference of scores",
