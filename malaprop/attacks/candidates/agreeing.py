@@ -58,9 +58,7 @@ def agree(wordnet: WordNet, option: str, word: str, part: str) -> Iterator[str]:
     if part not in usual:
         return
     wanted, has = find_marks(wordnet, word, part), find_marks(wordnet, option, part)
-    is_base = (
-        "" in has and "" not in wanted
-    )  # run may be the participle, too: filmed gets ran as well
+    is_base = "" in has and "" not in wanted  # run may be the participle, too: filmed gets ran as well
     if not wanted or (wanted & has and not is_base):
         yield option
         return
