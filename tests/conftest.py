@@ -128,6 +128,10 @@ class _Vectors:
             return np.full(len(others), np.nan, np.float32)
         return np.asarray([1 - abs(known[word] - known[o]) / 4 if o in known else np.nan for o in others], np.float32)
 
+    def raw(self, words: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = [[toy.WEIGHTS.get(word.lower(), 0.0)] for word in words]
+        return np.asarray(rows, np.float32).reshape(-1, 1), np.asarray([w.lower() in toy.WEIGHTS for w in words], bool)
+
 
 @pytest.fixture
 def tiny_assets(monkeypatch) -> Iterator[None]:

@@ -265,6 +265,8 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "encoder": Batched(encode),
         "encoder/rough": Batched(encode),
         "language-model": Batched(perplexity),
+        "next-word": Batched(lambda asks: [-0.5 * np.asarray([len(w) for w in ask.words]) for ask in asks]),
+        "log-probability": Batched(lambda texts: [-0.5 * len(text) for text in texts]),
         MASKED_LM: Batched(fill),
     }
 

@@ -20,7 +20,18 @@ from typing import Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
 from malaprop.records.summary import Rate
-from malaprop_bench import architectures, audited, beside, prompts, recipetable, savings, table, throughput, turns
+from malaprop_bench import (
+    architectures,
+    audited,
+    beside,
+    fewqueries,
+    prompts,
+    recipetable,
+    savings,
+    table,
+    throughput,
+    turns,
+)
 
 _MARK = re.compile(
     r"(?P<head><!-- table: (?P<file>\S+) (?P<kind>[\w-]+) -->\n).*?(?P<tail><!-- end of table -->)", re.DOTALL
@@ -75,6 +86,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "audit-short": _bench(audited.short_lines),
     "recipes": _bench(recipetable.beside),
     "recipes-differ": _bench(recipetable.differ),
+    "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -81,6 +81,15 @@ class Search(Protocol):
     """Moves from a start through the space; sees scores, not goals, budgets, caches or other examples."""
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]: ...
+
+
+@runtime_checkable
+class Fetching(Protocol):
+    """A search that may ask for the words of a slot when it comes there, by `Trial.options`."""
+
+    @property
+    def fetches(self) -> bool:
+        """Whether it does: then it is given the slots that may change, and no words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,9 +313,11 @@ def _search(trial: Trial, first: Floats) -> Steps[Held]:
     """What the search ends with, before it is verified afresh and by the plain road."""
     attack, start = trial.attack, trial.start(first)
     try:
-        space = yield from trial.space()
+        later = isinstance(attack.search, Fetching) and attack.search.fetches
+        space = yield from trial.space(later=later)
         end = start
-        if isinstance(attack.candidates, Own) or any(len(words) for words in space.words):
+        own = isinstance(attack.candidates, Own) or (later and len(space.slots) > 0)
+        if own or any(len(words) for words in space.words):
             end = yield from attack.search.steps(trial, start, space)
         trial.hold(end)
     except Spent:

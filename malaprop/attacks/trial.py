@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -147,8 +148,11 @@ class Trial:
         return self._scored(scored.variants, scored.answers)
 
     def start(self, first: Floats) -> Held:
-        """The original, held until there is something better."""
-        return self.take(self._scored(Variants.itself(self.origin), first[None]), 0)
+        """The original, held until there is something better. It has reached no goal, not even that its label stays."""
+        (value,) = self.attack.goal.values(first[None], self.example.label)
+        here = Held(self.origin, float(value), False, first)
+        self.hold(here)
+        return here
 
     def score(
         self, groups: Sequence[Variants], *, probes: int = 0, ahead: Sequence[Variants] = ()
@@ -352,14 +356,26 @@ class Trial:
             (self._tags,) = yield Ask("tags", [self.origin])
         return self._tags
 
-    def space(self) -> Steps[Space]:
-        """The open slots and their replacements, after all constraints on slots and words."""
+    def space(self, *, later: bool = False) -> Steps[Space]:
+        """The open slots and their replacements, after all constraints on slots and words.
+
+        `later`: the slots alone; the search asks for the words of those that it comes to, by `options`.
+        """
         slots = self.open()
         for rule in self.attack.constraints:
             if rule.stage == "slot" and len(slots):
                 slots = slots[rule.slots(self, slots)]
+        if later:
+            return Space(slots, [np.empty(0, np.int64)] * len(slots))
+        return Space(slots, (yield from self.options(slots)))
+
+    def options(self, slots: Ints, text: Text | None = None) -> Steps[list[Ints]]:
+        """What may stand in each of these slots of the original, or of another text, which is then read in its place:
+        words likely in their context, neighbours of what a slot holds by now."""
         if not len(slots):
-            return Space(slots, [])
+            return []
+        if text is not None and text is not self.origin:
+            return (yield from self.reread(text).options(slots))
         words = yield from self.attack.candidates.words(self, slots)
         if (bits := (yield from self.parts(slots))) is not None:
             sizes = np.fromiter(map(len, words), np.int64, len(words))
@@ -372,7 +388,13 @@ class Trial:
             if rule.stage == "word":
                 flags = yield from rule.words(self, slots, words)
                 words = [w[f] for w, f in zip(words, flags, strict=True)]
-        return Space(slots, words)
+        return words
+
+    def reread(self, text: Text) -> Trial:
+        """This trial for candidates that are to read another text in the place of the original."""
+        seen = copy(self)
+        seen.origin, seen._tags = text, None
+        return seen
 
     def parts(self, slots: Ints) -> Steps[Bits | None]:
         """The parts of speech that may stand in each of these slots, as bits; None where no constraint speaks of them.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from malaprop.core.score import Floats
 
+Vocabulary = Literal["words", "pieces", "tokens", "top"]
 MASKED_LM = "masked-lm"  # the service of the packaged model; MASKED_LM:NAME is that of another, by folder or hub name
 
 
@@ -15,7 +16,14 @@ class Cloze:
     """A place in a text to be filled: its characters from `start` to `end`, none where a word is to be put in between.
 
     With `hidden` the model does not see what stands there; without, it reads the text as it is and says what else it
-    would expect in that place. `most` words are wanted; or, where `words` are given, how likely each of these is.
+    would expect in that place. Where `words` are given, how likely each of them is; else `most` words, of a vocabulary:
+
+    - `words`: tokens that are whole words of letters;
+    - `pieces`: the same, but where the model cuts the word that stands there into several pieces, and sees it, words
+      put together of the pieces that are likeliest in their places (BERT-Attack);
+    - `tokens`: any token of letters and digits, the mark of a piece taken off (as TextAttack's BAE and CLARE have it);
+    - `top`: of the `most` likeliest tokens those that are whole words; of a word in several pieces the first `most`
+      combinations of the likeliest tokens of each place, in their order (as TextAttack's BERT-Attack has it).
     """
 
     text: str
@@ -24,6 +32,7 @@ class Cloze:
     hidden: bool = True
     most: int = 50
     words: tuple[str, ...] = ()
+    vocabulary: Vocabulary = "words"
 
 
 class Guesses(NamedTuple):

@@ -8,9 +8,11 @@ from typing import Any
 
 from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
 from malaprop.attacks.candidates.thesaurus import Thesaurus
+from malaprop.attacks.constraints.language import LOG_PROBABILITY
 from malaprop.attacks.encoders import ENCODERS, service_of
 from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM
+from malaprop.core.nextword import NEXT_WORD
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.engine.insight import Insight, count_texts
@@ -93,6 +95,8 @@ def shared() -> dict[str, Service]:
         **{service_of(name): _encoding(name, "cpu") for name in ENCODERS},
         **{f"{service_of(name)}/rough": _sketching(name, "cpu") for name in ENCODERS},
         "language-model": Batched(lambda texts: _language_model().perplexity(texts).tolist(), size=len),
+        LOG_PROBABILITY: Batched(lambda texts: _language_model().log_probability(texts).tolist(), size=len),
+        NEXT_WORD: Batched(lambda asks: _language_model().next_words(asks), size=lambda ask: len(ask.text)),
         SYNONYMS: Thesaurus(),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
         MASKED_LM: _filling("", "cpu"),

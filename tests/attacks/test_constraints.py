@@ -7,7 +7,7 @@ import pytest
 import toy
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import listed, only
+from toy import attack_all, listed, only
 
 from malaprop.attacks.constraints.edits import (
     MaxCharacters,
@@ -18,11 +18,14 @@ from malaprop.attacks.constraints.edits import (
     levenshtein,
 )
 from malaprop.attacks.constraints.keep import parse_keep
+from malaprop.attacks.constraints.language import LikelyInPlace, LikelyNext, PerplexityRatio
 from malaprop.attacks.constraints.overlap import BleuFloor, ChrfFloor
 from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, LongWords
 from malaprop.attacks.constraints.similarity import SentenceCosine
-from malaprop.attacks.constraints.words import SamePart, SameTag, WordCosine
+from malaprop.attacks.constraints.words import MeanVector, SamePart, SameTag, WordCosine
+from malaprop.attacks.goals.lowered import Doubtful
 from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.sampling import Exhaustive
 from malaprop.attacks.trial import Trial
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
@@ -276,3 +279,34 @@ def test_short_texts_are_not_compared():
     assert only(attack, "a fine film", services=services).status == "success"
     with pytest.raises(SettingError, match="least must be at least 0"):
         SentenceCosine(least=-1)
+
+
+def test_words_that_a_language_model_finds_much_less_likely_are_left_out():
+    # the toy model loses half a unit a character
+    table = {"good": ("bad", "extraordinary", "g")}
+    rows = toy.examples(["a good film"], label=1)
+    seen: dict[str, set[str]] = {}
+    for name, rule in (("window", LikelyInPlace(most=1.0)), ("next", LikelyNext(most=1.0))):
+        calls = toy.Calls()
+        attack_all(listed(table, constraints=(rule,), search=Exhaustive()), rows, toy.victim(calls))
+        seen[name] = {text.split()[1] for text in calls.texts}
+    assert seen["window"] == seen["next"] == {"good", "bad", "g"}
+    (first,) = attack_all(listed(table, constraints=(LikelyNext(most=0.0),)), toy.examples(["good"], label=1))
+    assert first.queries.asked > 2  # before the first word there is nothing to go by
+
+
+def test_perplexity_may_rise_to_a_multiple_of_the_original_only():
+    rows = toy.examples(["good"], label=1)
+    table = {"good": ("bad" + "d" * 20, "bad")}
+    (outcome,) = attack_all(listed(table, constraints=(PerplexityRatio(most=1.5),), goal=Doubtful(ceiling=0.85)), rows)
+    assert outcome.status == "success"
+    assert outcome.adversarial.text == "bad"
+
+
+def test_the_mean_of_the_words_vectors_stays_near(tiny_assets):
+    # the toy's vectors are the words' weights: good 2, nice 1, awful -3; of two words the mean moves by half of that
+    rows = toy.examples(["good good"], label=1)
+    calls = toy.Calls()
+    rule = MeanVector(most=0.5)
+    attack_all(listed({"good": ("nice", "awful")}, constraints=(rule,), search=Exhaustive()), rows, toy.victim(calls))
+    assert set(calls.texts) == {"good good", "nice good", "good nice"}

@@ -15,7 +15,8 @@ from malaprop.runs.api import recipe
 PRESETS = [name for name in RECIPES if ":" in name]
 
 
-def test_there_are_presets_of_the_four_recipes_that_the_peers_have():
+def test_what_has_a_preset_is_a_recipe():
+    assert {name.partition(":")[0] for name in PRESETS} <= {name for name in RECIPES if ":" not in name}
     assert {f"{name}:textattack" for name in ("pwws", "textfooler", "genetic", "deepwordbug")} <= set(PRESETS)
 
 

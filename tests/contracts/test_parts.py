@@ -79,7 +79,7 @@ def as_attack(kind: str, name: str) -> Attack:
 
 def small(attack: Attack) -> Attack:
     """The same attack with a population that a test can wait for."""
-    if type(attack.search).__name__ == "Genetic":
+    if type(attack.search).__name__ in ("Genetic", "Swarm"):
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=3))
     if type(attack.search).__name__ == "DifferentialEvolution":
         return dataclasses.replace(attack, search=dataclasses.replace(attack.search, size=6, rounds=2))
@@ -190,6 +190,8 @@ def test_texts_of_no_word_and_of_one(kind, name):
     rows = toy.examples(["", "?!", "fine", "Film", "x", "the", "👍 ok", "don't"], label=1)
     outcomes = attack_all(attack, rows, target)
     assert [o.status for o in outcomes[:2]] == ["error", "error"]
+    if name == "kept":  # any change that such a victim does not notice
+        return
     assert {o.status for o in outcomes[2:]} == {"failed"}, [o.reason for o in outcomes]
 
 
@@ -199,6 +201,8 @@ def test_success_means_another_label(kind, name, toy_examples):
         if outcome.status == "success":
             assert outcome.edits
             (row,) = toy.predict([outcome.adversarial.text])
+            if name in ("kept", "doubtful") or name.startswith(("input-reduction", "kuleshov")):
+                continue  # goals of their own: tests/attacks/test_goals_kept.py
             if name == "moved":
                 (was,) = toy.predict([outcome.original.text])
                 assert abs(row[1] - was[1]) > 0.5

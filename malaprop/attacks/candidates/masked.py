@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
-from malaprop.core.cloze import MASKED_LM, Cloze, Guesses
+from malaprop.core.cloze import MASKED_LM, Cloze, Guesses, Vocabulary
 from malaprop.core.errors import SettingError
 from malaprop.core.text import Ints
 
 Place = Literal["replace", "before", "after"]
-_PLACES = ("replace", "before", "after")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,25 +23,28 @@ class MaskedWords:
     """The `count` words that a masked language model finds likeliest in a slot, or beside the word in it.
 
     `hidden`: the model does not see the word that stands there (BAE, CLARE); without, it reads the text as it is and so
-    stays nearer to its meaning (BERT-Attack). `least` is the smallest probability. `model` is a transformers folder or
-    a hub name; None: the packaged one. The original text is read around each slot, so that every slot is asked once.
+    stays nearer to its meaning (BERT-Attack). `least` is the smallest probability. `vocabulary` says which tokens are
+    words (see core.cloze). `model` is a transformers folder or a hub name; None: the packaged one. The original text is
+    read around each slot, or the text as changed so far, where the search asks for that.
     """
 
     count: int = 50
     least: float = 0.0
     place: Place = "replace"
     hidden: bool = True
+    vocabulary: Vocabulary = "words"
     model: str | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1 or not 0 <= self.least < 1:
             raise SettingError(f"MaskedWords wants count >= 1 and 0 <= least < 1, got {self.count} and {self.least}")
-        if self.place not in _PLACES:
+        if self.place not in get_args(Place):
             raise SettingError(f"place is replace, before or after, got {self.place!r}")
+        if self.vocabulary not in get_args(Vocabulary):
+            raise SettingError(f"vocabulary is words, pieces, tokens or top, got {self.vocabulary!r}")
 
     def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
-        service = f"{MASKED_LM}:{self.model}" if self.model else MASKED_LM
-        guesses = yield Ask(service, list(self._clozes(trial, slots)))
+        guesses = yield Ask(_service(self.model), list(self._clozes(trial, slots)))
         strings, table = trial.origin.strings, trial.origin.table
         return [
             table.ids(sorted(self._options(strings[slot], guess)))
@@ -52,16 +54,64 @@ class MaskedWords:
     def _clozes(self, trial: Trial, slots: Ints) -> Iterator[Cloze]:
         values, spans = trial.origin.values(), trial.origin.spans()
         fields = trial.origin.field_of_slots().tolist()
+        exact = self.vocabulary in ("tokens", "top")
+        most = self.count if exact else self.count + 1  # one of them may be the word itself
         for slot in slots.tolist():
             start, end = spans[slot]
             if self.place != "replace":
                 start = end = start if self.place == "before" else end
             hidden = self.hidden or self.place != "replace"
-            yield Cloze(values[fields[slot]], start, end, hidden, self.count + 1)  # one of them may be the word itself
+            yield Cloze(values[fields[slot]], start, end, hidden, most, vocabulary=self.vocabulary)
 
     def _options(self, word: str, guess: Guesses) -> set[str]:
-        likely = guess.logs >= np.log(max(self.least, 1e-30))
-        fits = [w for w, fine in zip(guess.words, likely.tolist(), strict=True) if fine and w.lower() != word.lower()]
+        fits = list(_likely(guess, self.least))
+        if self.vocabulary in ("tokens", "top"):
+            fits = [w for w in fits if w != word]
+        else:
+            fits = [w for w in fits if w.lower() != word.lower()][: self.count]
+            fits = [recase(w, word) for w in fits] if self.place == "replace" else fits
         if self.place == "replace":
-            return {recase(w, word) for w in fits[: self.count]}
-        return {f"{w} {word}" if self.place == "before" else f"{word} {w}" for w in fits[: self.count]}
+            return {*fits}
+        return {f"{w} {word}" if self.place == "before" else f"{word} {w}" for w in fits}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedWords:
+    """The `count` words that a masked language model would put in the place of two neighbours (CLARE).
+
+    For searches that can change two slots at once: `words` gives, for each slot, what may stand for its word and the
+    next one together.
+    """
+
+    count: int = 50
+    least: float = 5e-3
+    vocabulary: Vocabulary = "words"
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or not 0 <= self.least < 1:
+            raise SettingError(f"MergedWords wants count >= 1 and 0 <= least < 1, got {self.count} and {self.least}")
+
+    def words(self, trial: Trial, slots: Ints) -> Steps[list[Ints]]:
+        values, spans = trial.origin.values(), trial.origin.spans()
+        fields = trial.origin.field_of_slots().tolist()
+        clozes = [
+            Cloze(values[fields[s]], spans[s][0], spans[s + 1][1], True, self.count, vocabulary=self.vocabulary)
+            for s in slots.tolist()
+        ]
+        guesses = (yield Ask(_service(self.model), clozes)) if clozes else []
+        strings, table = trial.origin.strings, trial.origin.table
+        return [
+            table.ids(sorted({w for w in _likely(guess, self.least) if w != strings[s]}))
+            for s, guess in zip(slots.tolist(), guesses, strict=True)
+        ]
+
+
+def _service(model: str | None) -> str:
+    return f"{MASKED_LM}:{model}" if model else MASKED_LM
+
+
+def _likely(guess: Guesses, least: float) -> Iterator[str]:
+    """The words of at least this probability that hold a letter."""
+    likely = guess.logs >= np.log(max(least, 1e-30))
+    return (w for w, fine in zip(guess.words, likely.tolist(), strict=True) if fine and any(map(str.isalpha, w)))

@@ -15,8 +15,9 @@ from malaprop.attacks.partmarks import Bits
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
-from malaprop.core.score import Flags
+from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,40 @@ class WordCosine:
             cosines = vectors.cosine(strings[slot].lower(), [table[w].lower() for w in options.tolist()])
             out.append(np.nan_to_num(cosines, nan=-2.0) >= self.floor)
         return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanVector:
+    """The mean of the words' vectors lies at most `most` from that of the original, as thought vectors do (Kuleshov et
+    al. 2018). Words without a vector count for nothing."""
+
+    most: float = 0.2
+    vectors: str = "counter-fitted"
+    stage: ClassVar[Literal["edit"]] = "edit"
+
+    def __post_init__(self) -> None:
+        if self.most < 0:
+            raise SettingError(f"MeanVector.most must be at least 0, got {self.most}")
+
+    def edits(self, trial: Trial, variants: Variants) -> Flags:
+        origin, base = trial.origin.words, variants.base.words
+        every, where = np.unique(np.concatenate([origin, base, variants.words]), return_inverse=True)
+        rows, known = self._rows(trial, every)
+        first, start, put = np.split(where, [len(origin), len(origin) + len(base)])
+        had = start[variants.slots]
+        totals = np.repeat(rows[start].sum(0)[None], variants.count, 0)
+        counts = np.full(variants.count, known[start].sum())
+        owners = np.arange(variants.count) if variants.rows is None else variants.rows
+        np.add.at(totals, owners, rows[put] - rows[had])
+        np.add.at(counts, owners, known[put].astype(np.int64) - known[had])
+        apart = totals / np.maximum(counts, 1)[:, None] - rows[first].sum(0) / max(1, int(known[first].sum()))
+        return np.asarray(np.linalg.norm(apart, axis=1) <= self.most + 1e-6)
+
+    def _rows(self, trial: Trial, words: Ints) -> tuple[Floats, Flags]:
+        from malaprop.assets.vectors import open_vectors
+
+        strings = trial.origin.table.strings
+        return open_vectors(self.vectors).raw([strings[word] for word in words.tolist()])
 
 
 @cache

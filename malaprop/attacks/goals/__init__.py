@@ -9,6 +9,9 @@ GOALS = Catalogue(
         "targeted": "malaprop.attacks.goals.goal:Targeted",
         "confident": "malaprop.attacks.goals.confident:Confident",
         "moved": "malaprop.attacks.goals.moved:Moved",
+        "doubtful": "malaprop.attacks.goals.lowered:Doubtful",
+        "logit-sum": "malaprop.attacks.goals.lowered:LogitSum",
+        "kept": "malaprop.attacks.goals.kept:Kept",
         "label-only": "malaprop.attacks.goals.goal:LabelOnly",
     },
 )

@@ -34,7 +34,7 @@ def _lead(answers: Floats, label: int) -> Floats:
     return np.asarray(np.maximum.reduce(columns) - columns[label])
 
 
-def _ahead(answers: Floats, label: int) -> Floats:
+def ahead(answers: Floats, label: int) -> Floats:
     """By how much this label is ahead of the best other one."""
     if answers.shape[1] == 2:
         return np.asarray(answers[:, label] - answers[:, 1 - label])
@@ -79,7 +79,7 @@ class Targeted:
         return answers[:, self.target]
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:  # noqa: ARG002
-        return _ahead(answers, self.target) > margin
+        return ahead(answers, self.target) > margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

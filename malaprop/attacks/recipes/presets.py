@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.recipes import chars, forms, masked, unseen, words
+from malaprop.attacks.recipes import chars, forms, kuleshov, masked, populations, reduction, unseen, words
 
 
 def preset(name: str, recipe: Callable[..., Attack], about: str, **settings: Any) -> Callable[..., Attack]:
@@ -40,20 +40,6 @@ pwws_textattack = preset(
     "Ren et al. 2019 as TextAttack has it: synonyms of any part of speech, asked again at every step, which must gain.",
     peer=True,
     unknown="[UNK]",  # whatever the victim's own is
-)
-bae_textattack = preset(
-    "bae:textattack",
-    masked.bae,
-    "Garg and Ramakrishnan 2020 as TextAttack has it: a similarity of 0.936 for texts of 15 words or more.",
-    similarity=0.936,
-    peer=True,
-)
-bert_attack_textattack = preset(
-    "bert-attack:textattack",
-    masked.bert_attack,
-    "Li et al. 2020 as TextAttack has it: 8 words for each place, and the most similar of those that turn the label.",
-    count=8,
-    peer=True,
 )
 textfooler_paper = preset(
     "textfooler:paper",
@@ -135,4 +121,55 @@ bad_characters_textattack = preset(
     "Boucher et al. 2022 as TextAttack has it by default: one homoglyph in a text; it ends when the goal is reached.",
     kinds="homoglyphs",
     most=1,
+)
+faster_genetic_textattack = preset(
+    "faster-genetic:textattack",
+    populations.faster_genetic,
+    "Jia et al. 2019 as TextAttack has it: weaker parents are likelier, and children may exceed the share.",
+    peer=True,
+)
+iga_textattack = preset(
+    "iga:textattack",
+    populations.iga,
+    "Wang et al. 2021 as TextAttack has it: neighbours of the word that stands there by now, weaker parents likelier.",
+    peer=True,
+)
+pso_textattack = preset(
+    "pso:textattack",
+    populations.pso,
+    "Zang et al. 2020 as TextAttack has it: what gains most is asked again for every text that mutates.",
+    anew=True,
+)
+kuleshov_textattack = preset(
+    "kuleshov:textattack",
+    kuleshov.kuleshov,
+    "Kuleshov et al. 2018 as TextAttack has it: success is a true label's probability below 0.7.",
+    peer=True,
+)
+input_reduction_textattack = preset(
+    "input-reduction:textattack",
+    reduction.input_reduction,
+    "Feng et al. 2018 as TextAttack has it: words are ranked once, stop words stay, no beam.",
+    stop_words=False,
+    peer=True,
+)
+bae_textattack = preset(
+    "bae:textattack",
+    masked.bae,
+    "Garg and Ramakrishnan 2020 as TextAttack has it: the text is read as changed so far; a similarity of 0.936.",
+    similarity=0.936338023,
+    peer=True,
+)
+bert_attack_textattack = preset(
+    "bert-attack:textattack",
+    masked.bert_attack,
+    "Li et al. 2020 as TextAttack has it: 8 words a place, the text read as changed so far.",
+    count=8,
+    peer=True,
+)
+clare_textattack = preset(
+    "clare:textattack",
+    masked.clare,
+    "Li et al. 2021 as TextAttack has it: all moves are asked again after each one.",
+    peer=True,
 )

@@ -16,6 +16,11 @@ SEARCHES = Catalogue(
         "rewrites": "malaprop.attacks.search.rewrites:Rewrites",
         "sweep": "malaprop.attacks.search.oneword:Sweep",
         "random": "malaprop.attacks.search.sampling:Random",
+        "swarm": "malaprop.attacks.search.swarm:Swarm",
+        "reduction": "malaprop.attacks.search.reduction:Reduction",
+        "contextual": "malaprop.attacks.search.contextual:Contextual",
+        "local": "malaprop.attacks.search.local:LocalSearch",
+        "bayes": "malaprop.attacks.search.bayes:Bayes",
         "exhaustive": "malaprop.attacks.search.sampling:Exhaustive",
     },
 )

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from malaprop.attacks.constraints.edits import words_within
+from malaprop.attacks.search.population import Replacements
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK, Scored, ranked
 from malaprop.core.text import Ints
-from malaprop.core.variants import Variants, runs
+from malaprop.core.variants import Variants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,11 @@ class Genetic:
     on drawing slots until one gains, and the share is rounded up.
     `peer`, as TextAttack has it: the same, but parents are likelier the *weaker* they are, and children may exceed the
     share.
+
+    `times` above 1 is the improved search of Wang et al. 2021: the first population is one text for each slot that may
+    change, with its best replacement; a child is the beginning of one parent and the end of the other; and a member may
+    change a slot that often, each slot that it may still change as likely as the others. With `chain` it then takes a
+    replacement of the word that stands there by now, not of the original one.
     """
 
     size: int = 60
@@ -33,19 +39,23 @@ class Genetic:
     share: float = 0.2
     until: bool = False
     peer: bool = False
+    times: int = 1
+    chain: bool = False
 
     def __post_init__(self) -> None:
-        if self.size < 2 or self.rounds < 1 or self.heat <= 0 or not 0 < self.share <= 1:
-            raise SettingError("Genetic wants size >= 2, rounds >= 1, heat > 0 and a share in (0, 1]")
+        if self.size < 2 or self.rounds < 1 or self.heat <= 0 or not 0 < self.share <= 1 or self.times < 1:
+            raise SettingError("Genetic wants size >= 2, rounds and times >= 1, heat > 0 and a share in (0, 1]")
+        if self.chain and self.times == 1:
+            raise SettingError("Genetic.chain is for slots that change more than once: set times above 1")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         people = _People(self, trial, start, space.able())
-        yield from people.move(np.arange(self.size))
+        yield from people.begin()
         for _ in range(self.rounds):
             if people.reached.any():
                 break
             yield from people.breed()
-            yield from people.move(np.arange(1, self.size))
+            yield from people.move(np.arange(1, people.count))
         return people.best()
 
 
@@ -54,15 +64,18 @@ class _People:
 
     def __init__(self, search: Genetic, trial: Trial, start: Held, space: Space) -> None:
         self.search, self.trial, self.space = search, trial, space
-        self.rows: Ints = np.tile(start.text.words, (search.size, 1))  # [member, slot]
-        self.values: NDArray[np.float32] = np.full(search.size, start.value, np.float32)
-        self.reached: NDArray[np.bool_] = np.full(search.size, start.reached)
-        self.answers: NDArray[np.float32] = np.tile(start.answer, (search.size, 1))
-        self.weights = np.tile(space.sizes.astype(np.float64), (search.size, 1))  # [member, open slot]
-        self.words = np.concatenate(space.words)  # of all open slots, flat
-        self.starts = np.cumsum(space.sizes) - space.sizes
+        self.improved = search.times > 1
+        singles = len(trial.open() if search.peer else space.slots)
+        self.count = max(2, min(search.size, singles)) if self.improved else search.size
+        self.rows: Ints = np.tile(start.text.words, (self.count, 1))  # [member, slot]
+        self.values: NDArray[np.float32] = np.full(self.count, start.value, np.float32)
+        self.reached: NDArray[np.bool_] = np.full(self.count, start.reached)
+        self.answers: NDArray[np.float32] = np.tile(start.answer, (self.count, 1))
+        weights = np.full(len(space.slots), search.times) if self.improved else space.sizes
+        self.weights = np.tile(weights.astype(np.float64), (self.count, 1))  # [member, open slot]
         self.insists = search.until or search.peer
         self.most = words_within(search.share, len(trial.open()), up=self.insists)
+        self.options = Replacements(trial, space, chain=search.chain)
 
     def order(self) -> Ints:
         """Members from fittest to weakest."""
@@ -79,12 +92,30 @@ class _People:
         self.answers[who] = scored.answers[chosen]
         self.trial.hold_best(scored, chosen)
 
+    def begin(self) -> Steps[None]:
+        """The first generation: each member moves once, of the improved search each in a slot of its own."""
+        if not self.improved:
+            yield from self.move(np.arange(self.count))
+            return
+        slots = self.trial.open() if self.search.peer else self.space.slots
+        places = np.searchsorted(self.space.slots, slots[: self.count])
+        own = np.flatnonzero(np.isin(slots[: self.count], self.space.slots))
+        left = np.zeros((len(own), len(self.space.slots)))
+        left[np.arange(len(own)), places[own]] = 1.0
+        yield from self._draw(own, left)
+
     def move(self, who: Ints) -> Steps[None]:
         """Each of these members changes one slot, or one that insists tries on until it gains or has no slot left."""
         slots = self.space.slots
         differs = self.rows[who] != self.trial.origin.words
         full = differs.sum(1) >= self.most
-        left = np.where(differs[:, slots] | full[:, None], 0.0, self.weights[who])
+        changed = differs[:, slots]
+        barred = ~changed & full[:, None] if self.improved else changed | full[:, None]
+        yield from self._draw(who, np.where(barred, 0.0, self.weights[who]))
+
+    def _draw(self, who: Ints, left: NDArray[np.float64]) -> Steps[None]:
+        """These members draw slots by the weights that are `left` to each, and take the best replacement there."""
+        slots = self.space.slots
         while True:
             reach = np.cumsum(left, 1)
             going = np.flatnonzero(reach[:, -1] > 0) if left.size else np.empty(0, np.int64)
@@ -93,7 +124,7 @@ class _People:
             drawn = self.trial.rng.random(len(going)) * reach[going, -1]
             places = (reach[going] <= drawn[:, None]).sum(1)
             left[going, places] = 0
-            tries, words, mover = self._tries(who[going], differs[going], places)
+            tries, words, mover = yield from self.options.try_slots(self.rows[who[going]], places)
             fine = self.trial.allows(tries)
             (scored,) = yield from self.trial.score([tries.keep(fine)])
             words, mover = (a[fine][: len(scored.values)] for a in (words, mover))
@@ -102,40 +133,30 @@ class _People:
             found = np.flatnonzero(chosen >= 0)
             chosen, moved = chosen[found], who[going[found]]
             self.rows[moved, slots[places[found]]] = words[chosen]
-            self.weights[moved, places[found]] = 0
+            if self.improved:
+                self.weights[moved, places[found]] -= 1
+            else:
+                self.weights[moved, places[found]] = 0
             self._live(moved, scored, chosen)
             left[going[found]] = 0
             if not self.insists:
                 return
-
-    def _tries(self, who: Ints, differs: NDArray[np.bool_], places: Ints) -> tuple[Variants, Ints, Ints]:
-        """Every replacement of one open slot of each member, as edits of the original; the new words, and whose."""
-        sizes = self.space.sizes[places]
-        words = self.words[runs(self.starts[places], sizes)]
-        mover = np.repeat(np.arange(len(who)), sizes)
-        variant = np.arange(len(mover))
-        member, slot = np.nonzero(differs)
-        many = differs.sum(1)
-        old = runs((np.cumsum(many) - many)[mover], many[mover])  # what a member had changed before, for each try
-        edits = (
-            np.concatenate([np.repeat(self.space.slots[places], sizes), slot[old]]),
-            np.concatenate([words, self.rows[who[member], slot][old]]),
-            np.concatenate([variant, np.repeat(variant, many[mover])]),
-        )
-        return Variants(self.trial.origin, *edits, len(mover)), words, mover
 
     def breed(self) -> Steps[None]:
         """The fittest stays; the rest are children of drawn parents."""
         order = self.order()
         self.rows, self.values, self.reached = self.rows[order], self.values[order], self.reached[order]
         self.answers, self.weights = self.answers[order], self.weights[order]
-        rng, count = self.trial.rng, self.search.size - 1
+        rng, count = self.trial.rng, self.count - 1
         sign = -1 if self.search.peer else 1
         heated = sign * np.round(self.values.astype(np.float64) / SLACK) * SLACK / self.search.heat
         chance = np.exp(heated - heated.max())  # scores may be logits of any size
         chance /= chance.sum()
-        mothers, fathers = (rng.choice(self.search.size, count, p=chance) for _ in range(2))
-        mask = rng.random((count, self.rows.shape[1])) < 0.5
+        mothers, fathers = (rng.choice(self.count, count, p=chance) for _ in range(2))
+        if self.improved:
+            mask = np.arange(self.rows.shape[1]) >= rng.integers(self.rows.shape[1], size=(count, 1))
+        else:
+            mask = rng.random((count, self.rows.shape[1])) < 0.5
         mixed = np.where(mask, self.rows[fathers], self.rows[mothers])
         if not self.search.peer:
             mixed = self._trim(mixed)

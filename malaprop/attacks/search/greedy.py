@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
 from malaprop.attacks.constraints.similarity import most_similar
-from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
+from malaprop.attacks.ranking.order import LeaveOneOut, Ranking, Saliency
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
@@ -26,6 +27,10 @@ class Greedy:
     words; `among` so many of the surest it is chosen (None: all). Where the ranking knows what was best
     in each slot alone, `ahead` steps are scored along with one as if each took that: batches of few texts fill, and
     what a wrong guess or an early end makes needless is forwarded, yet not asked.
+
+    `fetch` says when the words of a slot are asked for: `before` the walk, all at once; `there`, when the walk comes to
+    the slot, which saves a masked language model most of its work; or `anew`, then too, but read in the text as it is
+    changed by now, not in the original. The last two need a ranking that looks at slots alone.
     """
 
     rank: Ranking = field(default_factory=LeaveOneOut)
@@ -34,21 +39,35 @@ class Greedy:
     ahead: int = 0
     least: int = 0
     among: int | None = None
+    fetch: Literal["before", "there", "anew"] = "before"
 
     def __post_init__(self) -> None:
+        if self.fetch not in ("before", "there", "anew"):
+            raise SettingError(f"Greedy.fetch is before, there or anew, got {self.fetch!r}")
+        if self.fetches and isinstance(self.rank, Saliency):
+            raise SettingError(f"Saliency asks all words before the walk, so Greedy.fetch is before, not {self.fetch}")
         if self.among is not None and self.among < 1:
             raise SettingError(f"Greedy.among must be at least 1, got {self.among}")
         if min(self.ahead, self.least) < 0:
             raise SettingError(f"Greedy.ahead and least must be at least 0, got {self.ahead} and {self.least}")
 
+    @property
+    def fetches(self) -> bool:
+        return self.fetch != "before"
+
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now, nearest = start, self.nearest and len(trial.open()) >= self.least
         plan = yield from self.rank.order(trial, start, space)
-        some = [i for i, words in enumerate(plan.words) if len(words)]
+        some = [i for i, words in enumerate(plan.words) if len(words) or self.fetches]
         slots = plan.slots.tolist()
         covered = 0  # the step up to which guesses hold
         for step, i in enumerate(some):
             slot, words = slots[i], plan.words[i]
+            if self.fetches:
+                text = now.text if self.fetch == "anew" else None
+                (words,) = yield from trial.options(plan.slots[i : i + 1], text)
+                if not len(words):
+                    continue
             guesses: list[Variants] = []
             if self.ahead and plan.likely is not None and step >= covered:
                 guesses = _onward(plan, now.text, some[step : step + self.ahead + 1])

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from malaprop.core.errors import AssetError
+from malaprop.core.nextword import NextWord
 from malaprop.core.score import Floats
 from malaprop.models.quiet import quietly
 from malaprop.models.tokens.batches import Bounds, batches
@@ -46,6 +47,33 @@ class LanguageModel:
         for part in batches(lengths, self.bounds):
             out[part] = self._losses([rows[i] for i in part.tolist()]).exp().cpu().numpy()
         return out
+
+    def log_probability(self, strings: Sequence[str]) -> Floats:
+        """The logarithm of the probability of each text, all its tokens together."""
+        tokens = self.tokenizer(list(strings), add_special_tokens=False)["input_ids"] if strings else []
+        many = np.fromiter((min(len(ids), LIMIT - 1) for ids in tokens), np.float32, len(tokens))
+        return np.asarray(-many * np.log(np.clip(self.perplexity(strings), 1e-30, 1e30)), np.float32)
+
+    @torch.inference_mode()
+    def next_words(self, asks: Sequence[NextWord]) -> list[Floats]:
+        """For each ask the logarithms of the probabilities of its words, by their first tokens; a text is read once."""
+        whole = {text: self._next_logs(text) for text in dict.fromkeys(ask.text for ask in asks)}
+        out = []
+        for ask in asks:
+            logs = whole[ask.text]
+            before = self.tokenizer(ask.text[: ask.end].rstrip(), add_special_tokens=False)["input_ids"]
+            words = [f" {word}" if ask.end else word for word in ask.words]
+            firsts = [
+                ids[0] if ids else self.begin for ids in self.tokenizer(words, add_special_tokens=False)["input_ids"]
+            ]
+            out.append(logs[min(len(before), len(logs) - 1), firsts].cpu().numpy().astype(np.float32))
+        return out
+
+    def _next_logs(self, text: str) -> Float[Tensor, "token word"]:
+        """Behind each token of a text, the begin-of-text token first, the logarithm of each token's probability."""
+        ids = [self.begin, *self.tokenizer(text, add_special_tokens=False)["input_ids"]][:LIMIT]
+        logits: Tensor = self.model(input_ids=torch.tensor([ids], device=self.device)).logits[0]
+        return logits.float().log_softmax(1)
 
     def _losses(self, rows: list[list[int]]) -> Float[Tensor, " batch"]:
         ids = torch.full((len(rows), max(2, *map(len, rows))), self.begin)

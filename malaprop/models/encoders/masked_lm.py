@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,12 @@ class MaskedLanguageModel:
         self.bounds = bounds or Bounds(rows=64, tokens=4096)
         self.limit = min(LIMIT, int(getattr(model.config, "max_position_embeddings", LIMIT)) - 2)
         self.head, self.tail = _edges(tokenizer)
-        self.words, self._whole = _whole_words(tokenizer, size)
+        vocabulary = _Vocabulary(tokenizer, size)
+        self.words, self._pieces = vocabulary.words, vocabulary.pieces
+        self._whole, self._inner, self._plain = map(
+            torch.tensor, (vocabulary.whole, vocabulary.inner, vocabulary.plain)
+        )  # of what was read on a device and fetched
         self._places = {self.words[i]: i for i in self._whole.nonzero()[:, 0].tolist()}  # of whole words their tokens
-        self._whole = self._whole.to(self.device)
         self._head: Any = None
         self._head = self._find_head()
 
@@ -106,19 +110,58 @@ class MaskedLanguageModel:
 
     @torch.inference_mode()
     def guess(self, clozes: Sequence[Cloze]) -> list[Guesses]:
-        """For each cloze the whole words that the model finds likeliest there."""
-        rows, places = zip(*map(self._row, clozes), strict=True) if clozes else ((), ())
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        """For each cloze the words of its vocabulary that the model finds likeliest there."""
+        rows = list(map(self._row, clozes))
+        lengths = np.fromiter((len(row) for row, _ in rows), np.int64, len(rows))
         out: list[Guesses] = [Guesses((), np.empty(0, np.float32))] * len(rows)
         for part in batches(lengths, self.bounds):
             some = part.tolist()
-            logs = self._logs([rows[i] for i in some], [places[i] for i in some])
-            most = min(max(clozes[i].most for i in some), logs.shape[1])
-            best = logs.topk(most, 1)
-            for i, values, ids in zip(some, best.values.cpu().numpy(), best.indices.cpu().tolist(), strict=True):
-                count = min(clozes[i].most, int(np.isfinite(values).sum()))
-                out[i] = Guesses(tuple(self.words[t] for t in ids[:count]), values[:count].astype(np.float32))
+            sizes = [self._count_places(clozes[i]) for i in some]
+            spans = [range(rows[i][1], rows[i][1] + size) for i, size in zip(some, sizes, strict=True)]
+            logs, ends = self._logs_within([rows[i][0] for i in some], spans), np.cumsum(sizes).tolist()
+            whole = [clozes[i].vocabulary in ("words", "pieces") for i in some]
+            alone = [size == 1 and fits for size, fits in zip(sizes, whole, strict=True)]
+            plain = np.flatnonzero(alone).tolist()
+            found = iter(self._guess_words(logs[[ends[k] - 1 for k in plain]], [clozes[some[k]].most for k in plain]))
+            for k, i in enumerate(some):
+                out[i] = next(found) if alone[k] else self._guess(clozes[i], logs[ends[k] - sizes[k] : ends[k]])
         return out
+
+    def _count_places(self, cloze: Cloze) -> int:
+        """How many tokens of a cloze are looked at: all of its word's where pieces are to be put together."""
+        if cloze.hidden or cloze.vocabulary not in ("pieces", "top"):
+            return 1
+        return max(1, len(self._cut(cloze.text[cloze.start : cloze.end], cloze.start == 0)))
+
+    def _guess_words(self, logs: Float[Tensor, "cloze token"], most: Sequence[int]) -> list[Guesses]:
+        """The likeliest whole words of each row."""
+        if not len(logs):
+            return []
+        best = logs.masked_fill(~self._whole, -torch.inf).topk(min(max(most), logs.shape[1]), 1)
+        out = []
+        for values, ids, many in zip(best.values.numpy(), best.indices.tolist(), most, strict=True):
+            count = min(many, int(np.isfinite(values).sum()))
+            out.append(Guesses(tuple(self.words[t] for t in ids[:count]), values[:count].astype(np.float32)))
+        return out
+
+    def _guess(self, cloze: Cloze, logs: Float[Tensor, "place token"]) -> Guesses:
+        """What another vocabulary than whole words offers, from the logarithms in the places of the word's pieces."""
+        if cloze.vocabulary == "pieces":
+            return _join_pieces(self._pieces, logs, [self._whole, *[self._inner] * (len(logs) - 1)], cloze.most)
+        if cloze.vocabulary == "tokens":
+            best = logs[0].masked_fill(~self._plain, -torch.inf).topk(min(cloze.most, logs.shape[1]))
+            kept = [k for k, value in enumerate(best.values.tolist()) if np.isfinite(value)]
+            tokens = best.indices[kept].tolist()
+            return Guesses(tuple(self._pieces[t] for t in tokens), best.values[kept].numpy().astype(np.float32))
+        best = logs.topk(min(cloze.most, logs.shape[1]), 1)
+        values, ids = best.values.tolist(), best.indices.tolist()
+        if len(ids) == 1:
+            pairs = [(self.words[t], v) for t, v in zip(ids[0], values[0], strict=True) if self.words[t].isalnum()]
+        else:
+            each = [[(self._pieces[t], v) for t, v in zip(*row, strict=True)] for row in zip(ids, values, strict=True)]
+            made = (("".join(p for p, _ in row), sum(v for _, v in row) / len(row)) for row in product(*each))
+            pairs = list(islice(((word, v) for word, v in made if word.isalnum()), cloze.most))
+        return Guesses(tuple(w for w, _ in pairs), np.asarray([v for _, v in pairs], np.float32))
 
     def _row(self, cloze: Cloze, *, masks: int = 0) -> tuple[list[int], int]:
         """The tokens around a cloze with special ones at both ends, and where the cloze lies among them.
@@ -142,11 +185,6 @@ class MaskedLanguageModel:
         shown = string if begins or string[:1].isspace() or not string[:1].isalnum() else f" {string}"
         found: list[int] = self.tokenizer(shown, add_special_tokens=False)["input_ids"] if shown.strip() else []
         return found
-
-    def _logs(self, rows: list[list[int]], places: list[int]) -> Float[Tensor, "row token"]:
-        ids, inside = self._pad(rows)
-        there = self._at(ids, inside, torch.tensor(places, device=self.device))
-        return there.float().log_softmax(1).masked_fill(~self._whole, -torch.inf)
 
     def _logs_within(self, rows: list[list[int]], spans: Sequence[range]) -> Float[Tensor, "place token"]:
         """Of every place in the span of each row, row by row."""
@@ -182,6 +220,22 @@ class MaskedLanguageModel:
         return found
 
 
+def _join_pieces(
+    pieces: Sequence[str], logs: Float[Tensor, "place token"], allowed: Sequence[Bool[Tensor, " token"]], most: int
+) -> Guesses:
+    """The `most` likeliest words of one allowed piece a place: the mean of the pieces' logarithms is a word's."""
+    words, sums = [""], torch.zeros(1)
+    for row, fits in zip(logs, allowed, strict=True):
+        best = row.masked_fill(~fits, -torch.inf).topk(min(most, len(row)))
+        both = (sums[:, None] + best.values[None]).flatten()
+        top = both.topk(min(most, len(both)))
+        kept = [k for k, value in zip(top.indices.tolist(), top.values.tolist(), strict=True) if np.isfinite(value)]
+        width, tokens = len(best.values), best.indices.tolist()
+        words = [words[k // width] + pieces[tokens[k % width]] for k in kept]
+        sums = both[kept]
+    return Guesses(tuple(words), (sums / len(logs)).numpy().astype(np.float32))
+
+
 def _edges(tokenizer: Any) -> tuple[list[int], list[int]]:
     """The special tokens before and behind a text."""
     mark = tokenizer("a", add_special_tokens=False)["input_ids"]
@@ -190,18 +244,23 @@ def _edges(tokenizer: Any) -> tuple[list[int], list[int]]:
     return ids[:at], ids[at + len(mark) :]
 
 
-def _whole_words(tokenizer: Any, size: int) -> tuple[list[str], Bool[Tensor, " token"]]:
-    """The string of each token, and which tokens are words of letters by themselves."""
-    tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    marked = next((mark for mark in _SPACES if sum(t.startswith(mark) for t in tokens) > len(tokens) // 10), None)
-    special = set(tokenizer.all_special_tokens)
-    words, whole = [""] * size, torch.zeros(size, dtype=torch.bool)
-    for i, token in enumerate(tokens):
-        if token in special or token.startswith("##") or (marked and not token.startswith(marked)):
-            continue
-        words[i] = token.removeprefix(marked) if marked else token
-        whole[i] = words[i].isalpha() and words[i].isascii()
-    return words, whole
+class _Vocabulary:
+    """What the tokens of a tokenizer are: the string of each, and which can stand where."""
+
+    def __init__(self, tokenizer: Any, size: int) -> None:
+        tokens = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+        mark = next((mark for mark in _SPACES if sum(t.startswith(mark) for t in tokens) > len(tokens) // 10), None)
+        special = set(tokenizer.all_special_tokens)
+        self.words, self.pieces = [""] * size, [""] * size  # of tokens that begin a word; of all, without their marks
+        self.whole, self.inner, self.plain = ([False] * size for _ in range(3))
+        for i, token in enumerate(tokens):
+            if token in special:
+                continue
+            begins = token.startswith(mark) if mark else not token.startswith("##")
+            self.pieces[i] = piece = token.removeprefix(mark) if mark else token.removeprefix("##")
+            self.words[i] = piece if begins else ""
+            letters = piece.isalpha() and piece.isascii()
+            self.whole[i], self.inner[i], self.plain[i] = begins and letters, not begins and letters, piece.isalnum()
 
 
 def load_masked_lm(folder: str | Path, *, device: str = "cpu") -> MaskedLanguageModel:

@@ -1,0 +1,184 @@
+"""Bayesian search for small query budgets: a Gaussian process says which texts are worth asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from malaprop.attacks.search.shorten import shorten
+from malaprop.attacks.search.surrogate import Numbers, Surrogate, improve
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Floats, ranked
+from malaprop.core.text import Ints
+from malaprop.core.variants import Variants
+
+_ROUND = 1e-4  # of an expected improvement: what the rounding of a batch moves, and must not decide
+_TRUST = 0.5  # the share of what leaving a word out gained that a replacement is expected to gain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bayes:
+    """Slots are taken in blocks of `block` neighbours, the block first whose loss gains most. Within one, each word is
+    left out once to learn what it weighs; then a Gaussian process over the choices of words is fitted to all that was
+    asked, the `batch` texts of the greatest expected improvement are asked, and so on, `rounds` times at most.
+
+    With `restore`, words of a success that are not needed are put back.
+    """
+
+    block: int = 40
+    batch: int = 2
+    rounds: int = 40
+    restore: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.block, self.batch, self.rounds) < 1:
+            raise SettingError(
+                f"Bayes wants block, batch and rounds of at least 1, got {self.block}, {self.batch} and {self.rounds}"
+            )
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        able, now = space.able(), start
+        places = [np.arange(at, min(at + self.block, len(able.slots))) for at in range(0, len(able.slots), self.block)]
+        if len(places) > 1:
+            places = yield from _rank_blocks(trial, start, able, places)
+        for block in places:
+            part = Space(able.slots[block], [able.words[i] for i in block.tolist()])
+            now = yield from self._climb(trial, now, part)
+            if now.reached:
+                return (yield from shorten(trial, now)) if self.restore else now
+        return now
+
+    def _climb(self, trial: Trial, base: Held, space: Space) -> Steps[Held]:
+        """The best text that differs from the base in slots of this space alone."""
+        (scored,) = yield from trial.score([_holes(base, space.slots)], probes=1)
+        mean = np.zeros(len(space.slots))
+        known = _Known(trial, base, space)
+        mean[: len(scored.values)] = _TRUST * np.maximum(known.effects(scored.values), 0)
+        now = base
+        for _ in range(self.rounds):
+            asked = known.suggest(mean, self.batch)
+            if not len(asked):
+                break
+            variants = known.variants(asked)
+            fine = trial.allows(variants)
+            known.note(asked[~fine], None)
+            (scored,) = yield from trial.score([variants.keep(fine)])
+            known.note(asked[fine][: len(scored.values)], scored.values)
+            (found,) = yield from trial.choose([scored], [now.value])
+            if found is not None:
+                now = found
+                known.best = known.row_of(found)
+            if now.reached:
+                break
+        return now
+
+
+class _Known:
+    """The texts of one block that were asked, as rows of choices (0: the word of the base), with their effects."""
+
+    def __init__(self, trial: Trial, base: Held, space: Space) -> None:
+        self.trial, self.base, self.space = trial, base, space
+        sizes = space.sizes
+        self.flat, self.starts = np.concatenate(space.words), np.cumsum(sizes) - sizes
+        self.slots = np.repeat(np.arange(len(sizes)), sizes)  # of every choice of every slot
+        self.choices = np.arange(len(self.slots)) - self.starts[self.slots] + 1
+        self.marks = np.random.default_rng(0).integers(1 << 62, size=len(self.slots))  # a row's key is their sum
+        self.rows: Ints = np.zeros((0, len(sizes)), np.int64)
+        self.gains: Numbers = np.zeros(0)
+        self.best: Ints = np.zeros(len(sizes), np.int64)
+        self.done: Ints = np.zeros(0, np.int64)  # the keys of what was asked or refused
+
+    def effects(self, values: Floats) -> Numbers:
+        """What texts gained on the base, on a scale on which the effects of words add up."""
+        return _stretch(values) - _stretch(np.asarray([self.base.value], np.float32))
+
+    def note(self, rows: Ints, values: Floats | None) -> None:
+        """These rows were asked; without values, a constraint refused them."""
+        self.done = np.concatenate([self.done, [self._key(row) for row in rows]]).astype(np.int64)
+        if values is not None:
+            self.rows = np.concatenate([self.rows, rows])
+            self.gains = np.concatenate([self.gains, self.effects(values)])
+
+    def row_of(self, held: Held) -> Ints:
+        words = held.text.words[self.space.slots]
+        out = np.zeros(len(words), np.int64)
+        for i in np.flatnonzero(words != self.base.text.words[self.space.slots]).tolist():
+            out[i] = 1 + int(np.flatnonzero(self.space.words[i] == words[i])[0])
+        return out
+
+    def variants(self, rows: Ints) -> Variants:
+        row, place = np.nonzero(rows)
+        words = self.flat[self.starts[place] + rows[row, place] - 1]
+        return Variants(self.base.text, self.space.slots[place], words, row, len(rows))
+
+    def suggest(self, mean: Numbers, count: int) -> Ints:
+        """The rows to ask next: those of the greatest expected improvement, one slot after the other changed as long
+        as more is expected of it."""
+        model = Surrogate.fit(self.rows, self.gains, mean) if len(self.rows) else None
+        best = max(0.0, float(self.gains.max())) if len(self.gains) else 0.0
+        chosen: list[Ints] = []
+        here, gain = self.best, -np.inf
+        for _ in range(len(mean)):
+            fresh = np.flatnonzero((here[self.slots] != self.choices) & ~np.isin(self._keys_around(here), self.done))
+            if not len(fresh):
+                break
+            hopes = _hope(model, here, self.slots[fresh], self.choices[fresh], mean, best)
+            order = np.argsort(-np.round(hopes / _ROUND), kind="stable")
+            top = float(hopes[order[0]])
+            if top <= gain * 1.01 + _ROUND:
+                break
+            chosen = []
+            for i in fresh[order[:count]].tolist():
+                row = here.copy()
+                row[self.slots[i]] = self.choices[i]
+                chosen.append(row)
+            here, gain = chosen[0], top
+        return np.asarray(chosen, np.int64).reshape(len(chosen), len(mean))
+
+    def _key(self, row: Ints) -> int:
+        at = np.flatnonzero(row)
+        return int(self.marks[self.starts[at] + row[at] - 1].sum())
+
+    def _keys_around(self, row: Ints) -> Ints:
+        """The key of the row with each choice of each slot in the place of its own."""
+        own = np.where(row > 0, self.marks[self.starts + np.maximum(row, 1) - 1], 0)
+        return np.asarray(self._key(row) - own[self.slots] + self.marks)
+
+
+def _hope(model: Surrogate | None, row: Ints, slots: Ints, choices: Ints, mean: Numbers, best: float) -> Numbers:
+    """What is hoped for of each choice: the expected improvement, or the mean where nothing was seen yet."""
+    if model is None:
+        return np.asarray(float(mean[row > 0].sum()) + mean[slots] * (row[slots] == 0) + 10 * _ROUND)
+    return improve(*model.expect(row, slots, choices), best)
+
+
+def _stretch(values: Floats) -> Numbers:
+    """Probabilities as log-odds, in which the effects of words add up; other scores as they are."""
+    wide = values.astype(np.float64)
+    if len(wide) and (wide.min() < 0 or wide.max() > 1):
+        return wide
+    inside = np.clip(wide, 1e-6, 1 - 1e-6)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _holes(base: Held, slots: Ints) -> Variants:
+    return Variants(base.text, slots, np.zeros(len(slots), np.int64))
+
+
+def _rank_blocks(trial: Trial, start: Held, space: Space, places: list[Ints]) -> Steps[list[Ints]]:
+    """The blocks in the order of what leaving all their words out gains."""
+    sizes = np.fromiter(map(len, places), np.int64, len(places))
+    whole = Variants(
+        start.text,
+        space.slots,
+        np.zeros(len(space.slots), np.int64),
+        np.repeat(np.arange(len(places)), sizes),
+        len(places),
+    )
+    (scored,) = yield from trial.score([whole], probes=1)
+    gains = np.full(len(places), start.value, np.float32)
+    gains[: len(scored.values)] = scored.values
+    return [places[i] for i in ranked(gains).tolist()]

@@ -1,0 +1,62 @@
+"""Local search for small query budgets: one slot at a time, and no more of its replacements than are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from malaprop.attacks.ranking.order import LeaveOneOut, Ranking
+from malaprop.attacks.search.shorten import shorten
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Ints
+from malaprop.core.variants import Variants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSearch:
+    """Slot by slot in a ranking's order. The replacements of a slot are asked `each` at a time, and no more of them
+    once one has raised the value by `enough`; the best of those asked stays if it gains.
+
+    Where the goal is not reached then, up to `passes` more go through all slots again, those that were changed too, and
+    ask every replacement; a pass that gains nothing ends the search. With `restore`, words of a success that are not
+    needed are put back.
+    """
+
+    rank: Ranking = field(default_factory=LeaveOneOut)
+    each: int = 4
+    enough: float = 0.1
+    passes: int = 3
+    restore: bool = True
+
+    def __post_init__(self) -> None:
+        if self.each < 1 or self.passes < 0 or not self.enough > 0:
+            raise SettingError(
+                f"LocalSearch wants each >= 1, enough > 0, passes >= 0, got {self.each}, {self.enough}, {self.passes}"
+            )
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        plan = yield from self.rank.order(trial, start, space.able())
+        now = start
+        for number in range(1 + self.passes):
+            before = now
+            for slot, words in zip(plan.slots.tolist(), plan.words, strict=True):
+                now = yield from self._improve(trial, now, slot, words, np.inf if number else self.enough)
+                if now.reached:
+                    return (yield from shorten(trial, now)) if self.restore else now
+            if now is before:
+                break
+        return now
+
+    def _improve(self, trial: Trial, now: Held, slot: int, words: Ints, enough: float) -> Steps[Held]:
+        """The text with another word in a slot: the best of those that were asked, if it gains."""
+        words, top = words[words != now.text.words[slot]], now
+        for at in range(0, len(words), self.each):
+            (scored,) = yield from trial.score([Variants.at(now.text, slot, words[at : at + self.each])])
+            (found,) = yield from trial.choose([scored], [top.value])
+            top = found or top
+            if top.reached or top.value - now.value >= enough:
+                break
+        return top

@@ -1,0 +1,130 @@
+"""Input reduction: words go one by one while the label stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from malaprop.attacks.constraints.edits import words_within
+from malaprop.attacks.trial import Held, Space, Trial
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Scored, ranked
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduction:
+    """Leaves out words as long as the goal, that the label stays, is met; one word stays.
+
+    At each step the `width` best texts each lose the word whose loss leaves the victim surest; of a long text one word
+    in `pace` goes at a step, and one alone where that is too much (Feng et al. 2018 take one at a time, by gradients).
+    With `once`, each word is left out once to rank them, and in that order words go unless the label would change
+    (TextAttack). A reduction counts as a success where at least `share` of the words are gone; how many stay is noted
+    as `words_left`.
+    """
+
+    width: int = 5
+    pace: int = 20
+    share: float = 0.5
+    once: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.width, self.pace) < 1 or not 0 < self.share <= 1:
+            raise SettingError(
+                f"Reduction wants width and pace >= 1 and a share in (0, 1], got {self.width}, {self.pace} and "
+                f"{self.share}"
+            )
+
+    @property
+    def fetches(self) -> bool:
+        return True  # the empty word is the only one there is
+
+    def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
+        walk = _Walk(self, trial, space)
+        if walk.total > 1:
+            yield from walk.go_once(start) if self.once else walk.go(start)
+        return trial.held or start
+
+
+class _Walk:
+    """What is left of one text, and what may go."""
+
+    def __init__(self, search: Reduction, trial: Trial, space: Space) -> None:
+        self.search, self.trial, self.slots = search, trial, space.slots
+        self.total = len(trial.open())
+        self.wanted = min(words_within(search.share, self.total, up=True), self.total - 1)
+
+    def gone(self, text: Text) -> int:
+        return int(np.count_nonzero(text.words[self.trial.open()] == 0))
+
+    def hold(self, scored: Scored, index: int) -> Held:
+        """Holds a text by how many of its words are gone, and then by how sure the victim is."""
+        text = scored.variants.pick(index)
+        gone = self.gone(text)
+        value = 1 + gone + float(scored.values[index]) / self.total  # above the value of what has lost no word
+        here = Held(text, value, gone >= self.wanted, scored.answers[index])
+        self.trial.hold(here)
+        self.trial.notes["words_left"] = float(self.total - self.gone((self.trial.held or here).text))
+        return here
+
+    def left(self, text: Text) -> Ints:
+        """The words that may still go; the last one stays."""
+        return self.slots[text.words[self.slots] > 0] if self.gone(text) < self.total - 1 else self.slots[:0]
+
+    def go_once(self, start: Held) -> Steps[None]:
+        """In the order of how sure the victim is without a word, each goes unless the label would change."""
+        alone = _without(start.text, self.slots)
+        (scored,) = yield from self.trial.score([alone])
+        order = ranked(scored.values, scored.reached)
+        text = start.text
+        for slot in scored.variants.slots[order].tolist():
+            if not len(self.left(text)):
+                break
+            (now,) = yield from self.trial.score([_without(text, np.asarray([slot]))])
+            fine = now.reached & (yield from self.trial.admit_all(now))
+            if fine.any():
+                text = self.hold(now, 0).text
+
+    def go(self, start: Held) -> Steps[None]:
+        """Beam search: each of the best texts loses words, and the surest of what comes out are the next ones."""
+        beam = [start.text]
+        while beam:
+            groups = [_without(text, self.left(text)) for text in beam]
+            asked = yield from self.trial.score(groups)
+            many = max(1, len(groups[0].slots) // self.search.pace)
+            found: list[Held] = []
+            if many > 1:
+                bold = [_drop_surest(text, scored, many) for text, scored in zip(beam, asked, strict=True)]
+                found = yield from self._keep((yield from self.trial.score(bold)))
+            beam = [held.text for held in found or (yield from self._keep(asked))]
+
+    def _keep(self, groups: list[Scored]) -> Steps[list[Held]]:
+        """The surest distinct texts that keep the label and the constraints."""
+        line = [
+            (-float(np.round(scored.values[i], 6)), g, int(i))
+            for g, scored in enumerate(groups)
+            for i in np.flatnonzero(scored.reached).tolist()
+        ]
+        found: dict[bytes, Held] = {}
+        for _, g, i in sorted(line):
+            text = groups[g].variants.pick(i)
+            if text.parts.tobytes() not in found and (yield from self.trial.admit([text])).all():
+                found[text.parts.tobytes()] = self.hold(groups[g], i)
+            if len(found) == self.search.width:
+                break
+        return list(found.values())
+
+
+def _without(text: Text, slots: Ints) -> Variants:
+    """The text without each of these words in turn."""
+    return Variants(text, slots, np.zeros(len(slots), np.int64))
+
+
+def _drop_surest(text: Text, scored: Scored, many: int) -> Variants:
+    """The text without the `many` words whose loss, each alone, leaves the victim surest."""
+    order = ranked(scored.values, scored.reached)[:many]
+    slots = scored.variants.slots[order]
+    return Variants(text, slots, np.zeros(len(slots), np.int64), np.zeros(len(slots), np.int64), 1)
