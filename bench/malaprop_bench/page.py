@@ -68,6 +68,15 @@ def _trained(held: Mapping[str, Any]) -> list[str]:
     return [held["model"], held["data"], held["machine"], *counts, str(right), f"`{attack['recipe']}`", str(broken)]
 
 
+INSTALLED = ("extra", "megabytes on disk, with all that it needs")
+
+
+def _installed(held: Mapping[str, Any]) -> list[str]:
+    """What one install into an empty environment takes, as `make package` found it."""
+    name = held["extra"]
+    return ["none: the base install" if name == "none" else f"`{name}`", f"{held['megabytes']:,}"]
+
+
 TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "times": _bench(table.times),
     "results": _bench(table.results),
@@ -87,6 +96,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "recipes": _bench(recipetable.beside),
     "recipes-differ": _bench(recipetable.differ),
     "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
+    "installs": lambda records: table.lines(INSTALLED, [_installed(held) for held in records]),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
