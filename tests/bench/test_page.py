@@ -55,7 +55,15 @@ def test_lines_are_added(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("performance.md", 10), ("victims.md", 1), ("figures.md", 4), ("zoo.md", 1), ("llm.md", 2), ("../README.md", 1), ("install.md", 1)],
+    [
+        ("performance.md", 10),
+        ("victims.md", 1),
+        ("figures.md", 4),
+        ("zoo.md", 1),
+        ("llm.md", 2),
+        ("../README.md", 1),
+        ("install.md", 1),
+    ],
 )
 def test_tables_of_the_documentation_are_what_was_measured(name, least):
     text = (DOCS / name).read_text(encoding="utf-8")
