@@ -63,8 +63,10 @@ class Harden:
 
     method: str = opt(
         help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
-        "changed at random), fact (other wordings beside each text), safer and ranmask (the noise of those defences); "
-        "settings behind a colon, as fact:words=5 or ranmask:keep=0.2.",
+        "changed at random), fact (other wordings beside each text), a2t and augment (texts that an attack changes), "
+        "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), flooding, "
+        "infobert and dsrm, safer and ranmask (the noise of those defences); settings behind a colon, as "
+        "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2.",
         argument=True,
     )
     model: str = opt(

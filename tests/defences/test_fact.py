@@ -37,7 +37,7 @@ def data(many: int = 60) -> Splits:
 
 def job(name: str = "LSTM-W-Random-1"):
     spec, seed = zoo.parse(name)
-    return _job(spec, data(), seed, Given(settings={"dim": 8, "hidden": 8}), None)
+    return _job(spec, data(), seed, Given(settings={"dim": 8, "hidden": 8}), 1)
 
 
 def a_batch(made, rows=(0, 1, 2)) -> Batch:

@@ -6,7 +6,8 @@ from char_batches import batch, network
 from torch.nn import functional
 
 from malaprop.core.errors import SettingError
-from malaprop.defences.miyato import Miyato, _PerturbedReading
+from malaprop.defences.miyato import Miyato
+from malaprop.defences.perturbed import PerturbedReading
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.zoo.blocks.lstm import WordLSTM
 
@@ -25,9 +26,9 @@ def pair(request):
 
 def test_noise_is_as_long_as_a_share_of_each_words_norm(pair):
     model, given = pair
-    reading = _PerturbedReading(model, given)
+    reading = PerturbedReading(model, given)
     loss = functional.cross_entropy(reading.clean, given.labels)
-    noise = Miyato(size=0.3)._scaled(reading, reading.gradient(loss))
+    noise = reading.scale(reading.gradient(loss), 0.3)
     norms = noise.flatten(2).norm(dim=2)
     inside = torch.arange(norms.shape[1]) < given.lengths[:, None]
     assert torch.allclose(norms[inside], 0.3 * reading.base.flatten(2).norm(dim=2)[inside], rtol=1e-4)
@@ -36,15 +37,15 @@ def test_noise_is_as_long_as_a_share_of_each_words_norm(pair):
 
 def test_it_raises_the_loss_more_than_random_noise(pair):
     model, given = pair
-    reading, how = _PerturbedReading(model, given), Miyato(size=0.2)
+    reading = PerturbedReading(model, given)
     clean = functional.cross_entropy(reading.clean, given.labels)
-    worst = how._scaled(reading, reading.gradient(clean))
+    worst = reading.scale(reading.gradient(clean), 0.2)
 
     def loss(noise):
         return float(functional.cross_entropy(reading.moved(noise), given.labels).detach())
 
     with seeded(0):
-        random = [loss(how._scaled(reading, torch.randn_like(reading.base))) for _ in range(20)]
+        random = [loss(reading.scale(torch.randn_like(reading.base), 0.2)) for _ in range(20)]
     assert loss(worst) > max(random)
 
 
@@ -52,9 +53,9 @@ def test_virtual_noise_needs_no_label(pair):
     model, given = pair
     how = Miyato(virtual=True)
     with seeded(0):
-        one = how._virtual(_PerturbedReading(model, given))
+        one = how._virtual(PerturbedReading(model, given))
     with seeded(0):
-        other = how._virtual(_PerturbedReading(model, given._replace(labels=1 - given.labels)))
+        other = how._virtual(PerturbedReading(model, given._replace(labels=1 - given.labels)))
     assert float(one.detach()) == float(other.detach()) > 0
 
 

@@ -36,3 +36,12 @@ class Attending(nn.Module):
         more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
         logits: Tensor = self.model(inputs_embeds=vectors, attention_mask=inside, **more).logits
         return logits
+
+    def states(
+        self, ids: Int[Tensor, "batch token"], lengths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch token dim"], ...]:
+        """As `blocks.offers.Shows` says; with places and segments in the first."""
+        inside = within(lengths, ids.shape[1]).long()
+        more = {} if self.separator is None else {"token_type_ids": second_segment(ids, self.separator) * inside}
+        found = self.model(input_ids=ids, attention_mask=inside, output_hidden_states=True, **more)
+        return tuple(state * inside[..., None] for state in found.hidden_states)
