@@ -9,7 +9,7 @@ from typing import Any
 from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
 from malaprop.attacks.candidates.thesaurus import Thesaurus
 from malaprop.attacks.constraints.language import LOG_PROBABILITY
-from malaprop.attacks.encoders import ENCODERS, service_of
+from malaprop.attacks.encoders import ENCODERS, TOKENS, service_of
 from malaprop.core.capability import Capability
 from malaprop.core.cloze import MASKED_LM
 from malaprop.core.nextword import NEXT_WORD
@@ -99,6 +99,7 @@ def shared() -> dict[str, Service]:
         NEXT_WORD: Batched(lambda asks: _language_model().next_words(asks), size=lambda ask: len(ask.text)),
         SYNONYMS: Thesaurus(),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
+        TOKENS: _encoding_tokens("cpu"),
         MASKED_LM: _filling("", "cpu"),
     }
 
@@ -107,6 +108,12 @@ def shared() -> dict[str, Service]:
 def _encoding(name: str, device: str) -> Service:
     """A sentence encoder on a device, opened when it is first asked."""
     return Batched(lambda texts: _encoder(name, device).encode(texts), size=len)
+
+
+@cache
+def _encoding_tokens(device: str) -> Service:
+    """The vectors of a text's tokens, by MiniLM."""
+    return Batched(lambda texts: _encoder("minilm", device).encode_tokens(texts), size=len, remember=2_000)
 
 
 @cache
@@ -124,6 +131,7 @@ def services(victim: Victim) -> dict[str, Service]:
     if victim.device.startswith("cuda"):
         made.device = victim.device
         made[MASKED_LM] = _filling("", victim.device)
+        made[TOKENS] = _encoding_tokens(victim.device)
         for name in ENCODERS:
             made[service_of(name)] = made[f"{service_of(name)}/rough"] = _encoding(name, victim.device)
     if (gradients := parts.get(Capability.GRADIENTS)) is not None:

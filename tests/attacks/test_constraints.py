@@ -21,7 +21,7 @@ from malaprop.attacks.constraints.keep import parse_keep
 from malaprop.attacks.constraints.language import LikelyInPlace, LikelyNext, PerplexityRatio
 from malaprop.attacks.constraints.overlap import BleuFloor, ChrfFloor
 from malaprop.attacks.constraints.positions import FirstWords, KeepStopWords, LongWords
-from malaprop.attacks.constraints.similarity import SentenceCosine
+from malaprop.attacks.constraints.similarity import NoNewMistakes, SentenceCosine, TokenSimilarity, match_tokens
 from malaprop.attacks.constraints.words import MeanVector, SamePart, SameTag, WordCosine
 from malaprop.attacks.goals.lowered import Doubtful
 from malaprop.attacks.search.greedy import Greedy
@@ -310,3 +310,27 @@ def test_the_mean_of_the_words_vectors_stays_near(tiny_assets):
     rule = MeanVector(most=0.5)
     attack_all(listed({"good": ("nice", "awful")}, constraints=(rule,), search=Exhaustive()), rows, toy.victim(calls))
     assert set(calls.texts) == {"good good", "nice good", "good nice"}
+
+
+def test_tokens_are_matched_with_the_nearest_of_the_other_text():
+    one, two = np.eye(3, dtype=np.float32)[:2], np.eye(3, dtype=np.float32)[[0, 2, 0]]
+    # recall: one of two is found; precision: two of three
+    assert match_tokens(one, two) == pytest.approx(2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3))
+    assert match_tokens(one, one) == 1
+    assert match_tokens(one, one[:0]) == 0
+    assert only(listed(constraints=(TokenSimilarity(floor=0.5),)), "a fine film").status == "success"
+    assert only(listed(constraints=(TokenSimilarity(floor=0.999),)), "a fine film").status == "failed"
+    with pytest.raises(SettingError, match="floor"):
+        TokenSimilarity(floor=2)
+
+
+def test_a_text_has_no_more_mistakes_than_the_original():
+    table = {"fine": ("piece", "poor")}  # the toy checker finds one in every "ie"
+    assert only(listed(table, constraints=(NoNewMistakes(),)), "a fine film").adversarial.text == "a poor film"
+    table = {"fine": ("poorie",), "good": ("badie",)}
+    victim = toy.victim(lambda texts: toy.predict([text.replace("ie", "") for text in texts]))
+    assert only(listed(table), "a fine film", victim).status == "success"
+    assert only(listed(table, constraints=(NoNewMistakes(),)), "a fine film", victim).status == "failed"
+    assert only(listed(table, constraints=(NoNewMistakes(more=1),)), "a fine film", victim).status == "success"
+    with pytest.raises(SettingError, match="more"):
+        NoNewMistakes(more=-1)

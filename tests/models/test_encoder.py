@@ -62,6 +62,16 @@ def test_it_is_the_mean_over_the_tokens(folder):
 
 
 @torch.inference_mode()
+def test_tokens_have_vectors_of_their_own(folder):
+    encoder = SentenceEncoder(folder)
+    together, alone = encoder.encode_tokens(["the good film", *STRINGS]), encoder.encode_tokens(["the good film"])
+    states = encoder.model(torch.tensor([[2, 7, 4, 6, 3]])).last_hidden_state[0][1:-1]
+    assert np.allclose(together[0], (states / states.norm(dim=1, keepdim=True)).numpy(), atol=1e-5)
+    assert np.allclose(together[0], alone[0], atol=1e-5)
+    assert encoder.encode_tokens([""])[0].shape == (0, encoder.dim)
+
+
+@torch.inference_mode()
 def test_mpnet_is_an_encoder_too(tmp_path):
     tokenizer(tmp_path)
     torch.manual_seed(0)

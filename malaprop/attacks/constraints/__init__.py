@@ -27,6 +27,8 @@ CONSTRAINTS = Catalogue(
         "perplexity-ratio": "malaprop.attacks.constraints.language:PerplexityRatio",
         "mean-vector": "malaprop.attacks.constraints.words:MeanVector",
         "sentence-cosine": "malaprop.attacks.constraints.similarity:SentenceCosine",
+        "token-similarity": "malaprop.attacks.constraints.similarity:TokenSimilarity",
+        "grammar": "malaprop.attacks.constraints.similarity:NoNewMistakes",
         "bleu": "malaprop.attacks.constraints.overlap:BleuFloor",
         "chrf": "malaprop.attacks.constraints.overlap:ChrfFloor",
     },

@@ -1,4 +1,4 @@
-"""Sentence similarity against the original."""
+"""Whole texts against the original: the similarity of sentences and of tokens, mistakes of grammar."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from malaprop.attacks.encoders import TOKENS
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
@@ -41,6 +42,54 @@ class SentenceCosine:
         cosines[unsure] = yield from similarities(trial, [texts[i] for i in unsure.tolist()])
         # a vector's last digits move with its batch; the slack keeps a border case on one side at any width
         return np.asarray(cosines >= self.floor - 1e-6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSimilarity:
+    """The tokens of the text and of the *original*, read in their sentences, match with at least this F1.
+
+    After BERTScore (Zhang et al. 2020): each token is matched with the one of the other text that is nearest, by the
+    cosine of MiniLM's last states; without its weights by rarity and its rescaling.
+    """
+
+    floor: float = 0.8
+    stage: ClassVar[Literal["text"]] = "text"
+
+    def __post_init__(self) -> None:
+        if not -1 <= self.floor <= 1:
+            raise SettingError(f"TokenSimilarity.floor must lie in [-1, 1], got {self.floor}")
+
+    def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
+        origin, *rows = yield Ask(TOKENS, list(map(trial.shown, [trial.origin, *texts])))
+        return np.asarray([match_tokens(origin, row) >= self.floor - 1e-6 for row in rows], np.bool_)
+
+
+def match_tokens(one: Floats, two: Floats) -> float:
+    """The F1 of matching unit vectors [token, dim] with their nearest; 0 where one of the texts has no token."""
+    if not len(one) or not len(two):
+        return 0.0
+    cosines = np.asarray(one) @ np.asarray(two).T
+    recall, precision = float(cosines.max(1).mean()), float(cosines.max(0).mean())
+    return 2 * recall * precision / (recall + precision) if recall + precision > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoNewMistakes:
+    """A grammar checker finds at most `more` mistakes more than in the original.
+
+    By LanguageTool, which wants the library `language_tool_python` and Java; where they are missing the run says so.
+    """
+
+    more: int = 0
+    stage: ClassVar[Literal["text"]] = "text"
+
+    def __post_init__(self) -> None:
+        if self.more < 0:
+            raise SettingError(f"NoNewMistakes.more must be at least 0, got {self.more}")
+
+    def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
+        origin, *found = yield Ask("grammar", list(map(trial.shown, [trial.origin, *texts])))
+        return np.asarray([many <= origin + self.more for many in found], np.bool_)
 
 
 def most_similar(trial: Trial, texts: Sequence[Text]) -> Steps[int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from malaprop.attacks.attack import Attack, try_in_turn
 
-STRONGEST = "deepwordbug,homoglyph,pwws,textfooler,bae,beam"  # the cheaper first
+STRONGEST = "deepwordbug,textfooler,bert-attack,pwws,bae,homoglyph"  # what breaks most for its queries first
 
 
 def strongest(*, recipes: Sequence[str] | str = STRONGEST) -> Attack:

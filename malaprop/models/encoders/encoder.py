@@ -68,6 +68,19 @@ class SentenceEncoder:
         return Sketch.of(self.model) if plain and worthwhile(self.device) else None
 
     @torch.inference_mode()
+    def encode_tokens(self, strings: Sequence[str]) -> list[Floats]:
+        """For each string the unit vectors of its tokens [token, dim], without the special ones at both ends."""
+        rows = self.pieces.rows([(string,) for string in strings], self.limit)
+        out = [np.empty((0, self.dim), np.float32)] * len(rows)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        for part in batches(lengths, self.bounds or replace(bounds_for(self.device, rows=32), waste=0.05)):
+            ids, inside = self._pad([rows[i] for i in part.tolist()])
+            found = functional.normalize(self._states(ids, inside), dim=2).cpu().numpy()
+            for at, i in enumerate(part.tolist()):
+                out[i] = found[at, 1 : max(1, len(rows[i]) - 1)]
+        return out
+
+    @torch.inference_mode()
     def _encode(self, strings: Sequence[str], states: States) -> Floats:
         if not strings:
             return np.empty((0, self.dim), np.float32)
@@ -79,15 +92,19 @@ class SentenceEncoder:
         return out
 
     def _mean(self, rows: list[list[int]], states: States) -> Float[Tensor, "batch dim"]:
+        ids, mask = self._pad(rows)
+        found = states(ids, mask)
+        mean = (found * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return functional.normalize(mean, dim=1)
+
+    def _pad(self, rows: list[list[int]]) -> tuple[Int[Tensor, "batch token"], Bool[Tensor, "batch token"]]:
+        """Rows of one length, and which of their places hold a token."""
         ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
         inside = np.zeros(ids.shape, np.bool_)
         for at, row in enumerate(rows):
             ids[at, : len(row)] = row
             inside[at, : len(row)] = True
-        mask = torch.from_numpy(inside).to(self.device)
-        found = states(torch.from_numpy(ids).to(self.device), mask)
-        mean = (found * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return functional.normalize(mean, dim=1)
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(inside).to(self.device)
 
     def _states(
         self, ids: Int[Tensor, "batch token"], inside: Bool[Tensor, "batch token"]
