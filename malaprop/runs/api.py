@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def goal(name: str | None) -> Goal | None:
-    """A goal as it is typed: untargeted, label-only, targeted:LABEL, confident:FLOOR, moved:BOUND; None stays None."""
+    """A goal as it is typed: untargeted, label-only, targeted:LABEL[,MARGIN], confident:FLOOR, moved:BOUND; or None."""
     if name is None:
         return None
     kind, _, rest = name.partition(":")
@@ -42,9 +42,14 @@ def goal(name: str | None) -> Goal | None:
     if kind != "targeted":
         made: Goal = GOALS[kind]()
         return made
-    if not rest.isdecimal():
-        raise SettingError(f"a targeted goal is written targeted:LABEL, with the number of the label, got {name!r}")
-    return Targeted(target=int(rest))
+    label, comma, margin = rest.partition(",")
+    try:
+        return Targeted(target=int(label), margin=float(margin) if comma else 0.0)
+    except ValueError:
+        raise SettingError(
+            "a targeted goal is written targeted:LABEL, with the number of the label, or targeted:LABEL,MARGIN as "
+            f"targeted:2,0.3, got {name!r}"
+        ) from None
 
 
 _goal = goal  # `recipe` calls an argument so

@@ -38,8 +38,8 @@ class Conditions:
     budget: int | None = opt(None, "Most victim queries an example may ask.", min=1)
     goal: Any = opt(
         None,
-        "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, confident:0.9, or moved:0.5 where "
-        "the victim gives a number.",
+        "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN], confident:0.9, or "
+        "moved:0.5 where the victim gives a number.",
     )
     measure: tuple[str, ...] | None = opt(
         None, "Measures of every success, separated by commas: similarity, perplexity, grammar, distance."

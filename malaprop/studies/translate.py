@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from malaprop.tasks.task import Inputs, Share, Task
     from malaprop.translation.run import Attack
 
-GOALS = ("keyword", "bleu")
+GOALS = ("keyword", "bleu", "non-overlap")
+WORDS = 3  # of a source that are changed, if nobody says how many
 VICTIM = (
     "A folder written by train nmt-lstm or nmt-transformer, module:function (a list of sources to a list of "
     "translations), or a sequence-to-sequence model of transformers: its folder or hub:NAME."
@@ -113,7 +114,12 @@ class Target:
 class Changes:
     """How words of a source are changed."""
 
-    words: int = opt(3, "Most words of a source that are changed.", min=1)
+    words: int | None = opt(
+        None,
+        "Most words of a source that are changed: 3 if not given, and with --goal non-overlap as many as 30 characters "
+        "of difference allow.",
+        min=1,
+    )
     sweep: int = opt(
         2000,
         "How many words of the vocabulary are tried in a place, drawn by the seed; all (or 0) for all.",
@@ -127,7 +133,8 @@ class Changes:
 
     def make(self, goal: Goal, kind: str, put: str, translator: Translator, words: Sequence[str]) -> tuple[Any, Any]:
         """The attack, and what run.toml says of it; a word that the model cannot spell is refused."""
-        from malaprop.attacks.translation.goals import BleuDrop, KeywordAppears
+        from malaprop.attacks.translation.goals import BleuDrop, KeywordAppears, NonOverlap
+        from malaprop.attacks.translation.greedy import GreedySource
         from malaprop.attacks.translation.replacements import REPLACEMENTS
         from malaprop.attacks.translation.sweep import WordSweep
 
@@ -137,11 +144,16 @@ class Changes:
                 "lacks; choose another word"
             )
         known = translator.words or words
+        others = REPLACEMENTS[put](**({"words": known} if put == "vocabulary" else {}))
+        if isinstance(goal, NonOverlap):
+            greedy = GreedySource(goal=goal, replacements=others, words=self.words)
+            about = {"kind": kind, "replace": put, "edits": greedy.edits, "guided": False}
+            return greedy, about if self.words is None else {**about, "words": self.words}
         made = WordSweep(
-            goal=goal, replacements=REPLACEMENTS[put](**({"words": known} if put == "vocabulary" else {})),
-            guided=translator.guides, words=self.words, sweep=self.sweep or max(1, len(known)), tries=self.tries,
+            goal=goal, replacements=others, guided=translator.guides, words=self.words or WORDS,
+            sweep=self.sweep or max(1, len(known)), tries=self.tries,
         )  # fmt: skip
-        parts: dict[str, Any] = {"kind": kind, "words": self.words, "sweep": made.sweep, "tries": self.tries}
+        parts: dict[str, Any] = {"kind": kind, "words": made.words, "sweep": made.sweep, "tries": self.tries}
         parts |= {"replace": put, "guided": made.guided}
         if isinstance(goal, BleuDrop):
             parts["drop"] = goal.share
@@ -169,13 +181,15 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslateAttack:
-    """Bring a word into the translation, or make BLEU fall, by changing at most three words of the source.
+    """Bring a word into the translation, make BLEU fall, or change every word of it, by changing words of the source.
 
     Examples:
 
       malaprop translate attack --victim models/nmt --keyword chien --n 50
 
       malaprop translate attack --victim my_model:translate --data pairs.csv --goal bleu --replace typos
+
+      malaprop translate attack --victim models/nmt --goal non-overlap --n 50
     """
 
     command: ClassVar[str] = "translate attack"
@@ -185,10 +199,15 @@ class TranslateAttack:
         (), "A word that is to stand in the translation; repeat it, or separate several by commas.", free=True,
         repeat=True,
     )  # fmt: skip
-    goal: str = opt("keyword", "keyword: bring a word into the output; bleu: make BLEU fall.")
+    goal: str = opt(
+        "keyword",
+        "keyword: bring a word into the output; bleu: make BLEU fall; non-overlap: change every word of it (Seq2Sick).",
+    )
     drop: float = opt(0.5, "With --goal bleu: by which share sentence BLEU is to fall.")
     free: bool = opt(False, "Also count a replacement that is itself translated to the keyword.")
-    replace: str | None = opt(None, f"{_PUT} With --goal bleu typos if not given, else vocabulary.")
+    replace: str | None = opt(
+        None, f"{_PUT} If not given: typos with --goal bleu, synonyms with non-overlap, else vocabulary."
+    )
     changes: Changes = Changes()
     target: Target = Target()
     width: int = width_option(64)
@@ -198,16 +217,18 @@ class TranslateAttack:
 
     @property
     def goals(self) -> dict[str, Goal]:
-        """One goal for each keyword, or the one of BLEU, by names fit for folders."""
-        from malaprop.attacks.translation.goals import BleuDrop, KeywordAppears
+        """One goal for each keyword, or the one that has no words, by names fit for folders."""
+        from malaprop.attacks.translation.goals import BleuDrop, KeywordAppears, NonOverlap
         from malaprop.core.catalogue import unknown
 
         if self.goal not in GOALS:
             raise unknown("goal", self.goal, GOALS)
-        if self.goal == "bleu":
+        if self.goal != "keyword":
             if self.keyword:
-                raise SettingError(f"--goal bleu takes no --keyword, got {', '.join(self.keyword)}; leave one out")
-            return {"bleu": BleuDrop(share=self.drop)}
+                raise SettingError(
+                    f"--goal {self.goal} takes no --keyword, got {', '.join(self.keyword)}; leave one out"
+                )
+            return {self.goal: BleuDrop(share=self.drop) if self.goal == "bleu" else NonOverlap()}
         if not self.keyword:
             raise SettingError("--goal keyword needs a word: --keyword WORD, or --goal bleu")
         made = [KeywordAppears(word=word, free=self.free) for word in dict.fromkeys(self.keyword)]
@@ -215,7 +236,7 @@ class TranslateAttack:
 
     @property
     def put(self) -> str:
-        return self.replace or ("typos" if self.goal == "bleu" else "vocabulary")
+        return self.replace or {"bleu": "typos", "non-overlap": "synonyms"}.get(self.goal, "vocabulary")
 
     def place(self, name: str) -> str:
         """The folder of a run; several have one each."""

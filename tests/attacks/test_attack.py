@@ -25,6 +25,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, TextError
 from malaprop.core.example import Example
 from malaprop.records.summary import Rate, Summary
+from malaprop.runs.api import goal as goal_typed
 
 SEARCHES = {
     "greedy": Greedy(),
@@ -143,6 +144,14 @@ def test_a_target_the_victim_does_not_have_ends_the_run():
         only(listed(goal=Targeted(target=2)), "a good film")
     with pytest.raises(SettingError, match="at least 0"):
         Targeted(target=-1)
+
+
+@pytest.mark.parametrize(("margin", "status"), [(0.0, "success"), (0.4, "success"), (0.9, "failed")])
+def test_a_target_may_have_to_win_by_a_margin(margin, status):
+    # from good to poor: 0.73 to 0.27, a lead of 0.46
+    attack = listed({"good": ("fine", "poor")}, goal=Targeted(target=0, margin=margin))
+    assert only(attack, "a good film").status == status
+    assert goal_typed(f"targeted:0,{margin}") == attack.goal
 
 
 def test_label_only_sees_no_confidence():

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from malaprop.attacks.translation.goals import BleuDrop, Disappears, KeywordAppears, Probe
+from malaprop.attacks.translation.goals import BleuDrop, Disappears, KeywordAppears, NonOverlap, Probe
+from malaprop.attacks.translation.greedy import GreedySource
 from malaprop.attacks.translation.replacements import Typos, Vocabulary
 from malaprop.attacks.translation.sweep import WordSweep
 from malaprop.attacks.translation.typo import OneTypo
@@ -115,3 +116,37 @@ def test_data_and_settings_that_cannot_be():
         sweep(tries=0)
     with pytest.raises(SettingError, match="no words to sweep"):
         Vocabulary(words=()).of("a", None, 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Replacements of a few words."""
+
+    words: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def of(self, word, rng, most):
+        return [w for w in dict(self.words).get(word.lower(), ()) if w != word][:most]
+
+
+PUT = Table(words=(("cat", ("dog", "ball")), ("runs", ("sees", "eats")), ("red", ("blue",)), ("the", ("a",))))
+
+
+def test_every_word_of_the_output_becomes_another_one():
+    toy = Toy(guides=False)
+    (outcome,) = run(GreedySource(goal=NonOverlap(), replacements=PUT), toy, pairs([("red cat runs", "x")]))
+    assert outcome.status == "success"
+    assert outcome.adversarial.fields["source"] == "blue dog sees"
+    assert outcome.adversarial.fields["translation"] == "blau Hund sieht."
+    assert outcome.queries.asked == 1 + 3 + 1 + 2 + 2  # the source, the order, and the replacements of each word
+    (few,) = run(GreedySource(goal=NonOverlap(), replacements=PUT, words=2), toy, pairs([("red cat runs", "x")]))
+    assert (few.status, len(few.edits)) == ("failed", 2)
+    (near,) = run(GreedySource(goal=NonOverlap(), replacements=PUT, edits=4), toy, pairs([("red cat runs", "x")]))
+    assert near.status == "failed"
+
+
+def test_stop_words_stay_and_bad_sources_end_alone():
+    rows = [("the cat runs", "x"), ("explode the cat", "x"), ("...", "x")]
+    found = list(run(GreedySource(goal=NonOverlap(), replacements=PUT), Toy(guides=False), pairs(rows)))
+    assert sorted(o.status for o in found) == ["error", "error", "failed"]
+    with pytest.raises(SettingError):
+        GreedySource(goal=NonOverlap(), replacements=PUT, edits=0)

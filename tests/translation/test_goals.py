@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from malaprop.attacks.translation.goals import BleuDrop, Disappears, KeywordAppears, Probe, Seen, probe, stands_in
+from malaprop.attacks.translation.goals import (
+    BleuDrop,
+    Disappears,
+    KeywordAppears,
+    NonOverlap,
+    Probe,
+    Seen,
+    probe,
+    stands_in,
+)
 from malaprop.core.errors import SettingError
 
 FIRST = Seen("the cat runs", "der Katze rennt.", "der Katze rennt.")
@@ -45,6 +54,20 @@ def test_bleu_falls_by_a_share():
     assert not goal.met(FIRST, FIRST)
     assert "BLEU is 0.0" in goal.pointless(FIRST._replace(output="Fisch"))
     assert "no reference" in goal.pointless(FIRST._replace(reference=""))
+
+
+def test_no_word_stands_where_it_stood():
+    goal = NonOverlap()
+    values = [
+        goal.value(FIRST._replace(output=out), FIRST)
+        for out in ("der Katze rennt.", "Der Hund rennt", "ein Hund", "rennt der Katze", "ein Hund schläft gern")
+    ]
+    assert values == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
+    assert [v >= 1 for v in values] == [
+        goal.met(FIRST._replace(output=out), FIRST)
+        for out in ("der Katze rennt.", "Der Hund rennt", "ein Hund", "rennt der Katze", "ein Hund schläft gern")
+    ]
+    assert goal.pointless(FIRST._replace(output="..."))
 
 
 def test_a_translation_disappears():

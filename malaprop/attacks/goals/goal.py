@@ -61,14 +61,18 @@ class Untargeted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targeted:
-    """One given label. Examples that have it already, or that the victim gives it, are skipped."""
+    """One given label, ahead of all others by more than `margin` in score. Examples that have it already, or that the
+    victim gives it, are skipped."""
 
     target: int
+    margin: float = 0.0
     needs = frozenset({Capability.SCORES})
 
     def __post_init__(self) -> None:
         if self.target < 0:
             raise SettingError(f"Targeted.target must be at least 0, got {self.target}")
+        if not 0 <= self.margin < float("inf"):
+            raise SettingError(f"Targeted.margin must be a number of at least 0, got {self.margin}")
 
     def wrong(self, answers: Floats, label: int) -> Flags:
         if self.target >= answers.shape[1]:
@@ -79,7 +83,7 @@ class Targeted:
         return answers[:, self.target]
 
     def reached(self, answers: Floats, label: int, margin: float = SLACK) -> Flags:  # noqa: ARG002
-        return ahead(answers, self.target) > margin
+        return np.asarray(ahead(answers, self.target) > self.margin + margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

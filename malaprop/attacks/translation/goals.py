@@ -173,6 +173,41 @@ class BleuDrop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NonOverlap:
+    """Every word of the output differs from the word that stood at its place before (Cheng et al. 2018).
+
+    An output that is shorter than it was does not count: its last words are not there to differ.
+    """
+
+    name: str = field(default="non-overlap", init=False)
+    lead: None = field(default=None, init=False)
+    guarded: bool = field(default=False, init=False)
+
+    def pointless(self, seen: Seen) -> str:
+        return "" if word_pattern().findall(seen.output) else "the translation has no words"
+
+    def met(self, seen: Seen, first: Seen) -> bool:
+        return self.value(seen, first) >= 1
+
+    def value(self, seen: Seen, first: Seen) -> float:
+        """The share of the places of the first output whose word is another one now."""
+        before, now = (word_pattern().findall(one.output.casefold()) for one in (first, seen))
+        return sum(1.0 for a, b in zip(before, now, strict=False) if a != b) / max(1, len(before))
+
+    def holds(self, word: str) -> bool:
+        del word
+        return False
+
+    def given_away(self, word: str, alone: str) -> bool:
+        del word, alone
+        return False
+
+    def ready(self, translate: Translate) -> NonOverlap:
+        del translate
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disappears:
     """A word stays in the source, and its translation leaves the output."""
 
