@@ -132,8 +132,8 @@ def _openattack() -> Iterator[PeerRecipe]:
     yield one("bae", "BAEAttacker", "bae", differs=f"{_MASKED}; {_ENCODER}; {again}")
     yield one("bert-attack", "BERTAttacker", "bert-attack", differs=f"{_MASKED}; {again}")
     yield one("pso", "PSOAttacker", "pso", differs="random; WordNet's synonyms in place of HowNet's, on both sides")
-    yield one("textbugger", "TextBuggerAttacker", "textbugger", differs="random")
-    yield one("viper", "VIPERAttacker", "viper", differs="random")
+    yield one("textbugger", "TextBuggerAttacker", "textbugger:openattack", differs="random")
+    yield one("viper", "VIPERAttacker", "viper:openattack", differs="random; accents are chosen by another table")
     yield one("fd", "FDAttacker", "fd", differs="random")
     yield one(
         "hotflip",

@@ -86,10 +86,10 @@ def digits_alike() -> dict[str, tuple[str, ...]]:
 
 @cache
 def visual_neighbours() -> dict[str, tuple[str, ...]]:
-    """Characters that look much like each Latin letter, the likest first: with an accent, or a homoglyph.
+    """Characters that look much like each Latin letter: with an accent, or a homoglyph.
 
-    Derived from Unicode itself: precomposed letters whose decomposition is the letter and one mark, ordered by the mark
-    (those above a letter first), then the look-alikes of other scripts.
+    Derived from Unicode itself: precomposed letters whose decomposition is the letter and one mark. The one with the
+    first of `_MARKS` comes first, then the look-alikes of other scripts, then the other accents.
     """
     found: dict[str, dict[str, int]] = {}
     for char in map(chr, (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))):
@@ -99,14 +99,13 @@ def visual_neighbours() -> dict[str, tuple[str, ...]]:
         letter = chr(int(base, 16))
         if letter.isascii() and letter.isalpha():
             found.setdefault(letter, {})[char] = _MARKS.find(chr(int(mark, 16))) % (len(_MARKS) + 1)
-    return {
-        letter: (
-            *sorted(near, key=lambda char, ranks=near: (ranks[char], char)),  # type: ignore[misc]
-            *_ALIKE.get(letter, ""),
-        )
-        for letter in string.ascii_letters
-        if (near := found.get(letter, {})) or letter in _ALIKE
-    }
+    table: dict[str, tuple[str, ...]] = {}
+    for letter in string.ascii_letters:
+        near = found.get(letter, {})
+        accents = sorted(near, key=lambda char, ranks=near: (ranks[char], char))  # type: ignore[misc]
+        if every := (*accents[:1], *_ALIKE.get(letter, ""), *accents[1:]):
+            table[letter] = every
+    return table
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from malaprop.attacks.candidates.unseen import swap_unseen
 from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
@@ -24,6 +25,16 @@ LLAMA3 = (
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 WORDS = ["bad", "", "Moving", "<unk>", "[UNK]", "the man", "quite-odd", "3", "café", "x!", "'s", "-", " a", "a\n"]
+WORDS += [
+    "b\u200bad",
+    "!\bbad",
+    "bad~\b",
+    swap_unseen("b", "a") + "d",
+    "ba" + swap_unseen("d", "s"),
+    "b ad",
+    "b\u00e2d",
+    "b\u0430d",
+]
 
 
 def cutter(kind: str) -> Cut:

@@ -27,7 +27,7 @@ def near_letters(most: int | None = None) -> dict[str, tuple[str, ...]]:
 class VisualNeighbours:
     """One letter of the word with an accent, or put for one of another script (after Eger et al. 2019).
 
-    `most` neighbours of each letter are offered, the likest first.
+    `most` neighbours of each letter are offered: an accent, then look-alikes of other alphabets, then other accents.
     """
 
     most: int = 12

@@ -75,6 +75,8 @@ RECIPES = Catalogue(
         "textbugger:openattack": "malaprop.attacks.recipes.presets:textbugger_openattack",
         "pruthi:textattack": "malaprop.attacks.recipes.presets:pruthi_textattack",
         "morpheus:textattack": "malaprop.attacks.recipes.presets:morpheus_textattack",
+        "viper:openattack": "malaprop.attacks.recipes.presets:viper_openattack",
+        "checklist:textattack": "malaprop.attacks.recipes.presets:checklist_textattack",
         "bad-characters:textattack": "malaprop.attacks.recipes.presets:bad_characters_textattack",
     },
 )

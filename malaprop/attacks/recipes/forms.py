@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.inflections import Inflections
@@ -33,14 +34,23 @@ def morpheus(*, stop_words: bool = False, peer: bool = False) -> Attack:
     )
 
 
-def checklist(*, kinds: Sequence[str] | str = "contractions,names,places,numbers", each: int = 3) -> Attack:
+def checklist(
+    *, kinds: Sequence[str] | str = "contractions,names,places,numbers", each: int = 3, peer: bool = False
+) -> Attack:
     """Ribeiro et al. 2020, "Beyond accuracy: behavioral testing of NLP models with CheckList": its invariance tests.
 
     Contractions written out or the other way round, and names of people, names of places and numbers put for others of
-    their kind, three of each drawn by the seed: the best of all is taken, then the best of the rest, until the label
-    turns. Differs: names are found in tables of our own, not by a tagger of entities; a name changes wherever it stands
-    in the text. `kinds` are some of contractions, names, places, numbers.
+    their kind, three of each drawn by the seed: all are asked, and made in the order of what each gained, as long as
+    they gain, until the label turns. Differs: names are found in tables of our own, not by a tagger of entities; a name
+    changes wherever it stands in the text. `kinds` are some of contractions, names, places, numbers. `peer`:
+    TextAttack's search: what is left is asked again at each step, and the best is made whether it gains or not; each
+    place of a name by itself, and numbers up to twice as large.
     """
     named = kinds.split(",") if isinstance(kinds, str) else kinds
     wanted = tuple(kind.strip() for kind in named)
-    return Attack(name="checklist", candidates=Own(), search=Rewrites(kinds=wanted, each=each))  # type: ignore[arg-type]
+    walk: dict[str, Any] = {"spread": 1.0, "everywhere": False, "again": True} if peer else {}
+    return Attack(
+        name="checklist",
+        candidates=Own(),
+        search=Rewrites(kinds=wanted, each=each, **walk),  # type: ignore[arg-type]
+    )

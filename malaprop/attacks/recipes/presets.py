@@ -115,6 +115,12 @@ morpheus_textattack = preset(
     "Tan et al. 2020 as TextAttack searches: the best inflection of all words at each step, whether it gains or not.",
     peer=True,
 )
+checklist_textattack = preset(
+    "checklist:textattack",
+    forms.checklist,
+    "Ribeiro et al. 2020 as TextAttack searches: all that is left is asked at each step, names place by place.",
+    peer=True,
+)
 bad_characters_textattack = preset(
     "bad-characters:textattack",
     unseen.bad_characters,
@@ -172,4 +178,10 @@ clare_textattack = preset(
     masked.clare,
     "Li et al. 2021 as TextAttack has it: all moves are asked again after each one.",
     peer=True,
+)
+viper_openattack = preset(
+    "viper:openattack",
+    unseen.viper,
+    "Eger et al. 2019 as OpenAttack has it by default: one neighbour of each letter, the letter with an accent.",
+    near=1,
 )

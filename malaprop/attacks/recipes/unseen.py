@@ -56,13 +56,13 @@ def bad_characters(
     )
 
 
-def viper(*, share: float = 0.3, draws: int = 120, near: int = 1) -> Attack:
+def viper(*, share: float = 0.3, draws: int = 120, near: int = 12) -> Attack:
     """Eger et al. 2019, "Text processing like humans do: visually attacking and shielding NLP systems" (VIPER).
 
     Every letter becomes one that looks much like it with probability 0.3; at most 120 texts are drawn, and the first
     that turns the label is the answer. It sees labels alone. Differs: the neighbours of a letter are derived from
     Unicode's decompositions and from look-alikes of other alphabets, not from images or descriptions of characters;
-    `near`=1 takes the likest alone, as the paper's ECES does, and 12 is in the place of its DCES.
+    the 12 nearest are in the place of its DCES, and `near`=1, an accent alone, of its ECES.
     """
     return Attack(
         name="viper",

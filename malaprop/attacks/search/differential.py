@@ -24,7 +24,8 @@ class DifferentialEvolution:
 
     All edits of a text lie on one line, word by word; a coordinate, rounded, is the place of one on it, and below 0 of
     none. Members begin spread evenly (a Latin hypercube); each of `rounds` generations moves every one towards the best
-    by the scaled difference of two others, and what is at least as good stays. `most` coordinates are tried at most,
+    by the scaled difference of two others, and what is at least as good stays. Of no more edits than members each is
+    asked once. `most` coordinates are tried at most,
     one more each time that none of so many reaches the goal, the best so far among the next ones. Two edits of one
     word: the last counts. All of a generation ask at once.
     """
@@ -48,11 +49,14 @@ class DifferentialEvolution:
         line = _Line(trial, space.able())
         best: _Real | None = None
         for many in range(1, min(self.most, len(line.space.slots)) + 1):
-            points = self._spread(trial.rng, many, line.size)
+            few = many == 1 and line.size <= self.size
+            points = (
+                np.arange(line.size, dtype=np.float64)[:, None] if few else self._spread(trial.rng, many, line.size)
+            )
             if best is not None:
                 points[0, :-1], points[0, -1] = best, -1.0
-            values, done = yield from line.score(points, np.full(self.size, _WORST))
-            for _ in range(self.rounds):
+            values, done = yield from line.score(points, np.full(len(points), _WORST))
+            for _ in range(0 if few else self.rounds):
                 if done:
                     break
                 moved = self._move(trial.rng, points, values, line.size)

@@ -20,13 +20,13 @@ _AHEAD = 8  # texts that are scored together; those behind a success do not coun
 class VisualNoise:
     """Every letter becomes one that looks much like it with probability `share`; `draws` texts are tried at most.
 
-    `near` neighbours of a letter are drawn from evenly; 1 is the likest alone (Eger et al. 2019 call that ECES, and
-    many DCES or ICES).
+    `near` neighbours of a letter are drawn from evenly; 1 is an accent on it alone (Eger et al. 2019 call that ECES,
+    and many DCES or ICES).
     """
 
     share: float = 0.3
     draws: int = 120
-    near: int = 1
+    near: int = 12
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or min(self.draws, self.near) < 1:

@@ -13,13 +13,13 @@ from malaprop.attacks.candidates.lookup import recase
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
+from malaprop.core.score import Scored, ranked
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 
 Kind = Literal["contractions", "names", "places", "numbers"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _LONGEST = 3  # words of a name: Rio de Janeiro
-_SPREAD = 0.2  # how far a number moves, as a share of it
 _DIGITS = 9  # of a number, at most
 _NUMBERS = 41  # among which others are drawn
 Edit = dict[int, str]  # slots and what comes to stand there; an empty word deletes
@@ -27,34 +27,45 @@ Edit = dict[int, str]  # slots and what comes to stand there; an empty word dele
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrites:
-    """Of all rewrites of a text the best is made, and the next is chosen among those of other words, until the goal is
-    reached (the invariance tests of Ribeiro et al. 2020).
+    """All rewrites of a text are asked, and made one after another in the order of what each gained, those of words
+    that are changed already left out, until the goal is reached (the invariance tests of Ribeiro et al. 2020).
 
     Contractions are written out, and the other way round; names of people and of places, and numbers, become others of
-    their kind, `each` of them drawn by the seed. A name that stands in several places changes in all of them.
+    their kind, `each` of them drawn by the seed; numbers at most `spread` of themselves away. With `everywhere` a name
+    that stands in several places changes in all of them. `again`: what is left is asked again after each step, and the
+    best of it is made, whether it gains or not.
     """
 
     kinds: tuple[Kind, ...] = _KINDS
     each: int = 3
+    spread: float = 0.2
+    everywhere: bool = True
+    again: bool = False
 
     def __post_init__(self) -> None:
         if not self.kinds or any(kind not in _KINDS for kind in self.kinds):
             raise SettingError(f"Rewrites.kinds takes some of {', '.join(_KINDS)}, got {self.kinds}")
         if self.each < 1:
             raise SettingError(f"Rewrites.each must be at least 1, got {self.each}")
+        if not 0 < self.spread <= 1:
+            raise SettingError(f"Rewrites.spread must lie in (0, 1], got {self.spread}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now, left = start, self.list_edits(trial, space.slots.tolist())
-        while left:
-            (scored,) = yield from trial.score([_vary(now.text, left)])
-            (found,) = yield from trial.choose([scored], [None])
-            if found is None:
-                break
+        (first,) = yield from trial.score([_vary(now.text, left)])
+        (found,) = yield from trial.choose([first], [None])
+        if not self.again:
+            left = _order(first, left)
+        while found is not None:
             now = found
-            if now.reached:
-                return now
             changed = {*now.text.changed(trial.origin).tolist()}
             left = [edit for edit in left if not changed & edit.keys()]
+            if now.reached or not left:
+                break
+            (scored,) = yield from trial.score([_vary(now.text, left if self.again else left[:1])])
+            (found,) = yield from trial.choose([scored], [None if self.again else now.value])
+            if found is None and not self.again:
+                found, left = now, left[1:]
         return trial.held or start
 
     def list_edits(self, trial: Trial, slots: Sequence[int]) -> list[Edit]:
@@ -75,21 +86,22 @@ class Rewrites:
         for slots, phrase in phrases:
             if len(slots) > 1:
                 continue
-            others = _near_numbers(phrase) or _groups("numbers").get(phrase.lower(), ())
+            others = _near_numbers(phrase, self.spread) or _groups("numbers").get(phrase.lower(), ())
             rng = trial.generator("rewrites", "numbers", str(slots[0]))
             yield from ({slots[0]: recase(other, phrase)} for other in self._draw(rng, others))
 
     def _rename(self, trial: Trial, phrases: Sequence[_Phrase], kind: str, *, cased: bool) -> Iterator[Edit]:
         """Names in all their places; where a text has capitals, a word without one is no name."""
-        groups, held = _groups(kind), dict[str, list[tuple[Sequence[int], str]]]()
+        groups, held = _groups(kind), dict[tuple[str, int], list[tuple[Sequence[int], str]]]()
         taken: set[int] = set()
         for slots, phrase in sorted(phrases, key=lambda one: -len(one[0])):
             name, owner = _split_owner(phrase)
             if name.lower() in groups and (not cased or name[:1].isupper()) and not taken & {*slots}:
-                held.setdefault(name.lower(), []).append((slots, owner))
+                key = (name.lower(), 0 if self.everywhere else slots[0])
+                held.setdefault(key, []).append((slots, owner))
                 taken |= {*slots}
-        for name, spots in sorted(held.items()):
-            rng = trial.generator("rewrites", kind, name)
+        for (name, at), spots in sorted(held.items()):
+            rng = trial.generator("rewrites", kind, name, str(at))
             for other in self._draw(rng, groups[name]):
                 written = other if cased else other.lower()
                 edit: Edit = {}
@@ -142,15 +154,15 @@ def _split_owner(phrase: str) -> tuple[str, str]:
     return phrase, ""
 
 
-def _near_numbers(word: str) -> tuple[str, ...]:
-    """Numbers at most a fifth away from one in digits, spread evenly; 2 and 4 stay, which stand for words."""
+def _near_numbers(word: str, spread: float) -> tuple[str, ...]:
+    """Numbers near to one in digits, as a share of it; 2 and 4 stay, which stand for words."""
     if not (word.isascii() and word.isdigit()) or word[0] == "0" or len(word) > _DIGITS or word in ("2", "4"):
         return ()
     number = int(word)
-    step = int(_SPREAD * number) + 1
+    step = int(spread * number) + 1
     low, many = max(1, number - step), min(2 * step + 1, _NUMBERS)
-    spread = {low + i * (number + step - low) // (many - 1) for i in range(many)}
-    return tuple(map(str, sorted(spread - {number})))
+    others = {low + i * (number + step - low) // (many - 1) for i in range(many)} - {number}
+    return tuple(map(str, sorted(others)))
 
 
 @cache
@@ -162,6 +174,16 @@ def _groups(kind: str) -> dict[str, tuple[str, ...]]:
     tables = {"names": alike.names, "places": alike.places, "numbers": alike.numbers}
     groups = tables[kind]()
     return {one.lower(): tuple(other for other in group if other != one) for group in groups for one in group}
+
+
+def _order(scored: Scored, edits: Sequence[Edit]) -> list[Edit]:
+    """The edits by what they are worth, best first; those that were not asked, because a constraint or the budget left
+    them out, are gone."""
+    texts = {text.words.tobytes(): value for text, value in zip(scored.variants.texts(), scored.values, strict=True)}
+    made = [text.words.tobytes() for text in _vary(scored.variants.base, edits).texts()]
+    known = [i for i, key in enumerate(made) if key in texts]
+    values = np.asarray([texts[made[i]] for i in known], np.float32)
+    return [edits[known[i]] for i in ranked(values).tolist()] if known else []
 
 
 def _vary(base: Text, edits: Sequence[Edit]) -> Variants:
