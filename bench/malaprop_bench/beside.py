@@ -19,7 +19,7 @@ FEATURES = (
     ("a killed run goes on", "yes, loses nothing", "from checkpoints", "no"),
     ("limits", "queries a text; queries, tokens, cost and time of a run", "queries a text", "queries a text"),
     ("result", "HTML report, records, figures with intervals", "log, CSV", "log"),
-    ("training against attacks", "six methods", "adversarial training", "no"),
+    ("training against attacks", "{methods} methods", "adversarial training", "no"),
     ("certified accuracy", "SAFER, RanMASK", "no", "no"),
     ("languages of word recipes", "English", "English; Chinese, French, Spanish in part", "English, Chinese"),
     ("sentence paraphrases", "no", "no", "GAN, SCPN"),
@@ -33,7 +33,8 @@ def beside_lines(held: Mapping[str, Any]) -> list[str]:
     cells = [cell for cell in whole if cell["victim"] in SHOWN]
     tools = {name: side["tool"] for cell in cells for name, side in cell["peers"].items()}
     head = ["", "Malaprop", tools["TextAttack"], tools["OpenAttack"]]
-    features = [[cell.format(recipes=_count_recipes()) for cell in row] for row in FEATURES]
+    counts = _count_ours()
+    features = [[cell.format(**counts) for cell in row] for row in FEATURES]
     return lines(head, [*features, *_times(cells)])
 
 
@@ -51,9 +52,10 @@ def _slower(side: Mapping[str, Any], rows: int) -> str:
     return f"{number(side['wall_s'])} s{fewer} ({times} times)"
 
 
-def _count_recipes() -> str:
-    """In tens, so that one more recipe does not change the page."""
+def _count_ours() -> dict[str, str]:
+    """How much there is, in tens, so that one more does not change the page."""
     from malaprop.attacks.recipes import RECIPES
+    from malaprop.defences import DEFENCES
 
-    many = sum(1 for name in RECIPES if ":" not in name)
-    return f"over {many // 10 * 10}"
+    many = {"recipes": sum(":" not in name for name in RECIPES), "methods": sum(":" not in name for name in DEFENCES)}
+    return {name: f"over {count // 10 * 10}" for name, count in many.items()}

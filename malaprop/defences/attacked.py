@@ -165,7 +165,8 @@ class AttackedBatch:
         with torch.random.fork_rng(devices=[]):
             model.eval()
             try:
-                for outcome in run(self.attack, self.victim, list(_name_by_place(texts)), seed=seed % (1 << 31), width=many):
+                named = list(_name_by_place(texts))
+                for outcome in run(self.attack, self.victim, named, seed=seed % (1 << 31), width=many):
                     if outcome.adversarial is not None:
                         found[int(outcome.id)] = tuple(outcome.adversarial.fields.values())
             finally:
