@@ -74,16 +74,16 @@ def study(
 ) -> Result:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
-    The same --out goes on with what was killed; models and runs that are there are left alone.
+    The same --out resumes an interrupted run; models and runs that are there are left alone.
 
     Settings:
         model: A model of the zoo that reads characters: see malaprop list models.
         methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox.
-        confidences: Confidences that attacks ask for; 0 asks for a wrong label alone.
+        confidences: Confidences in the wrong label that attacks must reach; 0: any confidence.
         beam: Width of the beam search.
         closes: What an edit closes to further ones: word, or character, as the paper's bound can be
             read; with character, hotflip trains with a fifth of the characters flipped, at any place.
-        exact: Texts on which derivatives are compared with exact losses; that is slow.
+        exact: How many texts compare estimated with exact losses; slow.
         set: A setting of the training or the network, as name=value; may be repeated.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.
@@ -98,23 +98,23 @@ def study(
             texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
-        width: How many examples are attacked side by side; changes the speed alone.
+        width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
         precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models reckon in fp32.
-        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+            and what it finds is confirmed in fp32; other models compute in fp32.
+        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
-        max_queries: Most texts that victims are asked about in the whole run.
-        max_tokens: Most tokens, of requests and answers together.
-        max_cost: Most money, in the currency of the prices.
-        max_minutes: Longest time, in minutes.
+        max_queries: The most queries in the whole run, over all victims and attacks.
+        max_tokens: The most tokens in the whole run, of requests and answers together.
+        max_cost: The most money for the whole run, in the currency of the prices.
+        max_minutes: The longest time for the whole run, in minutes.
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder goes on with what was
-            killed.
+        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
+        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
+            run.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -160,19 +160,19 @@ def study(
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
 ) -> Result:
-    """Attack models by changing one word, and set the paper's tables beside the figures.
+    """Attack models by changing one word, and show the paper's figures beside ours.
 
     Names of the zoo are trained; the first test texts that every model answers correctly are attacked with each
-    recipe. The same --out goes on with what was killed; models and runs that are there are left alone.
+    recipe. The same --out resumes an interrupted run; models and runs that are there are left alone.
 
     Settings:
         models: Victims, separated by commas: folders, or names of the zoo, which are trained.
         recipes: The attacks, separated by commas.
-        vocabulary: How many words may be put in.
+        vocabulary: How many words of the vocabulary may be put in.
         words: How many words may change.
-        trials: Random trials a text.
+        trials: Random trials for each text.
         measure: Measures of successes, with commas: similarity, perplexity, grammar.
-        gather: Train and attack nothing more; figures of what is in --out.
+        gather: Train and attack nothing; compute the figures from what is in --out.
         set: A setting of the training or the network, or layer, direction and probe of the attacks, as
             name=value; may be repeated.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
@@ -188,23 +188,23 @@ def study(
             texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
-        width: How many examples are attacked side by side; changes the speed alone.
+        width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
         precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models reckon in fp32.
-        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+            and what it finds is confirmed in fp32; other models compute in fp32.
+        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
-        max_queries: Most texts that victims are asked about in the whole run.
-        max_tokens: Most tokens, of requests and answers together.
-        max_cost: Most money, in the currency of the prices.
-        max_minutes: Longest time, in minutes.
+        max_queries: The most queries in the whole run, over all victims and attacks.
+        max_tokens: The most tokens in the whole run, of requests and answers together.
+        max_cost: The most money for the whole run, in the currency of the prices.
+        max_minutes: The longest time for the whole run, in minutes.
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder goes on with what was
-            killed.
+        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
+        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
+            run.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -248,8 +248,8 @@ def study(
 ) -> Result:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
-    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out goes on
-    with what was killed.
+    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out
+    resumes an interrupted run.
 
     Settings:
         models: Victims, separated by commas: folders, or names of the zoo, which are trained.
@@ -269,23 +269,23 @@ def study(
             texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
-        width: How many examples are attacked side by side; changes the speed alone.
+        width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
         precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models reckon in fp32.
-        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+            and what it finds is confirmed in fp32; other models compute in fp32.
+        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
-        max_queries: Most texts that victims are asked about in the whole run.
-        max_tokens: Most tokens, of requests and answers together.
-        max_cost: Most money, in the currency of the prices.
-        max_minutes: Longest time, in minutes.
+        max_queries: The most queries in the whole run, over all victims and attacks.
+        max_tokens: The most tokens in the whole run, of requests and answers together.
+        max_cost: The most money for the whole run, in the currency of the prices.
+        max_minutes: The longest time for the whole run, in minutes.
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder goes on with what was
-            killed.
+        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
+        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
+            run.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -311,6 +311,8 @@ def study(
     budget: int | None = ...,
     goal: Any = ...,
     measure: Sequence[str] | str | None = ...,
+    keep: Sequence[str] | str | None = ...,
+    quality: str | None = ...,
     cache: str | PathLike[str] | None = ...,
     width: int = ...,
     data: Any = ...,
@@ -334,7 +336,7 @@ def study(
 ) -> Result:
     """Test defences of one victim under one attack, also one that knows them, with certificates where there are some.
 
-    The same --out goes on with what was killed, and takes more defences.
+    The same --out resumes an interrupted run, and takes more defences.
 
     Settings:
         victim: One victim. A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...),
@@ -351,18 +353,22 @@ def study(
         draws: Draws that the adaptive attack averages.
         fresh: Fresh draws of which most must be fooled.
         samples: Copies behind a certificate of safer or ranmask; 0 for none.
-        alpha: The chance at most that a certificate is wrong.
+        alpha: Significance level: the largest chance that a certificate is wrong.
         pictures: Where a model was hardened: texts whose neighbourhoods are drawn.
         layout: With --pictures: noisy vectors are laid out by pca or tsne.
         set: A setting of the training of models that are not there yet, as name=value; may be repeated.
-        budget: Most victim queries an example may ask.
-        goal: untargeted, label-only (the victim's confidence is hidden), targeted:LABEL, confident:0.9,
-            or moved:0.5 where the victim gives a number.
+        budget: Query budget: the most queries an attack may ask about one example.
+        goal: untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN],
+            confident:0.9, or moved:0.5 where the victim gives a number.
         measure: Measures of every success, separated by commas: similarity, perplexity, grammar,
             distance.
+        keep: What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION,
+            @FILE with one of these a line; may be repeated.
+        quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning
+            better, and break less.
         cache: A file that keeps the victim's answers, one a victim version; if not given, one of
             malaprop's own for victims that are paid for (prices, openai:). none: no answers are kept.
-        width: How many examples are attacked side by side; changes the speed alone.
+        width: How many examples are attacked side by side; changes only the speed.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.
         split: train, validation, test or all. Of a file auto is the test part where a victim was
@@ -378,13 +384,13 @@ def study(
             if not given.
         device: cpu, cuda or auto.
         precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models reckon in fp32.
-        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+            and what it finds is confirmed in fp32; other models compute in fp32.
+        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
-        out: Folder for what is written; made if it is missing. The same folder goes on with what was
-            killed.
+        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
+            run.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -427,12 +433,12 @@ def study(
 ) -> Result:
     """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
 
-    The same --out goes on with what was killed, and with more attacks.
+    The same --out resumes an interrupted run, and with more attacks.
 
     Settings:
         victims: Victims, separated by commas, as malaprop audit takes them.
         attacks: Recipes, with commas: see malaprop list recipes.
-        budget: Most victim queries an example may ask.
+        budget: Query budget: the most queries an attack may ask about one example.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.
         split: train, validation, test or all. Of a file auto is the test part where a victim was
@@ -446,23 +452,23 @@ def study(
             texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
-        width: How many examples are attacked side by side; changes the speed alone.
+        width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
         precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models reckon in fp32.
-        jobs: Processes side by side; if not given one, on Ray one a GPU or one a core.
+            and what it finds is confirmed in fp32; other models compute in fp32.
+        jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
         workers: With --engine ray: how many processes; another name for --jobs.
-        max_queries: Most texts that victims are asked about in the whole run.
-        max_tokens: Most tokens, of requests and answers together.
-        max_cost: Most money, in the currency of the prices.
-        max_minutes: Longest time, in minutes.
+        max_queries: The most queries in the whole run, over all victims and attacks.
+        max_tokens: The most tokens in the whole run, of requests and answers together.
+        max_cost: The most money for the whole run, in the currency of the prices.
+        max_minutes: The longest time for the whole run, in minutes.
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
-        dry_run: Attack a few texts, say what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder goes on with what was
-            killed.
+        dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
+        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
+            run.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.

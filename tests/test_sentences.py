@@ -12,7 +12,7 @@ sys.path.append(str(ROOT / "tools"))
 
 import sentences  # noqa: E402
 
-WORDS = {"terms": {"slot": "a numbered word"}, "riddles": {"fast road": "fast path"}}
+WORDS = {"terms": {"slot": "a numbered word"}, "riddles": {"fast path": "fast path"}}
 
 
 def test_the_pages_keep_to_the_rules(capsys):
@@ -39,7 +39,7 @@ def test_sentences_are_counted_as_they_are_read(page, words):
     [
         ("word " * 41, set(), 2),  # too long, and so is the mean
         ("word " * 20 + ".", set(), 1),
-        ("It takes the fast road.", set(), 1),
+        ("It takes the fast path.", set(), 1),
         ("Slots are numbered.", set(), 1),
         ("Slots are numbered.", {"slot"}, 0),
     ],

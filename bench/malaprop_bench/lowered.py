@@ -1,4 +1,4 @@
-"""A victim's plain forward in the bits of its fast road, so that forward passes alone are timed in the same ones."""
+"""A victim's plain forward in the bits of its fast path, so that forward passes alone are timed in the same ones."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _fetch(archive: Archive, folder: Path, what: str) -> Path:
     try:
         run(command(archive, into), folder, archive.size)
     except AssetError as error:
-        raise AssetError(f"cannot fetch {what} ({label}): {error}; see to the network or set MALAPROP_DATA") from None
+        raise AssetError(f"cannot fetch {what} ({label}): {error}; check the network, or set MALAPROP_DATA") from None
     files = sorted(into.iterdir())
     if len(files) != 1:
         raise AssetError(f"cannot fetch {what} ({label}): expected one archive, got {len(files)}; try again")

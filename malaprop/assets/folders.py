@@ -31,7 +31,7 @@ def data_root() -> Path | None:
     """`$MALAPROP_DATA`, the folder of local copies, where it is set."""
     own = os.environ.get("MALAPROP_DATA")
     if own and not Path(own).expanduser().is_dir():
-        raise AssetError(f"MALAPROP_DATA is set to {own}, which is not a folder; mend or unset it")
+        raise AssetError(f"MALAPROP_DATA is set to {own}, which is not a folder; correct or unset it")
     return Path(own).expanduser() if own else None
 
 

@@ -29,7 +29,7 @@ from malaprop.records.outcome import ALL_PROTECTED, NOTHING_TO_CHANGE, TARGET_AL
 
 MEASURES = ("similarity", "perplexity", "grammar", "distance")
 WRONG = "the victim does not give the true label"
-RETRIES = 32  # searches of one example that may end with a success which is none
+RETRIES = 32  # searches of one example that may end with a success that a fresh query does not confirm
 
 
 class Candidates(Protocol):

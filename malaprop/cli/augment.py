@@ -29,7 +29,7 @@ class AugmentCommand:
     method: str = opt(
         "switch",
         "switch (important words give way to neighbours), keyboard (slips to a neighbouring key), blackbox (characters "
-        "changed at random); settings behind a colon, as switch:words=3.",
+        "changed at random); settings after a colon, as switch:words=3.",
     )
     copies: int = opt(4, "How many copies of each text.", min=1)
     victim: Any = opt(

@@ -51,7 +51,7 @@ class ExplainCommand:
     precision: str = opt(
         "auto",
         "fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device is made for them, "
-        "and what they find is confirmed in fp32; other models reckon in fp32.",
+        "and what they find is confirmed in fp32; other models compute in fp32.",
     )
     out: Path | None = opt(None, "Folder for what is written; made if it is missing.")
     json: bool = opt(False, "Make the last line of standard output one JSON object.")

@@ -41,9 +41,7 @@ CountOrAll = Annotated[
     typer.Option("--n", metavar="N", parser=_count, help="How many examples, drawn by the seed; all (or 0) for all."),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same outcomes.", min=0)]
-Width = Annotated[
-    int, typer.Option(help="How many examples are attacked side by side; changes the speed alone.", min=1)
-]
+Width = Annotated[int, typer.Option(help="How many examples are attacked side by side; changes only the speed.", min=1)]
 Split = Annotated[
     str,
     typer.Option(
@@ -99,7 +97,7 @@ def out_folder(out: Path | None, resume: bool, *names: str) -> Path:
         clear_leftovers(out, "run.toml", "report.html")
         return out
     if resume:
-        raise SettingError("--resume needs the --out of the run to go on with")
+        raise SettingError("--resume needs the --out folder of the run that it resumes")
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     return Path("runs") / "-".join([*map(slug, names), stamp])
 

@@ -36,7 +36,7 @@ def report(
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Write the report of all runs and studies below folders again, from their records alone.
+    """Write the report of all runs and studies in folders again, from their records.
 
     Examples:
 

@@ -22,7 +22,7 @@ _FILE = "A .csv or .json file of rules, or a folder that holds rules.csv."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PmiCommand:
-    """Make rules from counts of words and labels alone, without any model: equation 2 of the paper.
+    """Make rules from counts of words and labels, without any model: equation 2 of the paper.
 
     Examples:
 
@@ -32,7 +32,7 @@ class PmiCommand:
     lift: float | None = opt(
         None, "Bits added where a word and a label meet; log2(labels x words a text) if not given."
     )
-    every: bool = opt(False, "Write rules that do not lower the label, too.", name="all")
+    every: bool = opt(False, "Also write rules that do not lower the true label.", name="all")
     format: str = opt("csv", "csv or json.")
     texts: Selection = Selection(n=0, split="train")
     saving: Saving = Saving()
@@ -40,7 +40,7 @@ class PmiCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyCommand:
-    """Put rules to texts, the strongest first; no victim is asked.
+    """Apply rules to texts, the strongest first; no victim is asked.
 
     Rows come in the order of the data, or as drawn with --n, with their fields, label and id and what was changed.
 
@@ -50,7 +50,7 @@ class ApplyCommand:
     """
 
     file: Path = opt(help=_FILE, argument=True)
-    share: float = opt(0.3, "Most words that may change, as a share of the text's.", min=0)
+    share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
     texts: Selection = Selection(n=0)
     out: Path = opt(
         Path("changed.csv"), "A .csv or .jsonl file, which --data takes again; one that exists is left alone."
@@ -73,7 +73,7 @@ class ShowCommand:
     file: Path = opt(help=_FILE, argument=True)
     top: int = opt(10, "Rules of each label, one a word.", min=1)
     examples: int = opt(1, "Texts of the data for each rule.", min=0)
-    least: int = opt(5, "Leave out rules that were weighed less often.", min=0)
+    least: int = opt(5, "Leave out rules that were measured less often than this.", min=0)
     texts: Selection = Selection(n=0, split="train")
     out: Path | None = opt(None, "A folder with runs: diagnosis.json is written there, and the report shows it.")
     json: bool = opt(False, "Make the last line of standard output one JSON object.")

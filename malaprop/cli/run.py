@@ -16,7 +16,7 @@ def run(
         list[str] | None, typer.Argument(help="Settings that take the place of the file's, as name=value.")
     ] = None,
 ) -> None:
-    """Conduct the study that a TOML file describes.
+    """Run the study that a TOML file describes.
 
     The file says command = "study oneword" and has the settings of that command by their names. OUT/study.toml of an
     earlier study goes on with what was left undone.

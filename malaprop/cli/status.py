@@ -43,11 +43,14 @@ def status(
         if runs:
             print(lines_of("", ("run folder", "attack, victim and data", "done", "left"), runs, boxed=False))
         if records:
-            print(lines_of("", (f"{len(records)} records in", "kind", "of"), records, boxed=False))
+            print(lines_of("", ("record in", "kind", "of"), records, boxed=False))
         if not (held.studies or runs or records):
             print("nothing that a command wrote")
         elif held.left:
-            print(f"{held.left:,} examples are left; the same command with the same --out goes on with them")
+            print(
+                f"{held.left:,} examples are left; give the same command again, with the same --out (and --resume, "
+                "where the command has it)"
+            )
     o.finish({"command": "status", **_summary(held)}, json)
 
 

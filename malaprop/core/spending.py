@@ -3,7 +3,7 @@
 A `Meter` counts for one victim. A `Ledger` counts for a whole run, and there is one, with the driver: before every
 round each worker sends a `Bill` (what it is about to ask, and what was answered since the last one) and is told its
 `Standing`. A `Purse` is the worker's end of that. Queries are counted before they are asked, so no number of workers
-can ask more than the limit. Tokens are known afterwards: those on their way are reckoned at the mean of the others.
+can ask more than the limit. Tokens are known afterwards: those on their way are estimated at the mean of the others.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def runs(starts: Ints, sizes: Ints) -> Ints:
 class Variants:
     """Edit e puts words[e] in slots[e] of variant rows[e].
 
-    rows=None is the fast road: edit e is variant e. Otherwise a variant may have several edits or none, and `many` says
+    rows=None is the fast path: edit e is variant e. Otherwise a variant may have several edits or none, and `many` says
     how many variants there are.
     """
 

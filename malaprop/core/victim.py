@@ -70,7 +70,7 @@ class Victim(Protocol):
 
     @property
     def precision(self) -> str:
-        """What its fast answers are reckoned in: fp32, bf16."""
+        """What its fast answers are computed in: fp32, bf16."""
 
     @property
     def withheld(self) -> str:

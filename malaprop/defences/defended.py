@@ -85,7 +85,7 @@ class Defended(Around):
 
     def __post_init__(self) -> None:
         if Capability.SCORES not in self.victim.offers:
-            raise VictimError(f"{self.method.kind} averages scores, and {self.victim.name} gives labels alone")
+            raise VictimError(f"{self.method.kind} averages scores, and {self.victim.name} gives only labels")
         self.method.check(self.victim)
         generator(self._base)
 

@@ -117,7 +117,7 @@ def itself(job: Job) -> Any:
 
     reader = getattr(job, "reader", None)
     if reader is None:
-        raise SettingError("harden fact knows models of the zoo alone; name one, as BERT or LSTM-W-GloVe-1")
+        raise SettingError("harden fact works on models of the zoo only; name one, as BERT or LSTM-W-GloVe-1")
     return _Itself(gradients_of(job.model, reader, job.most, device), device)
 
 

@@ -162,7 +162,7 @@ def count_passes(victim: Victim) -> float:
 
 
 def best_time(victim: Victim, examples: Iterable[Example]) -> float:
-    """Seconds for some of these texts in one batch, by the victim's fast road; the best of a few tries."""
+    """Seconds for some of these texts in one batch, by the victim's fast path; the best of a few tries."""
     texts = [tuple(example.fields.values()) for example in islice(examples, _TIMED)]
     table = Words()
     names = [str(number) for number in range(len(texts[0]))]

@@ -118,7 +118,7 @@ class Disk:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
-            raise RecordError(f"the cache {self.path} cannot be {what}: {error}; mend or remove it") from None
+            raise RecordError(f"the cache {self.path} cannot be {what}: {error}; repair or remove it") from None
 
     def _key(self, fields: Fields) -> bytes:
         whole = "".join(f"{len(value)}:{value}" for value in fields).encode("utf-8", "surrogatepass")

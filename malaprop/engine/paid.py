@@ -16,7 +16,7 @@ from malaprop.engine.cache import Disk
 from malaprop.engine.service import Service
 
 _UNMARKED = "its answers are kept under its name: remove the cache when it changes"
-_GUESSED = "they are reckoned at four letters a token"
+_GUESSED = "they are estimated at four letters a token"
 _LETTERS = 4  # of a token, where nobody counts tokens
 
 

@@ -97,6 +97,6 @@ def _refuse_pickled_weights(folder: Path, kind: str) -> None:
         f"from transformers import {kind} as M; M.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
     )
     raise VictimError(
-        f"{folder} holds its weights as {found[0].name}, a pickle, which can run code and is never opened here; "
+        f"{folder} holds its weights as {found[0].name}, a pickle, which can run code and is never opened; "
         f'if you trust it, convert it once: python -c "{convert}"'
     )

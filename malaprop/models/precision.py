@@ -1,4 +1,4 @@
-"""Precision: in how many bits a victim's fast road reckons, and what plain float32 means on a GPU."""
+"""Precision: in how many bits a victim's fast path computes, and what plain float32 means on a GPU."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def check(asked: str) -> str:
 
 
 def check_given(asked: str, victim: Victim) -> None:
-    """Refuses a victim that reckons in other numbers than those asked for by name."""
+    """Refuses a victim that computes in other numbers than those asked for by name."""
     given = victim.precision
     if asked not in ("auto", "fp32", given):
-        raise SettingError(f"{victim.name} reckons in {given}, not in {asked}; use --precision {given} or auto")
+        raise SettingError(f"{victim.name} computes in {given}, not in {asked}; use --precision {given} or auto")
 
 
 def dtype_for(asked: str, device: torch.device | str) -> torch.dtype:
-    """The numbers that a transformer's fast road reckons in.
+    """The numbers that a transformer's fast path computes in.
 
     `auto` is bf16 where matrix units make it several times as fast, and fp32 elsewhere (but see `resolve`).
     """

@@ -139,7 +139,9 @@ async def _sent(request: Request) -> Mapping[str, Any]:
 def _explained(sent: Mapping[str, Any], room: Room) -> GivenText:
     given = text_of(sent, room.fields)
     if given.count > EXPLAINED:
-        raise DataError(f"words are weighed in texts of at most {EXPLAINED} words; this one has {given.count:,}")
+        raise DataError(
+            f"word importance is shown for texts of at most {EXPLAINED} words; this one has {given.count:,}"
+        )
     return given
 
 

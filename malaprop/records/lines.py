@@ -42,7 +42,7 @@ def scan(file: IO[bytes], path: Path, make: Callable[[object], Made]) -> Iterato
             if not file.read(1):
                 return
             raise RecordError(
-                f"{path} line {number} is broken, yet lines follow it; mend or delete that line or choose another --out"
+                f"{path} line {number} is broken, yet lines follow it; repair or delete it, or choose another --out"
             ) from None
         try:
             made = make(plain)

@@ -47,5 +47,5 @@ class SpendingRecord(Record):
         if self.limits.counts_tokens or self.tokens_in:
             parts.append(f"{self.tokens_in:,} tokens in and {self.tokens_out:,} out")
         if self.limits.priced:
-            parts.append(f"{self.cost:.4g} of money")
+            parts.append(f"a cost of {self.cost:.4g}")
         return ", ".join([*parts, f"{self.seconds / 60:.1f} minutes"])

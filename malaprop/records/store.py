@@ -203,7 +203,7 @@ def check_resume(folder: Path, run: Run, held: str, *, resume: bool) -> None:
 
 
 def refuse_results(folder: Path, *files: str, resume: bool) -> None:
-    """Raises where a folder, or one below it, holds results and they are not to be gone on with; reads none."""
+    """Raises where a folder, or one below it, holds results and they are not to be resumed; reads none."""
     if resume or not folder.is_dir():
         return
     for path in sorted(folder.rglob("*")):

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 
 from malaprop.records.documents import write_whole
 from malaprop.reports.markup import Markup, join, tag
@@ -83,6 +83,7 @@ class Heat(TypedDict):
     unknown: str
     asked: int
     fields: Sequence[FieldHeat]
+    label_name: NotRequired[str]  # empty where the victim has no names
 
 
 class _Row(NamedTuple):
@@ -91,6 +92,11 @@ class _Row(NamedTuple):
     name: str
     values: Sequence[float]
     most: float
+
+
+def name_label(heat: Heat) -> str:
+    """The label that is explained, by its name if it has one."""
+    return heat.get("label_name") or f"label {heat['label']}"
 
 
 def words_of(heat: Heat) -> list[WordHeat]:
@@ -156,7 +162,9 @@ def print_heat(heat: Heat, console: Console | None = None) -> None:
     out = console or Made()
     chance = heat["scores"][heat["label"]]
     many = f"spread over {reach(heat):.1f} of {len(words_of(heat))} words"
-    out.print(Line(f"{printable(heat['victim'])}: label {heat['label']} ({chance:.3f}), {many}"), soft_wrap=True)
+    out.print(
+        Line(f"{printable(heat['victim'])}: {printable(name_label(heat))} ({chance:.3f}), {many}"), soft_wrap=True
+    )
     out.print(color_text(heat), soft_wrap=True)
     table = Table("word", "importance", "strongest substitute", box=None, padding=(0, 3, 0, 0))
     for row in strongest_rows(heat):
@@ -281,7 +289,7 @@ def _table(heat: Heat) -> Markup:
 def _section(heat: Heat) -> Markup:
     shown = ", ".join(f"{score:.3f}" for score in heat["scores"])
     fact = (
-        f"label {heat['label']}, scores {shown}, log-likelihood {heat['log_likelihood']:.3f}, {heat['asked']} queries; "
+        f"{name_label(heat)}, scores {shown}, log-likelihood {heat['log_likelihood']:.3f}, {heat['asked']} queries; "
         f"importance is spread over {reach(heat):.1f} of {len(words_of(heat))} words"
     )
     return join(tag("h2", heat["victim"]), tag("p", fact, class_="soft"), _text(heat), _table(heat))

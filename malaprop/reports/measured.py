@@ -24,7 +24,7 @@ def _card(record: MeasuredRecord, number: int) -> Markup:
         f"asked which rule to take, and at most {percent(record.share)} of the words change. Broken is over texts that "
         "a victim got right, with 95% intervals; those of the mean come from drawing texts anew."
     )
-    names = ("Victim", "Rules", "Broken", "Words changed")
+    names = ("Victim", "Rules", "Attack success", "Words changed")
     shown = table("Every file on every victim", names, rows(record))
     return card(f"measured-{number}", TITLE, lead, _figure(record), shown)
 
@@ -55,7 +55,7 @@ def _figure(record: MeasuredRecord) -> Markup:
 
 
 def terminal(record: MeasuredRecord) -> str:
-    return lines_of("", ("victim", "rules", "broken", "words changed"), rows(record), boxed=False)
+    return lines_of("", ("victim", "rules", "attack success", "words changed"), rows(record), boxed=False)
 
 
 SECTION = Section(rank=71, title=TITLE, body=measurements, terminal=terminal)

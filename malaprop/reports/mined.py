@@ -30,7 +30,7 @@ def _card(record: MinedRecord, place: int) -> Markup:
     counts = [(label, f"{many:,}") for label, many in record.by_label.items()]
     return card(
         f"mined-{place}", TITLE, lead, table("Rules kept", ("Label", "Rules"), counts),
-        table("The strongest, one a word", ("Label", "Rule", "Salience", "Weighed"), rows),
+        table("The strongest, one a word", ("Label", "Rule", "Salience", "Measured"), rows),
     )  # fmt: skip
 
 

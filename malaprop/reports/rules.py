@@ -37,10 +37,10 @@ def _label(found: DiagnosisRecord, one: LabelRules) -> list[Child]:
     if not one.lines:
         return [tag("h3", title), tag("p", "No rule lowers this label.", class_="quiet")]
     note = (
-        f"{one.rules:,} rules. Of the {one.falls.total} strongest, one a word, {one.falls} take bits from "
-        f"{one.label} and {one.rises} give bits to the other labels, taken together."
+        f"{one.rules:,} rules. Of the {one.falls.total} strongest, one for each word, {one.falls} put a word that goes "
+        f"less with {one.label} in the data, and {one.rises} one that goes more with the other labels."
     )
-    names = ("Swap", "Salience", "Weighed", *(f"{label}, bits" for label in found.labels), "In the data")
+    names = ("Swap", "Salience", "Measured", *(f"{label}, bits" for label in found.labels), "In the data")
     rows = [
         (
             f"{line.word} → {line.to}",
@@ -99,7 +99,10 @@ def _describe(found: DiagnosisRecord, one: LabelRules) -> list[str]:
     for line in one.lines:
         for before, word, after in map(_split_around, line.sightings):
             parts.append(printable(f"  {before}[{word} -> {line.to}]{after}"))
-    many = f"of the {one.falls.total} strongest: {one.falls} take bits from the label, {one.rises} give to others"
+    many = (
+        f"of the {one.falls.total} strongest rules {one.falls} put a word that goes less with the label in the data, "
+        f"{one.rises} one that goes more with other labels"
+    )
     return [*parts, many]
 
 

@@ -163,7 +163,7 @@ def _words(group: Sequence[RunEntry]) -> Markup:
         (word, count, [new for new, _ in sorted(became[word].items(), key=lambda item: (-item[1], item[0]))[:3]])
         for word, count in ranked
     ]
-    title = "Words most often abused, and what replaced them"
+    title = "Words most often changed, and what replaced them"
     return panel(title, word_bars(title, rows) if rows else tag("p", "No attack succeeded.", class_="quiet"))
 
 
@@ -178,11 +178,13 @@ def _curves(group: Sequence[RunEntry]) -> Markup:
         spent.append(StepLine(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
         changed.append(StepLine(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
     queries = Axis(label="Queries allowed for each text", low=1, high=most, log=True, show=compact)
-    wide = Axis(label="Share of words changed at most", low=0, high=reach, show=percent)
+    wide = Axis(label="Largest share of words changed", low=0, high=reach, show=percent)
     key = legend([(e.attack, e.color) for e in group])
     return join(
         panel("Accuracy against query budget", line_chart("Accuracy against query budget", spent, queries), key),
-        panel("Accuracy against changed share", line_chart("Accuracy against changed share", changed, wide), key),
+        panel(
+            "Accuracy against perturbation rate", line_chart("Accuracy against perturbation rate", changed, wide), key
+        ),
     )
 
 
@@ -195,7 +197,7 @@ def _table(group: Sequence[RunEntry]) -> Markup:
     extra = _measures(group)
     names = (
         "Attack",
-        "Broken",
+        "Attack success",
         "Words changed",
         "Asked, median",
         "Asked, mean",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod
     from rich.table import Table
 
-_COLUMNS = ("attack", "accuracy under attack", "broken", "changed", "queries")
+_COLUMNS = ("attack", "accuracy under attack", "success", "changed", "queries")
 _ANY = 10_000  # characters in a line that no table needs
 
 
@@ -53,7 +53,7 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     cheap = cheapest(group)
     note = "no attack breaks more than half" if cheap is None else f"cheapest attack: {cheap.attack}"
     title = escape(f"{victim}, clean accuracy {clean}")
-    about = f"{note}; broken: of those it got right; queries: median"
+    about = f"{note}; success: of texts it got right; queries: median"
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
     extra = sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})
     wrong = any(entry.summary.counts["error"] for entry in group)

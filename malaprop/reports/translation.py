@@ -35,7 +35,7 @@ def translations(studies: Sequence[TranslationRecord]) -> Markup:
     note = (
         "Broken: of the sentences that were attacked, those on which the goal was reached and a fresh translation "
         "confirmed it. Skipped: it was reached without an attack, or there was nothing to change. BLEU as sacrebleu "
-        "reckons it by default, over the attacked sentences, with 95% of redrawn sets; the drop is paired."
+        "computes it by default, over the attacked sentences, with 95% of redrawn sets; the drop is paired."
     )
     figures = _figures([sight for study in studies for sight in study.sights])
     table = grid("Attacks on translation", _NAMES, [_row(run) for run in runs])

@@ -282,7 +282,7 @@ def need_some(mined: Mined) -> Mined:
     left_out = sum(mined.faults.values())
     if left_out and left_out == mined.texts:
         reason, count = Counter(mined.faults).most_common(1)[0]
-        raise VictimError(f"none of {mined.texts} texts could be weighed ({count} of them: {reason})")
+        raise VictimError(f"none of {mined.texts} texts could be measured ({count} of them: {reason})")
     if not len(mined.sums.keys):
         raise DataError(f"no word of these {mined.texts} texts has a replacement; give more texts")
     return mined

@@ -62,6 +62,7 @@ class Importance:
     unknown: str  # what was put in place of each word
     asked: int
     fields: tuple[FieldImportance, ...]
+    label_name: str = ""  # as the victim calls it, if it has names
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -175,6 +176,7 @@ def _weighed(victim: Victim, answers: _Answers, label: int | None) -> Importance
         unknown=victim.unknown,
         asked=1 + answers.text.slots + sum(sizes),
         fields=_sides(answers.text, falls, substitutes),
+        label_name=victim.label_names[chosen] if victim.label_names else "",
     )
 
 

@@ -104,7 +104,7 @@ def find_change(
 
 
 class Judge:
-    """What a prompt or a prefix does to a panel: the mean score of the panel's labels, by the victim's fast road."""
+    """What a prompt or a prefix does to a panel: the mean score of the panel's labels, by the victim's fast path."""
 
     def __init__(self, victim: Victim, together: Together, panel: Sequence[Example]) -> None:
         self.victim, self.together = victim, together

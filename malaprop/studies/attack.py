@@ -58,7 +58,7 @@ class AttackRun:
         help="pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes.", argument=True, free=True
     )
     victim: Any = opt(help=VICTIM, free=True)
-    defence: str = opt("none", "What stands before the victim: none, five, fuse:samples=8:seed=fresh ...", free=True)
+    defence: str = opt("none", "A defence around the victim: none, five, fuse:samples=8:seed=fresh ...", free=True)
     settings: Mapping[str, Any] = opt(
         {}, "A setting of the recipe, as name=value; may be repeated.", name="set", free=True
     )
@@ -73,7 +73,7 @@ class AttackRun:
 
     def __post_init__(self) -> None:
         if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out of the run to go on with")
+            raise SettingError("--resume needs the --out folder of the run that it resumes")
 
     @cached_property
     def target(self) -> Any:

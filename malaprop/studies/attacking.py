@@ -35,7 +35,7 @@ VICTIM = (
 class Conditions:
     """What holds for every attack of a command."""
 
-    budget: int | None = opt(None, "Most victim queries an example may ask.", min=1)
+    budget: int | None = opt(None, "Query budget: the most queries an attack may ask about one example.", min=1)
     goal: Any = opt(
         None,
         "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN], confident:0.9, or "
@@ -303,7 +303,7 @@ def summary_text(folders: Sequence[Path]) -> str:
 
 
 def refuse_unasked(out: Path | None, runs: Sequence[str], *, resume: bool) -> None:
-    """Refuses a folder of which one of these runs holds outcomes, unless they are to be gone on with."""
+    """Refuses a folder of which one of these runs holds outcomes, unless they are to be resumed."""
     from malaprop.records.store import FILE, iter_outcomes
 
     for folder in () if out is None or resume else (out / run for run in runs):

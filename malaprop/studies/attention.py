@@ -53,8 +53,8 @@ class AnsweredRightly:
 class AttentionStudy:
     """Look into victims: what one changed word does to attention and states, and Theorem 1 against measurements.
 
-    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out goes on
-    with what was killed.
+    Texts that all victims answer rightly are attacked, and changed at random, and looked into. The same --out
+    resumes an interrupted run.
 
     Examples:
 

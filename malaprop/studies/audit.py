@@ -94,7 +94,7 @@ class Audit:
 
     def __post_init__(self) -> None:
         if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out of the run to go on with")
+            raise SettingError("--resume needs the --out folder of the run that it resumes")
 
     @cached_property
     def suite(self) -> dict[str, Attack]:

@@ -47,11 +47,11 @@ class Certify:
         "ensemble:A+B."
     )
     defence: str = opt(
-        "ranmask", "safer or ranmask, with settings behind a colon: ranmask:keep=0.2, safer:sets=nearest."
+        "ranmask", "safer or ranmask, with settings after a colon: ranmask:keep=0.2, safer:sets=nearest."
     )
-    samples: int = opt(1000, "Noisy copies of a text that bound the chance of its label.", min=1)
-    select: int = opt(100, "Noisy copies, others, that say which label that is.", min=1)
-    alpha: float = opt(0.05, "The chance at most that a certificate is wrong.")
+    samples: int = opt(1000, "How many noisy copies of a text are counted for its certificate.", min=1)
+    select: int = opt(100, "How many further noisy copies choose the label that is certified.", min=1)
+    alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
     texts: Selection = Selection()
     where: Where = Where()
     spending: Spending = Spending()
@@ -85,7 +85,7 @@ class Certify:
         if self.saving.out is not None:
             refuse_results(self.saving.out, FILE, LINES, resume=self.resume)
         elif self.resume:
-            raise SettingError("--resume needs the --out of the run to go on with")
+            raise SettingError("--resume needs the --out folder of the run that it resumes")
 
     def plan(self) -> Iterator[Task]:
         from malaprop.tasks.outputs import JsonFile, RunFolder

@@ -74,17 +74,19 @@ class Check:
     attacks: tuple[Any, ...] | None = opt(
         None, "Recipes and suites, separated by commas; quick if there is no baseline." + _AS_BASELINE, free=True
     )
-    max_drop: float = opt(0.05, "How much of the accuracy may be lost under an attack.", min=0, free=True)
-    alpha: float = opt(0.01, "The chance of a false alarm that is taken.", min=0, free=True)
+    max_drop: float = opt(0.05, "The drop of accuracy that is accepted, such as 0.05.", min=0, free=True)
+    alpha: float = opt(0.01, "Significance level: the chance of a false alarm that you accept.", min=0, free=True)
     bars: Mapping[str, Any] = opt(
-        {}, "A bar: accuracy, accuracy-under-attack or accuracy-under-every-attack, as name=0.3; may be repeated.",
+        {}, "A minimum, as name=0.3: accuracy, accuracy-under-attack or accuracy-under-every-attack; may be repeated.",
         name="min", free=True,
     )  # fmt: skip
     n: int | None = opt(
         None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0}, free=True
     )
     seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0, free=True)
-    budget: int | None = opt(None, "Most victim queries an example may ask." + _AS_BASELINE, min=1, free=True)
+    budget: int | None = opt(
+        None, "Query budget: the most queries an attack may ask about one example." + _AS_BASELINE, min=1, free=True
+    )
     keep: tuple[str, ...] | None = opt(
         None, "What must stay as it is, as audit takes it." + _AS_BASELINE, free=True, repeat=True
     )

@@ -44,7 +44,7 @@ class Surroundings:
 class DefenceTest:
     """Test defences of one victim under one attack, also one that knows them, with certificates where there are some.
 
-    The same --out goes on with what was killed, and takes more defences.
+    The same --out resumes an interrupted run, and takes more defences.
 
     Examples:
 
@@ -69,7 +69,7 @@ class DefenceTest:
     draws: int = opt(4, "Draws that the adaptive attack averages.", min=1)
     fresh: int = opt(9, "Fresh draws of which most must be fooled.", min=1)
     samples: int = opt(1000, "Copies behind a certificate of safer or ranmask; 0 for none.", min=0)
-    alpha: float = opt(0.05, "The chance at most that a certificate is wrong.")
+    alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
     pictures: int = opt(3, "Where a model was hardened: texts whose neighbourhoods are drawn.", min=0, free=True)
     layout: str = opt("pca", "With --pictures: noisy vectors are laid out by pca or tsne.", free=True)
     training: Mapping[str, Any] = opt(

@@ -100,9 +100,9 @@ class Forecast:
         if totals["tokens_in"] is not None:
             said.append(f"{totals['tokens_in']:,.0f} tokens in and {totals['tokens_out']:,.0f} out")
         if totals["cost"] is not None:
-            said.append(f"{totals['cost']:.4g} of money")
+            said.append(f"a cost of {totals['cost']:.4g}")
         said.append(f"{self.minutes:.1f} minutes on this machine")
-        whole = f"the whole run would ask {', '.join(said)}; from {self.sampled} of {self.texts:,} texts"
+        whole = f"the whole run would ask {', '.join(said)}; estimated from {self.sampled} of {self.texts:,} texts"
         return [*(f"{run.run}: about {run.queries:,.0f} queries" for run in self.runs), whole, *self._cut()]
 
     def _cut(self) -> list[str]:

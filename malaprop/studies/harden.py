@@ -44,7 +44,7 @@ _WRAPPERS = ("fuse", "five")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harden:
-    """Train a model against attacks, to a folder that --victim takes; the same --out goes on with what was killed.
+    """Train a model against attacks, to a folder that --victim takes; the same --out resumes an interrupted run.
 
     Examples:
 
@@ -65,7 +65,7 @@ class Harden:
         help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
         "changed at random), fact (other wordings beside each text), a2t and augment (texts that an attack changes), "
         "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), flooding, "
-        "infobert and dsrm, safer and ranmask (the noise of those defences); settings behind a colon, as "
+        "infobert and dsrm, safer and ranmask (the noise of those defences); settings after a colon, as "
         "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2.",
         argument=True,
     )
@@ -73,10 +73,16 @@ class Harden:
         "CharCNN-LSTM", "A model of the zoo (malaprop list models), or the folder of a transformers classifier."
     )
     texts: LearningData = LearningData()
-    r: float | None = opt(None, "hotflip, blackbox: share of a text's characters that change; 0.1, 0.2.")
-    once: bool | None = opt(None, "hotflip: one flip a word at most; --once.")
-    noise: float | None = opt(None, "miyato: length of the noise as a share of each word's own norm; 0.02.")
-    virtual: bool = opt(False, "miyato: away from the model's own answer, not from the label.")
+    r: float | None = opt(
+        None, "hotflip, blackbox: share of a text's characters that change; 0.1 and 0.2 if not given."
+    )
+    once: bool | None = opt(None, "hotflip: at most one flip in each word; on if not given.")
+    noise: float | None = opt(
+        None, "miyato: length of the noise as a share of each word's own norm; 0.02 if not given."
+    )
+    virtual: bool = opt(
+        False, "miyato: virtual adversarial training, away from the model's own answer and not from the label."
+    )
     beginning: Beginning = Beginning()
     where: Where = Where()
     saving: Saving = Saving()

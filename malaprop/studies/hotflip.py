@@ -31,7 +31,7 @@ PLAIN = "plain"
 class HotFlip:
     """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
 
-    The same --out goes on with what was killed; models and runs that are there are left alone.
+    The same --out resumes an interrupted run; models and runs that are there are left alone.
 
     Examples:
 
@@ -49,7 +49,7 @@ class HotFlip:
         free=True,
     )
     confidences: tuple[float, ...] = opt(
-        (0.0, 0.5, 0.9), "Confidences that attacks ask for; 0 asks for a wrong label alone.", free=True
+        (0.0, 0.5, 0.9), "Confidences in the wrong label that attacks must reach; 0: any confidence.", free=True
     )
     beam: int = opt(10, "Width of the beam search.", min=1)
     closes: str = opt(
@@ -58,7 +58,7 @@ class HotFlip:
         "hotflip trains with a fifth of the characters flipped, at any place.",
         choices=("word", "character"),
     )
-    exact: int = opt(0, "Texts on which derivatives are compared with exact losses; that is slow.", min=0)
+    exact: int = opt(0, "How many texts compare estimated with exact losses; slow.", min=0)
     training: Mapping[str, Any] = opt(
         {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
     )

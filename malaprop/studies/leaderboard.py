@@ -38,7 +38,7 @@ LEAD = "A text counts while no attack has broken it; texts on which an attack fa
 class Leaderboard:
     """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
 
-    The same --out goes on with what was killed, and with more attacks.
+    The same --out resumes an interrupted run, and with more attacks.
 
     Examples:
 
@@ -53,7 +53,7 @@ class Leaderboard:
     attacks: tuple[str, ...] = opt(
         ("pwws", "deepwordbug", "typos", "homoglyph"), "Recipes, with commas: see malaprop list recipes.", free=True
     )
-    budget: int | None = opt(None, "Most victim queries an example may ask.", min=1)
+    budget: int | None = opt(None, "Query budget: the most queries an attack may ask about one example.", min=1)
     texts: Selection = Selection(n=100)
     width: int = width_option()
     where: Where = Where()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Put several files of rules to the same texts and victims, and say how far each carries.
+    """Test several files of rules on the same texts and victims, and compare what each breaks.
 
     Examples:
 
@@ -36,11 +36,11 @@ class Measure:
     command: ClassVar[str] = "rules measure"
 
     files: tuple[Path, ...] = opt(
-        help="Files of rules; the first is what the others are held against.", argument=True, repeat=True
+        help="Files of rules; the others are compared with the first.", argument=True, repeat=True
     )
     victims: tuple[Any, ...] = opt(help=f"{VICTIMS}.")
-    train_data: str = opt("mr", "What zoo names among the victims are, or were, trained on.")
-    share: float = opt(0.3, "Most words that may change, as a share of the text's.", min=0)
+    train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
+    share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
     texts: Selection = Selection(n=500, split="test")
     width: int = width_option()
     where: Where = Where()
@@ -63,7 +63,7 @@ class Measure:
         if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
             raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
         if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out of the run to go on with")
+            raise SettingError("--resume needs the --out folder of the run that it resumes")
         assert self.attacks
         refuse_unasked(self.saving.out, list(self.places()), resume=self.resume)
 

@@ -81,7 +81,7 @@ class Shards:
 class Mine:
     """Find word swaps that lower a label's logit in the mean of several victims, over all training texts.
 
-    The same --out goes on with what was killed.
+    The same --out resumes an interrupted run.
 
     Examples:
 
@@ -95,25 +95,30 @@ class Mine:
     command: ClassVar[str] = "rules mine"
 
     victims: tuple[Any, ...] = opt(help=f"{VICTIMS}; their logits are averaged.")
-    train_data: str = opt("mr", "What zoo names among the victims are, or were, trained on.")
+    train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
     method: str = opt(
-        "exact", "exact: every replaced text is scored; gradient: one forward and backward pass a text, to first order."
+        "exact",
+        "exact: score every replaced text; gradient: estimate it by one forward and backward pass for each text.",
     )
     swaps: Path | None = opt(
         None, "A CSV file of replacements of your own, with the columns from,to; WordNet's synonyms if not given."
     )
     compare: int = opt(
-        0, "Weigh so many texts both ways first, and say how far they agree; 0: none.", name="check", min=0, free=True
+        0,
+        "First measure this many texts by both methods, and print how far they agree; 0: none.",
+        name="check",
+        min=0,
+        free=True,
     )
     shrink: Any = opt(
         "auto", "auto, or K: salience = mean x count / (count + K); 0 leaves rules of few counts as they are."
     )
-    every: bool = opt(False, "Write rules that do not lower the label, too.", name="all")
-    best: bool = opt(False, "Write of each word and label the strongest rule alone.")
-    least: int = opt(1, "Leave out rules that were weighed less often.", min=0)
+    every: bool = opt(False, "Also write rules that do not lower the true label.", name="all")
+    best: bool = opt(False, "Write only the strongest rule of each word and label.")
+    least: int = opt(1, "Leave out rules that were measured less often than this.", min=0)
     format: str = opt("csv", "csv or json.")
     texts: Selection = Selection(n=0, split="train")
-    width: int = opt(128, "Texts weighed side by side; changes the speed alone.", min=1, free=True)
+    width: int = opt(128, "How many texts are scored side by side; changes only the speed.", min=1, free=True)
     where: Where = Where(precision="fp32")
     saving: Saving = Saving()
 

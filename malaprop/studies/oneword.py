@@ -38,10 +38,10 @@ _OF_RECIPES = ("layer", "direction", "probe")  # settings of the attacks; all ot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWord:
-    """Attack models by changing one word, and set the paper's tables beside the figures.
+    """Attack models by changing one word, and show the paper's figures beside ours.
 
     Names of the zoo are trained; the first test texts that every model answers correctly are attacked with each
-    recipe. The same --out goes on with what was killed; models and runs that are there are left alone.
+    recipe. The same --out resumes an interrupted run; models and runs that are there are left alone.
 
     Examples:
 
@@ -57,14 +57,14 @@ class OneWord:
         "Victims, separated by commas: folders, or names of the zoo, which are trained.",
     )
     recipes: tuple[str, ...] = opt(RECIPES, "The attacks, separated by commas.", free=True)
-    vocabulary: int = opt(20_000, "How many words may be put in.", min=1)
+    vocabulary: int = opt(20_000, "How many words of the vocabulary may be put in.", min=1)
     words: int = opt(1, "How many words may change.", min=1)
-    trials: int = opt(100_000, "Random trials a text.", min=1)
+    trials: int = opt(100_000, "Random trials for each text.", min=1)
     measure: tuple[str, ...] = opt(
         (), "Measures of successes, with commas: similarity, perplexity, grammar.", free=True
     )
     gather_only: bool = opt(
-        False, "Train and attack nothing more; figures of what is in --out.", name="gather", free=True
+        False, "Train and attack nothing; compute the figures from what is in --out.", name="gather", free=True
     )
     training: Mapping[str, Any] = opt(
         {},

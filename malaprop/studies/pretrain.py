@@ -27,7 +27,7 @@ MARK = "pretrained.json"  # the card in an encoder's folder
 class Pretrain:
     """Pre-train a small encoder for the zoo: ELMo, RoBERTa, ALBERT, or a masked-LM head on MiniLM.
 
-    Without --out it goes to the cache, where train looks. The same command again goes on with what was killed.
+    Without --out it goes to the cache, where train looks. The same command again resumes an interrupted training.
 
     Examples:
 
@@ -42,15 +42,15 @@ class Pretrain:
     data: str = opt(
         "wikitext", "Datasets as for train, wikitext, or text files (.txt, a text a line); join with commas."
     )
-    steps: int | None = opt(None, "End after so many steps.", min=1)
-    minutes: float | None = opt(None, "End after so many minutes of training.")
-    start: str | None = opt(None, "A transformers folder or hub name to go on from.")
+    steps: int | None = opt(None, "End after this many steps.", min=1)
+    minutes: float | None = opt(None, "End after this many minutes of training.")
+    start: str | None = opt(None, "A transformers folder or hub name to start from.")
     settings: Mapping[str, Any] = opt({}, "A setting of the kind, as name=value; may be repeated.", name="set")
     half: bool = opt(False, "Write weights of two bytes.")
     seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
     text: str | None = opt(None, "Name of the text column, if it is not 'text'.")
     label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
-    cache: bool | None = opt(None, "Put the encoder in the cache, where train looks; so it is without --out.")
+    cache: bool | None = opt(None, "Put the encoder in the cache, where train looks for it; on if there is no --out.")
     where: Where = Where()
     saving: Saving = Saving()
 

@@ -62,7 +62,7 @@ class Prompting:
 
     panel: int = opt(
         32,
-        "With --fields prompt: so many texts of the training part by which a change of the prompt is judged.",
+        "With --fields prompt: how many training texts a change of the prompt is judged by.",
         min=1,
     )
 

@@ -44,7 +44,7 @@ def opt(
 
     Without a default it has to be given. `name` is the option's name where it is not the field's; `words` are names for
     values, as {"all": 0}. `argument`: it is typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a
-    folder that holds the study may be gone on with under another value, for the results that are there stay right
+    folder that holds the study may be resumed under another value, for the results that are there stay right
     (speed, what is shown, more attacks). `repeat`: a list whose option may be given several times, too.
     """
     about = {

@@ -225,7 +225,7 @@ class Result:
 def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     """Does all that is not there yet, and writes the record over it and its report.
 
-    Without `out` a temporary folder is used, which goes with the result. The same folder goes on with what was killed;
+    Without `out` a temporary folder is used, which goes with the result. The same folder resumes what was interrupted;
     one that holds a study of other settings is refused.
     """
     from malaprop.core.leftovers import clear_leftovers

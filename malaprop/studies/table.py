@@ -37,9 +37,9 @@ class Command:
 _CLI, _TRANSLATE, _NATURAL = "malaprop.cli", "malaprop.studies.translate", "malaprop.studies.latent_space.commands"
 COMMANDS: dict[str, Command] = {
     "audit": Command("malaprop.studies.audit:Audit", "Attack a victim in several ways and write a report card."),
-    "check": Command("malaprop.studies.check:Check", "Fail where a model is less robust than a baseline: a gate."),
+    "check": Command("malaprop.studies.check:Check", "Fail a build where a model is less robust than a baseline."),
     "attack": Command("malaprop.studies.attack:AttackRun", "Run one recipe over a dataset and write its outcomes."),
-    "explain": Command(f"{_CLI}.explain:explain", "Show which words a victim's answer rests on."),
+    "explain": Command(f"{_CLI}.explain:explain", "Show which words decide a victim's answer."),
     "train": Command("malaprop.studies.train:Train", "Train a model of the zoo to a folder that --victim takes."),
     "augment": Command(f"{_CLI}.augment:augment", "Write perturbed copies of a dataset."),
     "harden": Command("malaprop.studies.harden:Harden", "Train a model against attacks, or wrap one in a defence."),
@@ -63,19 +63,20 @@ COMMANDS: dict[str, Command] = {
         "malaprop.studies.ensemble:EnsembleSearch", "Search for an ensemble whose texts break other models."
     ),
     "pretrain": Command("malaprop.studies.pretrain:Pretrain", "Pre-train a small encoder."),
-    "run": Command(f"{_CLI}.run:run", "Conduct the study that a TOML file describes."),
-    "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from records alone."),
+    "run": Command(f"{_CLI}.run:run", "Run the study that a TOML file describes."),
+    "report": Command(f"{_CLI}.report:report", "Write the HTML report again, from the records of runs."),
     "status": Command(f"{_CLI}.status:status", "Show what a folder holds and what is left of it."),
     "reproduce": Command(
-        "malaprop.studies.reproduce.book:Reproduce", "Run the papers' claims and set ours beside theirs."
+        "malaprop.studies.reproduce.book:Reproduce",
+        "Test the claims of five papers, and show our figures beside theirs.",
     ),
     "serve": Command(f"{_CLI}.serve:serve", "Attack a victim in the browser."),
     "list": Command(f"{_CLI}.list_:list_", "List recipes, models, defences, datasets or assets."),
     "fetch": Command(f"{_CLI}.fetch:fetch", "Fetch a resource from outside."),
     "humans": Command(f"{_CLI}.humans:app", "Ask people about texts."),
     "rules mine": Command("malaprop.studies.mine:Mine", "Find word swaps that lower a label in several victims."),
-    "rules pmi": Command(f"{_CLI}.rules:pmi", "Make rules from counts of words and labels alone."),
-    "rules apply": Command(f"{_CLI}.rules:apply", "Put rules to texts, the strongest first; no victim is asked."),
+    "rules pmi": Command(f"{_CLI}.rules:pmi", "Make rules from counts of words and labels."),
+    "rules apply": Command(f"{_CLI}.rules:apply", "Apply rules to texts, the strongest first; no victim is asked."),
     "rules show": Command(f"{_CLI}.rules:show", "The strongest rules, and how they go with the data."),
     "rules measure": Command("malaprop.studies.measure:Measure", "Several files of rules on the same victims."),
     "translate attack": Command(f"{_TRANSLATE}:TranslateAttack", "Bring a word into translations, or make BLEU fall."),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """Train a model to a folder that --victim takes; the same --out goes on with what was killed.
+    """Train a model to a folder that --victim takes; the same --out resumes an interrupted run.
 
     Examples:
 
@@ -47,10 +47,10 @@ class Train:
     )
     texts: LearningData = LearningData(data=None)
     beginning: Beginning = Beginning()
-    seeds: int | None = opt(None, "all63: how many of each model of one layer; 1.", min=1)
-    only: tuple[str, ...] = opt((), "all63: these models alone; may be repeated.", repeat=True)
+    seeds: int | None = opt(None, "all63: how many seeds of each one-layer model; 1 if not given.", min=1)
+    only: tuple[str, ...] = opt((), "all63: train only these models; may be repeated.", repeat=True)
     cache: bool | None = opt(
-        None, "all63: models go to the cache, where --victim finds them by name; so they do without --out."
+        None, "all63: put models in the cache, where --victim finds them by name; on if there is no --out."
     )
     machine: Where = Where()
     saving: Saving = Saving()

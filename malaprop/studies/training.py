@@ -134,7 +134,7 @@ def train_named(
 
 
 def refuse_precision(command: str, where: Where) -> None:
-    """Training reckons as its course says."""
+    """Training computes as its course says."""
     if where.precision != "auto":
         raise SettingError(f"--precision is no option of {command}; it belongs to commands that ask a trained model")
 

@@ -44,7 +44,7 @@ VICTIMS = (
 class Transfer:
     """Attack every victim and try the adversarial texts on all the others: matrix, base rates, factors.
 
-    The same --out goes on with what was killed; a source that is finished is never attacked again.
+    The same --out resumes an interrupted run; a source that is finished is never attacked again.
 
     Examples:
 
@@ -81,7 +81,7 @@ class Transfer:
 
     def check(self) -> None:
         if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out of the run to go on with")
+            raise SettingError("--resume needs the --out folder of the run that it resumes")
         make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
         entrants = self.entrants()
         if self.training:
@@ -225,7 +225,7 @@ def transfer(
 
     The result's `record` is a `TransferRecord`: `record.rate(source, target)` is how often the target is wrong about
     the adversarial texts of the source. `to_frame()` has a row a pair, `report()` writes the page. Without `out` all is
-    in a temporary folder, which goes with the result; the same `out` goes on with what was killed.
+    in a temporary folder, which goes with the result; the same `out` resumes what was interrupted.
 
         found = mp.transfer(["LSTM-W-GloVe-1", "CNN-W-GloVe-1"], data="mr", n=100, jobs=2)
         print(found.record.rate(0, 1))

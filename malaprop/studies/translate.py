@@ -369,15 +369,15 @@ class TranslateProbe:
 
 
 def check_settings(where: Where, out: Path | None, places: Sequence[str], put: str, *, resume: bool) -> None:
-    """Refuses replacements that nobody knows, what would do nothing, and results that are not to be gone on with."""
+    """Refuses replacements that nobody knows, what would do nothing, and results that are not to be resumed."""
     from malaprop.attacks.translation.replacements import REPLACEMENTS
     from malaprop.studies.attacking import refuse_unasked
 
     assert REPLACEMENTS[put]
     if where.precision != "auto":
-        raise SettingError("translation models reckon in fp32; leave out --precision")
+        raise SettingError("translation models compute in fp32; leave out --precision")
     if resume and out is None:
-        raise SettingError("--resume needs the --out of the run to go on with")
+        raise SettingError("--resume needs the --out folder of the run that it resumes")
     refuse_unasked(out, places, resume=resume)
 
 

@@ -36,7 +36,7 @@ _PARTS = {"validation": "held_out", "test": "test"}  # what `Splits` calls them
 class Tune:
     """Search for the settings of a defence on validation texts and adversarial ones made of them.
 
-    The same --out goes on with what was stopped. The test part is looked at once, with --test.
+    The same --out resumes a search that was stopped. The test part is looked at once, with --test.
 
     Examples:
 
@@ -56,13 +56,15 @@ class Tune:
         "ensemble:A+B, or any of these behind a defence: five(BERT)."
     )
     texts: LearningData = LearningData()
-    minutes: float = opt(10.0, "Begin no further trial after so long.", min=0, free=True)
+    minutes: float = opt(10.0, "Begin no further trial after this many minutes.", min=0, free=True)
     trials: int = opt(100, "How many trials at most, those of earlier calls included.", min=1, free=True)
     n: int = opt(200, "How many validation texts, drawn by the seed.", min=1)
     attack: Any = opt("textfooler", "The recipe that makes the adversarial texts.")
     sampler: str = opt("random", "random or tpe, by optuna; plain, random without optuna.")
     fixed: Mapping[str, Any] = opt({}, "A setting that is not searched, as name=value; may be repeated.", name="fix")
-    test: bool = opt(False, "Then judge the best on the test part, once; that ends the search.", free=True)
+    test: bool = opt(
+        False, "At the end test the best settings once on the test part; no search goes on after that.", free=True
+    )
     model: str = opt(MODEL, "fact: the model of the zoo that is trained in every trial.")
     training: Mapping[str, Any] = opt(
         {}, "fact: a setting of the training or the network, as name=value; may be repeated.", name="set"

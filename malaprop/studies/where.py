@@ -24,13 +24,13 @@ TRACKERS = ("mlflow", "wandb", "tensorboard")
 
 def width_option(default: int = 256) -> int:
     """The setting `width`, for studies that run attacks."""
-    made: int = opt(default, "How many examples are attacked side by side; changes the speed alone.", min=1, free=True)
+    made: int = opt(default, "How many examples are attacked side by side; changes only the speed.", min=1, free=True)
     return made
 
 
 def resume_option() -> bool:
     """The setting `resume`, for commands that go on with a folder only where they are told to."""
-    made: bool = opt(False, "Go on with the run in --out.", free=True)
+    made: bool = opt(False, "Continue the run in --out where it was interrupted.", free=True)
     return made
 
 
@@ -42,11 +42,14 @@ class Where:
     precision: str = opt(
         "auto",
         "fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it, and what it finds "
-        "is confirmed in fp32; other models reckon in fp32.",
+        "is confirmed in fp32; other models compute in fp32.",
         free=True,
     )
     jobs: int | None = opt(
-        None, "Processes side by side; if not given one, on Ray one a GPU or one a core.", min=1, free=True
+        None,
+        "How many processes work side by side; one if not given, on Ray one for each GPU or core.",
+        min=1,
+        free=True,
     )
     engine: str = opt(
         "local", "local: this machine; ray: a Ray cluster, or one started on this machine.", choices=ENGINES, free=True
@@ -121,7 +124,7 @@ class Saving:
 
     out: Path | None = opt(
         None,
-        "Folder for what is written; made if it is missing. The same folder goes on with what was killed.",
+        "Folder for what is written; made if it is missing. The same folder resumes an interrupted run.",
         free=True,
     )
     json: bool = opt(False, "Make the last line of standard output one JSON object.", free=True)

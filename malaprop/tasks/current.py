@@ -122,7 +122,7 @@ class Current:
         self.error, self.handed_out = self.error or error, True
 
     def close(self) -> None:
-        """Ends the output; the failure of an optional task is its result, until the study is gone on with."""
+        """Ends the output; the failure of an optional task is its result, until the study is resumed."""
         if self.error is not None and self.forgiven:
             self.skipped = Skipped(plain(self.error), failed=True)
             self.add(self.skipped)

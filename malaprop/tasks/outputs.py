@@ -37,7 +37,7 @@ NOTHING: Collection[str] = frozenset()
 class Skipped:
     """A piece that ends a task: it cannot be done, and why. Not an error: the record says so.
 
-    `failed`: it was tried, and is tried again when the study is gone on with.
+    `failed`: it was tried, and is tried again when the study is resumed.
     """
 
     reason: str

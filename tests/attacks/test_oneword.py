@@ -1,4 +1,4 @@
-"""One-word attacks on the toy victim, whose answers, attention and vectors can be reckoned by hand."""
+"""One-word attacks on the toy victim, whose answers, attention and vectors can be computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Victims whose fast road reckons in fewer bits: what it finds counts only where the plain road confirms it."""
+"""Victims whose fast path computes in fewer bits: what it finds counts only where the plain road confirms it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weight(text: str) -> float:
 
 @dataclass
 class Rough:
-    """Its fast road adds `error` to the weight of texts that hold `fooled`; its plain road does not."""
+    """Its fast path adds `error` to the weight of texts that hold `fooled`; its plain road does not."""
 
     error: float
     fooled: str
@@ -105,7 +105,7 @@ def test_a_victim_that_claims_to_be_exact_is_held_to_it() -> None:
 
 
 def test_whether_an_original_is_right_is_settled_by_the_plain_answer() -> None:
-    victim = Rough(error=0.33, fooled="film")  # 0.53 by the fast road
+    victim = Rough(error=0.33, fooled="film")  # 0.53 by the fast path
     found = outcomes(victim, "good fine film")
     assert victim.plain[0] == "good fine film"
     assert found.status != "skipped"
@@ -133,7 +133,7 @@ def test_it_ends() -> None:
 
 @dataclass
 class Crowded(Rough):
-    """Of words w0, w1, ... only w60 and later turn the label; its fast road says that all do, by a hair."""
+    """Of words w0, w1, ... only w60 and later turn the label; its fast path says that all do, by a hair."""
 
     offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES, Capability.EMBEDDINGS})
 

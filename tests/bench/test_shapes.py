@@ -59,7 +59,7 @@ def test_a_shape_becomes_a_folder_that_victim_takes(name, data, small, tmp_path)
     scores = victim.predict([(GOOD,), (BAD,), ("",)])
     assert scores.shape == (3, 2)
     assert np.isfinite(scores).all()
-    assert victim.scorer is not None  # it goes the fast road
+    assert victim.scorer is not None  # it goes the fast path
 
 
 @pytest.mark.parametrize("name", ["cnn", "minilm"])

@@ -216,7 +216,7 @@ def test_bad_alpha():
 
 
 def test_a_certificate_speaks_of_the_plain_answers():
-    """A fast road of fewer bits may be off, so votes are not taken there."""
+    """A fast path of fewer bits may be off, so votes are not taken there."""
 
     class Rounded(StringVictim):
         rounding = 0.1

@@ -1,4 +1,4 @@
-"""malaprop certify as a study: more processes and kills change no certificate, and folders are gone on with."""
+"""malaprop certify as a study: more processes and kills change no certificate, and folders are resumed."""
 
 from __future__ import annotations
 

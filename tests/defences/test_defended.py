@@ -36,7 +36,7 @@ def _small(tiny_assets, monkeypatch):
 
 
 def by_pool(victim, texts):
-    """What the fast road answers."""
+    """What the fast path answers."""
     table = Words()
     pool = Pool([Variants.itself(Text.of(t[0], table, i)) for i, t in enumerate(texts)])
     return victim.finish(victim.begin(pool, np.arange(pool.size)))

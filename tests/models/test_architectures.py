@@ -213,9 +213,9 @@ def test_a_precision_is_given_or_refused(folders: Any, canine: Path) -> None:
     assert victim.precision == "bf16"
     assert 1e-6 < np.abs(half - full[:1]).max() < 0.05
     assert np.abs(predict(victim, TEXTS[:40]) - full).max() < 1e-6, "what is confirmed is confirmed in fp32"
-    with pytest.raises(SettingError, match="reckons in fp32"):
+    with pytest.raises(SettingError, match="computes in fp32"):
         load(canine, precision="bf16")
-    with pytest.raises(SettingError, match="reckons in fp32"):
+    with pytest.raises(SettingError, match="computes in fp32"):
         load("builtins:print", precision="bf16")
 
 

@@ -1,4 +1,4 @@
-"""Causal language models as classifiers: the fast road equals the plain one, what cannot be asked is refused."""
+"""Causal language models as classifiers: the fast path equals the plain one, what cannot be asked is refused."""
 
 from __future__ import annotations
 

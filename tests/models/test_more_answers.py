@@ -203,5 +203,5 @@ def test_a_number_needs_its_goal_and_the_goal_a_number(tmp_path):
             mp.recipe("pwws", goal=wrong)
     with pytest.raises(MalapropError, match="answered 1 texts with 2 numbers"):
         mp.victim(lambda texts: [1.0, 2.0], answers="number").predict(["x"])
-    with pytest.raises(MalapropError, match="reckoned in fp32"):
+    with pytest.raises(MalapropError, match="computed in fp32"):
         mp.victim(str(folder), device="cpu", precision="bf16")

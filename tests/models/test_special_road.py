@@ -1,4 +1,4 @@
-"""Special models on the fast road: edits spliced into rows score as the finished strings do, new words too."""
+"""Special models on the fast path: edits spliced into rows score as the finished strings do, new words too."""
 
 import numpy as np
 import pytest

@@ -70,7 +70,7 @@ def settings(spec):
 
 
 def agrees(victim):
-    """The fast road and whole texts give the same scores, for empty texts and new words too."""
+    """The fast path and whole texts give the same scores, for empty texts and new words too."""
     table = Words()
     base = Text.of("The ship, dog bone rain.", table)
     pool = Pool([Variants.at(base, 1, table.ids(["rain", "", "shipp", "zzz"])), Variants.itself(Text.of("", table))])

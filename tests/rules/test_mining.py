@@ -128,7 +128,7 @@ def test_nothing_that_can_be_weighed_is_an_error():
     def never(texts):
         raise ValueError("out of order")
 
-    with pytest.raises(VictimError, match=r"none of 4 texts could be weighed .*out of order"):
+    with pytest.raises(VictimError, match=r"none of 4 texts could be measured .*out of order"):
         mine(miner(StringVictim(call=never, name="never")), toy.examples(TEXTS))
     with pytest.raises(DataError, match="no word of these 1 texts has a replacement"):
         mine(miner(), toy.examples(["the plot"]))

@@ -1,4 +1,4 @@
-"""attack, audit and the defence test as studies: killed and gone on with, from a file, from Python."""
+"""attack, audit and the defence test as studies: killed and resumed, from a file, from Python."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_tokens_and_money_are_counted_to_the_token(place):
     assert (spent.tokens_in, spent.tokens_out) == (meter.tokens_in, meter.tokens_out)
     assert spent.cost == pytest.approx((10 * meter.tokens_in + 100 * meter.tokens_out) / 1e6)
     assert spent.state == "budget"
-    assert 0.15 < spent.cost < 0.21  # a round is reckoned beforehand by the mean
+    assert 0.15 < spent.cost < 0.21  # a round is computed beforehand by the mean
     assert calls.texts
 
 
@@ -202,7 +202,7 @@ def test_a_record_says_what_was_spent_and_is_read_back(tmp_path):
     record = SpendingRecord.of(Ledger(limits=Limits(price_in=2.0), spent=Meter(3, 1_000_000, 5), seconds=60), "done")
     record.write(tmp_path)
     assert SpendingRecord.read(tmp_path) == record
-    assert record.describe() == "3 queries, 1,000,000 tokens in and 5 out, 2 of money, 1.0 minutes"
+    assert record.describe() == "3 queries, 1,000,000 tokens in and 5 out, a cost of 2, 1.0 minutes"
 
 
 def test_the_keywords_are_in_python_too(place):

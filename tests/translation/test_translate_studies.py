@@ -1,4 +1,4 @@
-"""malaprop translate as studies: kills, processes and Ray change no outcome, and folders of before are gone on with."""
+"""malaprop translate as studies: kills, processes and Ray change no outcome, and folders of before are resumed."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def train_sentences(
     device: str = "cpu",
     quiet: bool = True,
 ) -> Card:
-    """Trains on sentences of texts to a folder; the same call goes on with what was killed, or finds it done."""
+    """Trains on sentences of texts to a folder; the same call resumes what was interrupted, or finds it done."""
     check_target(folder, "sentence model")
     shape, plan, how = _settings(kind, settings or {})
     train, held_out = sentences_of(texts, shape.longest)

@@ -27,7 +27,7 @@ from malaprop.models.tokens.batches import Bounds, batches
 from malaprop.models.tokens.sending import Begun, send
 from malaprop.models.victims.strings import shortened
 
-SAME = 1e-4  # of two probabilities: how far the fast road may be from whole forward passes
+SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes
 _RECENT = 3  # trunks of an example that are looked at for a common beginning
 _TRIED = ("a fine film", "it was 2 hours of nothing , really", "a fine book about a fine film")
 
@@ -38,7 +38,7 @@ class CausalVictim:
 
     Texts under attack share their prompt: its keys and values are computed once, those of a base once more, and of a
     variant what comes behind its first change. `share=False` reads every prompt whole. `predict` always does, by the
-    library's own forward pass, in float32. `fast` is the model that the fast road asks: a copy in bf16, or None for the
+    library's own forward pass, in float32. `fast` is the model that the fast path asks: a copy in bf16, or None for the
     model itself.
     """
 
@@ -78,7 +78,7 @@ class CausalVictim:
 
     @property
     def rounding(self) -> float:
-        """How far the fast road may be from the plain one, of a probability."""
+        """How far the fast path may be from the plain one, of a probability."""
         return max(SAME, ROUNDING[self.precision])
 
     @property
@@ -206,7 +206,7 @@ class CausalVictim:
 
     @torch.inference_mode()
     def _is_same(self) -> bool:
-        """Whether the fast road gives what whole forward passes give, on a few texts."""
+        """Whether the fast path gives what whole forward passes give, on a few texts."""
         if not can_share(self.model):
             return False
         many = len(self.template.fields)

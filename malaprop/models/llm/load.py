@@ -43,7 +43,7 @@ def wrap_causal(
     fingerprint: str = "",
     precision: str = "fp32",
 ) -> CausalVictim:
-    """A loaded causal model with its tokenizer; in bf16 the fast road asks a copy, and each success is confirmed in
+    """A loaded causal model with its tokenizer; in bf16 the fast path asks a copy, and each success is confirmed in
     float32.
     """
     fast = _copy_in_bf16(model, precision)
@@ -60,7 +60,7 @@ def wrap_causal(
 def _copy_in_bf16(model: Any, precision: str) -> Any:
     """None where the model itself is asked. A CPU is asked for bf16 by name alone: few are the faster for it."""
     if precision == "int8":
-        raise SettingError("causal language models reckon in fp32 or bf16; use one of these as --precision")
+        raise SettingError("causal language models compute in fp32 or bf16; use one of these as --precision")
     if precision == "fp32" or (precision == "auto" and model.device.type == "cpu"):
         return None
     if dtype_for(precision, model.device) != torch.bfloat16:

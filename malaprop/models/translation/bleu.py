@@ -1,4 +1,4 @@
-"""BLEU (Papineni et al. 2002) as sacrebleu reckons it by default: words cut as `13a`, cased, one reference."""
+"""BLEU (Papineni et al. 2002) as sacrebleu computes it by default: words cut as `13a`, cased, one reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""chrF (Popović 2015) as sacrebleu reckons it by default: runs of one to six characters, white space left out."""
+"""chrF (Popović 2015) as sacrebleu computes it by default: runs of one to six characters, white space left out."""
 
 from __future__ import annotations
 

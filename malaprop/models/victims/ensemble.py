@@ -92,7 +92,7 @@ class Ensemble:
 
     @property
     def precision(self) -> str:
-        """What all members reckon in, `mixed` where they differ."""
+        """What all members compute in, `mixed` where they differ."""
         kinds = {member.precision for member in self.members}
         return kinds.pop() if len(kinds) == 1 else "mixed"
 

@@ -93,7 +93,7 @@ def wrap_transformers(
     pieces = _pieces(model, tokenizer, most)
     if isinstance(pieces, str):
         if given in ("bf16", "int8") and precision != "auto":
-            how = f"is asked by whole texts, as {pieces}, and reckons in fp32 then"
+            how = f"is asked by whole texts, as {pieces}, and computes in fp32 then"
             raise SettingError(f"{name} {how}; use --precision fp32 or auto")
         return _by_strings(model, tokenizer, where, name, most, fingerprint, pieces)
     frame = Frame(limit=most, head=pieces.head, tail=pieces.tail, left=tokenizer.truncation_side == "left")
@@ -131,9 +131,9 @@ def wrap_transformers(
 
 
 def _settle_precision(model: Any, name: str, asked: str, where: torch.device, *, number: bool) -> str:
-    """What a model reckons in; one that gives a number does so in fp32."""
+    """What a model computes in; one that gives a number does so in fp32."""
     if number and asked in ("bf16", "int8"):
-        raise SettingError(f"{name} gives a number, which is reckoned in fp32; use --precision fp32 or auto")
+        raise SettingError(f"{name} gives a number, which is computed in fp32; use --precision fp32 or auto")
     wide = int(getattr(model.config, "hidden_size", 0) or 0)
     return "fp32" if number else resolve(asked, where, width=wide)
 

@@ -45,7 +45,7 @@ def load(
     http(s) address, `causal:FOLDER` or `openai:MODEL@ADDRESS`, or `ensemble:A+B` of any of them.
 
     A zoo name that is not in the cache is trained on `data`, which `read` opens (`malaprop.data.load`). `precision` is
-    for transformers (see `malaprop.models.precision`); other models reckon in fp32, and refuse to be asked for less.
+    for transformers (see `malaprop.models.precision`); other models compute in fp32, and refuse to be asked for less.
     Functions and addresses take options, here or behind a # in the spec (`malaprop.models.victims.options`).
     """
     name = os.fspath(spec)

@@ -77,8 +77,8 @@ class TokenVictim:
     pairs: bool = False  # whether it reads a premise and a hypothesis, and nothing else
     padding: Padding | None = None  # what zero vectors in a word's place do
     device: str = "cpu"
-    rounding: float = 0.0  # how far the scorer may be from `forward`, where it reckons in fewer bits
-    precision: str = "fp32"  # what the scorer reckons in
+    rounding: float = 0.0  # how far the scorer may be from `forward`, where it computes in fewer bits
+    precision: str = "fp32"  # what the scorer computes in
     withheld: str = ""  # why it offers less than others of its kind
     number: bool = False  # a regression: its one answer is no score of a label, and is taken as it is
     lanes: int = 1  # 2: its device has so much to do that half of the attacks are best advanced meanwhile
@@ -174,7 +174,7 @@ class TokenVictim:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """On a GPU not behind the rounds in flight, where plain and fast road share nothing that changes."""
+        """On a GPU not behind the rounds in flight, where plain and fast path share nothing that changes."""
         where = torch.device(self.device)
         if where.type != "cuda" or not self.rounding:
             yield

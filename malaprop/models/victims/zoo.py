@@ -1,4 +1,4 @@
-"""A model of the zoo that reads words or their characters, from its folder, on the fast road."""
+"""A model of the zoo that reads words or their characters, from its folder, on the fast path."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def train(
 ) -> Card:
     """Trains, judges on the test part, and writes the folder whole or not at all.
 
-    The same call goes on with what was killed, and finds what is done.
+    The same call resumes what was interrupted, and finds what is done.
     """
     given, about = given or Given(), added.about if added else ""
     _check_fields(spec, data)

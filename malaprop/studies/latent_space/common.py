@@ -43,7 +43,7 @@ class Latent:
     settings: Mapping[str, Any] = opt(
         {}, "A setting of the search, as samples=500 or hybrid.step=0.02; may be repeated.", name="set"
     )
-    cap: int = opt(10_000_000, "Most queries of one search.", min=1)
+    cap: int = opt(10_000_000, "Query budget of one search.", min=1)
     refine: int = opt(0, "Gradient steps that bring the start of each search nearer to its item.", min=0)
     force: bool = opt(False, "Use a generator that was trained on other data.")
     split: str = opt(
@@ -244,7 +244,7 @@ def name_victims(victims: Sequence[Any]) -> dict[str, Any]:
 
 
 def refuse_results(out: Path | None, *, resume: bool) -> None:
-    """Refuses a folder with results that are not to be gone on with."""
+    """Refuses a folder with results that are not to be resumed."""
     from malaprop.records import natural, naturaltext, store
 
     files = (natural.FILE, natural.LINES, natural.SWEPT, naturaltext.FILE, naturaltext.LINES)
@@ -275,7 +275,7 @@ def order_lines(ground: Ground, lines: Sequence[Any], what: str) -> list[Any]:
 
 def check_resume(resume: bool, saving: Saving) -> None:
     if resume and saving.out is None:
-        raise SettingError("--resume needs the --out of the run to go on with")
+        raise SettingError("--resume needs the --out folder of the run that it resumes")
 
 
 def choose_domain(

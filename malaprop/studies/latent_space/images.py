@@ -108,7 +108,7 @@ class ImageDomain:
     def check(self, victims: Sequence[Any], where: Where) -> None:
         del victims
         if where.precision != "auto":
-            raise SettingError("models of images reckon in fp32; leave out --precision")
+            raise SettingError("models of images compute in fp32; leave out --precision")
         assert self.load(self.split)  # what is wrong with the data should not wait for a model
 
     def train(self, models: Mapping[str, Any]) -> Iterator[Task]:

@@ -38,7 +38,7 @@ _FULL = "at full size alone: give --size full"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduce:
-    """Put claims of the five papers to the test, and write our figures beside theirs.
+    """Test the claims of five papers, and write our figures beside theirs.
 
     Each claim is read from the records of ordinary commands, which are shown and can be run alone. The same --out goes
     on where it was stopped; what is done is not done again. A step that fails costs the claims that are read from it,
@@ -62,7 +62,7 @@ class Reproduce:
         "small", "small: packaged data, minutes on a CPU; full: real data below MALAPROP_DATA, hours without a GPU."
     )
     only: tuple[str, ...] = opt(
-        (), "Of the steps behind the claims, these and those below them; the others are taken as they are.", free=True
+        (), "Run only these steps and the steps they need; use the results of the others as they are.", free=True
     )
     read: bool = opt(False, "Run nothing; read what is in --out.", free=True)
     shows: bool = opt(False, "Show the claims and their commands, and run nothing.", name="list", free=True)
@@ -71,9 +71,9 @@ class Reproduce:
     )
     page: Path | None = opt(None, "A Markdown page whose table of claims is written anew.", free=True)
     minutes: float | None = opt(
-        None, "Most minutes of one command, which is stopped then; the next time it goes on.", min=0, free=True
+        None, "The longest time of one command, in minutes; the next call continues it.", min=0, free=True
     )
-    jobs: int = opt(2, "Passed on to commands that work side by side.", min=1, free=True)
+    jobs: int = opt(2, "The value of --jobs for commands that have it.", min=1, free=True)
     saving: Saving = Saving()
 
     def __post_init__(self) -> None:
