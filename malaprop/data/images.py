@@ -36,6 +36,10 @@ class ImageSet:
     classes: int
     ids: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Lays images out in one way: torch adds up in another order where one channel has another stride."""
+        object.__setattr__(self, "images", self.images.reshape(-1).reshape(self.images.shape))
+
     def __len__(self) -> int:
         return len(self.images)
 

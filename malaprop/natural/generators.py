@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from malaprop.data.images import ImageSet, load
+from malaprop.data.images import ImageSet
 from malaprop.models.fitting.card import Card, stamp
 from malaprop.models.fitting.finished import refuse_other
 from malaprop.models.generative import quality
@@ -25,11 +25,6 @@ from malaprop.models.zoo.imagetraining import Schooling, fit
 from malaprop.natural.images import predictions
 
 _MOST = 5000  # images that are measured
-
-
-def train_generator(plan: ImagePlan, data: str, folder: Path, **how: Any) -> ImageManifold:
-    """As `train_on`, of a set by its name."""
-    return train_on(plan, load(data, "train"), load(data, "test"), folder, **how)
 
 
 def train_on(

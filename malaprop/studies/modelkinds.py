@@ -87,15 +87,19 @@ def _train_texts(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
 # --- sentence models
 
 
-def _train_sentences(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+def _read_sentences(asked: Train) -> Inputs:
     from malaprop.data.base import load
-    from malaprop.models.generative.sentencetraining import train_sentences
     from malaprop.models.pretrain.texts import corpus
 
-    del inputs
+    return {"sentences": corpus(asked.texts.name, partial(load, text=asked.texts.text, label=asked.texts.label))}
+
+
+def _train_sentences(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+    from malaprop.models.generative.sentencetraining import train_sentences
+
     return train_sentences(
         asked.spec.lower().removeprefix("text-"),
-        corpus(asked.texts.name, partial(load, text=asked.texts.text, label=asked.texts.label)),
+        inputs["sentences"],
         folder,
         settings=dict(asked.beginning.settings),
         vectors=asked.beginning.vectors,
@@ -155,6 +159,12 @@ def _check_images(asked: Train) -> None:
     assert _generator_plan(asked) if asked.spec.lower() in GENERATORS else _classifier_plan(asked)
 
 
+def _read_images(asked: Train) -> Inputs:
+    from malaprop.data.images import load
+
+    return {"images": tuple(load(asked.texts.name, part) for part in ("train", "test"))}
+
+
 def _generator_plan(asked: Train) -> Any:
     from malaprop.core.settings import call
     from malaprop.models.generative.imageplan import ImagePlan
@@ -164,12 +174,13 @@ def _generator_plan(asked: Train) -> Any:
 
 
 def _train_generator(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
-    from malaprop.natural.generators import train_generator
+    from malaprop.natural.generators import train_on
 
-    del inputs
-    made = train_generator(
+    learn, test = inputs["images"]
+    made = train_on(
         _generator_plan(asked),
-        asked.texts.name,
+        learn,
+        test,
         folder,
         seed=asked.texts.seed,
         device=desk.device,
@@ -190,13 +201,10 @@ def _classifier_plan(asked: Train) -> Any:
 
 
 def _train_classifier(asked: Train, desk: Desk, inputs: Inputs, folder: Path) -> Any:
-    from malaprop.data.images import load
     from malaprop.models.zoo.imagetraining import train
 
-    del inputs
-    parts = [load(asked.texts.name, part) for part in ("train", "test")]
     plan = _classifier_plan(asked)
-    _, card = train(plan, *parts, seed=asked.texts.seed, device=desk.device, folder=folder, quiet=desk.quiet)
+    _, card = train(plan, *inputs["images"], seed=asked.texts.seed, device=desk.device, folder=folder, quiet=desk.quiet)
     return card
 
 
@@ -206,6 +214,7 @@ SENTENCES = ModelKind(
     lacks=("start",),
     use="use it with: malaprop natural --generator {folder} --data {data}",
     check=lambda asked: None,  # noqa: ARG005
+    read=_read_sentences,
     train=_train_sentences,
 )
 KINDS = (
@@ -227,6 +236,7 @@ KINDS = (
         lacks=_OF_TEXTS,
         use="use it with: malaprop natural --generator {folder}",
         check=_check_images,
+        read=_read_images,
         train=_train_generator,
     ),
     ModelKind(
@@ -236,6 +246,7 @@ KINDS = (
         lacks=_OF_TEXTS,
         use="use it with: malaprop natural --victim {folder}",
         check=_check_images,
+        read=_read_images,
         train=_train_classifier,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 import struct
 
 import numpy as np
@@ -128,3 +129,12 @@ def test_the_packaged_digits():
     assert sum(map(len, parts)) == 5000
     assert parts[0].shape == (1, 28, 28)
     assert np.bincount(np.concatenate([part.labels for part in parts])).tolist() == [500] * 10
+
+
+def test_images_are_laid_out_the_same_however_they_came(tmp_path):
+    """Else a model that is trained in another process ends with other last digits."""
+    pixels, labels = bars(40)
+    np.savez(tmp_path / "set.npz", images=pixels, labels=labels)
+    found = images.load(tmp_path / "set.npz", "train")
+    sent, picked = pickle.loads(pickle.dumps(found)), found.pick(np.arange(len(found)))
+    assert found.images.strides == sent.images.strides == picked.images.strides == (256, 256, 32, 4)

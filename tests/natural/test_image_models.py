@@ -20,7 +20,7 @@ from malaprop.models.generative.networks import ImageShape
 from malaprop.models.generative.training import ImageWork, train
 from malaprop.models.generative.vae import vae_loss
 from malaprop.models.generative.wgan import critic_loss, generator_loss, inverter_loss
-from malaprop.natural.generators import train_generator
+from malaprop.natural.generators import train_on
 
 SMALL = {"width": 4, "dim": 6, "batch": 16, "steps": 6, "inverter_steps": 4, "critic_steps": 2}
 
@@ -187,7 +187,7 @@ def test_an_inverter_of_large_images_goes_on_exactly(tmp_path):
 
 def test_a_vae_learns_bars(data, tmp_path):
     plan = ImagePlan(kind="vae", width=8, dim=4, steps=300, batch=32, inverter_rate=3e-3, weight=0.05)
-    made = train_generator(plan, data, tmp_path / "vae", seed=0)
+    made = train_on(plan, *(load(data, part) for part in ("train", "test")), tmp_path / "vae", seed=0)
     test = load(data, "test")
     blind = quality.root_mean_square(np.full_like(test.images, test.images.mean()), test.images).mean()
     assert made.card.figures["reconstruction_rmse"] < 0.6 * blind
@@ -195,7 +195,7 @@ def test_a_vae_learns_bars(data, tmp_path):
     assert (tmp_path / "vae" / "samples.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "vae" / "unfinished").exists()
     said = []
-    again = train_generator(plan, data, tmp_path / "vae", seed=0, say=said.append)
+    again = train_on(plan, *(load(data, part) for part in ("train", "test")), tmp_path / "vae", seed=0, say=said.append)
     assert "already" in said[0]
     assert again.fingerprint == made.fingerprint
     nearer = made.refine(test.images, made.invert(test.images), 40)
@@ -207,7 +207,9 @@ def test_a_vae_learns_bars(data, tmp_path):
 
 @pytest.fixture
 def folder(data, tmp_path):
-    train_generator(ImagePlan(kind="wgan", **SMALL), data, tmp_path / "wgan", seed=0)
+    train_on(
+        ImagePlan(kind="wgan", **SMALL), *(load(data, part) for part in ("train", "test")), tmp_path / "wgan", seed=0
+    )
     return tmp_path / "wgan"
 
 

@@ -1,10 +1,13 @@
-"""Every study in small, for a run of a second or two. A new study adds a line and gets all tests of this folder."""
+"""Every study in small, for a run of a second or two. A new study adds a line and gets all tests of this folder.
+
+What stands behind a colon tells several of one study apart.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -71,8 +74,9 @@ def no_fish(source: str, output: str) -> bool:
     return "Fisch" in output and "fish" not in source
 
 
-def pairs(root: Path) -> str:
-    sources = [f"the {one} sees a {two}" for one in ("dog", "cat", "ball") for two in ("dog", "cat", "fish")]
+def pairs(root: Path, ends: Sequence[str] = ("",)) -> str:
+    nouns = ("dog", "cat", "ball"), ("dog", "cat", "fish")
+    sources = [f"the {one} sees a {two}{end}" for one in nouns[0] for two in nouns[1] for end in ends]
     path = root / "pairs.tsv"
     rows = zip(sources, translate(sources), strict=True)
     path.write_text("src\ttgt\n" + "".join(f"{source}\t{target}\n" for source, target in rows))
@@ -134,6 +138,12 @@ def sentences(root: Path) -> dict[str, Any]:
     }
 
 
+def world(root: Path) -> str:
+    path = root / "world.txt"
+    path.write_text("\n".join(WORLD) + "\n")
+    return str(path)
+
+
 _TRANSLATED = {"victim": "small_studies:translate", "split": "all", "resume": True}
 _LEARN = {"epochs": 1, "batch": 16, "dim": 6, "hidden": 4}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -168,6 +178,23 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "natural sweep": lambda root: {**digits(root), "set": {"samples": 10}, "classifiers": 4, "n": 4, "epochs": 1},
     "natural synthetic": lambda root: {"n": 2, "steps": 2},
     "train": lambda root: {"spec": "all63", "only": ["CNN-W-Random-1", "LSTM-W-Random-1"], "set": _LEARN},
+    "train: a model of texts": lambda root: {"spec": "CNN-W-Random-1", "set": {"epochs": 1, "dim": 6, "filters": 4}},
+    "train: a translator": lambda root: {
+        "spec": "nmt-lstm", "data": pairs(root, ("", " here", " again", " too", " now")),
+        "set": {"dim": 8, "units": 8, "epochs": 1, "vocab": 60, "tokens": 64, "limit": 16},
+    },
+    "train: a generator of images": lambda root: {
+        "spec": "vae", "data": write_bars(root / "bars.npz", many=300),
+        "set": {"width": 4, "dim": 4, "steps": 4, "batch": 16},
+    },
+    "train: a classifier of images": lambda root: {
+        "spec": "mlp", "data": write_bars(root / "bars.npz", many=300), "set": {"epochs": 1, "widths": 4},
+    },
+    "train: a model of sentences": lambda root: {
+        "spec": "text-vae", "data": world(root),
+        "set": {"filters": [4, 4, 4], "code": 8, "latent": 4, "hidden": 8, "dim": 6, "batch": 8, "least": 1,
+                "steps": 2},
+    },
     "pretrain": lambda root: {
         "kind": "elmo", "steps": 2,
         "set": {"dim": 8, "hidden": 12, "char_dim": 4, "filters": [[1, 4], [2, 4]], "length": 8, "batch": 4},

@@ -256,3 +256,10 @@ def test_a_worker_that_comes_late_is_given_work_at_once(tmp_path):
     assert Execution(alone, tmp_path, Late(Place(root=tmp_path)), [heard.append]).run() == {}
     order = [one.piece.id for one in heard if isinstance(one, Wrote) and isinstance(one.piece, Outcome)]
     assert order.index("id32") < order.index("id20"), "the second share began before the first was over"
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("", 4), ("1", 1), ("16", 4), ("2,1", 4)])
+def test_processes_take_no_more_threads_than_the_user_says(monkeypatch, tmp_path, asked, expected):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert Processes(2, Place(root=tmp_path)).place.threads == expected

@@ -32,6 +32,12 @@ PRELOAD = (  # what every process would import for seconds
 )
 
 
+def share_threads(jobs: int) -> int:
+    """Threads of one of several processes: its share of the cores, and no more than the user has said."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(max(1, (os.cpu_count() or 1) // jobs), int(asked) if asked.isdecimal() and int(asked) else 1 << 16)
+
+
 @dataclass(slots=True, eq=False)
 class _Hand:
     """One process, what it holds, and what it is doing."""
@@ -52,7 +58,7 @@ class Processes:
         self, jobs: int, place: Place, *, ledger: Ledger | None = None, preload: Sequence[str] = PRELOAD
     ) -> None:
         self.many, self.ledger = jobs, ledger
-        self.place = replace(place, threads=max(1, (os.cpu_count() or 1) // jobs), sharing=jobs)
+        self.place = replace(place, threads=share_threads(jobs), sharing=jobs)
         self._hands: list[_Hand] = []
         self._next: _Hand | None = None
         # a process forked behind an import that has touched the GPU could not use it
