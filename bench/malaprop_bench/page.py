@@ -24,6 +24,7 @@ from malaprop_bench import (
     architectures,
     audited,
     beside,
+    budgets,
     fewqueries,
     prompts,
     recipetable,
@@ -97,6 +98,8 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "recipes-differ": _bench(recipetable.differ),
     "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
     "installs": lambda records: table.lines(INSTALLED, [_installed(held) for held in records]),
+    "labels-alone": _bench(lambda held: table.lines(budgets.HEAD, budgets.rows(held))),
+    "labels-alone-gap": _bench(budgets.gap_lines),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
