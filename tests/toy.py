@@ -266,6 +266,7 @@ def toy_services(target: Any, *, remember: int = 2_000_000) -> dict[str, Service
         "encoder/rough": Batched(encode),
         "encoder/tokens": Batched(lambda strings: [np.asarray(encode(string.split())) for string in strings]),
         "grammar": Batched(lambda strings: [string.count("ie") for string in strings]),
+        "agreement": Batched(lambda strings: [string.count("a a") for string in strings]),
         "language-model": Batched(perplexity),
         "next-word": Batched(lambda asks: [-0.5 * np.asarray([len(w) for w in ask.words]) for ask in asks]),
         "log-probability": Batched(lambda texts: [-0.5 * len(text) for text in texts]),

@@ -11,8 +11,8 @@ from malaprop.core.catalogue import unknown
 from malaprop.records.outcome import Outcome
 from malaprop.runs.services import shared
 
-MEASURES = ("similarity", "perplexity", "grammar")
-_SERVICES = {"similarity": "encoder", "perplexity": "language-model", "grammar": "grammar"}
+MEASURES = ("similarity", "perplexity", "grammar", "agreement")
+_SERVICES = {"similarity": "encoder", "perplexity": "language-model", "grammar": "grammar", "agreement": "agreement"}
 
 
 def check(names: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.records.outcome import ALL_PROTECTED, NOTHING_TO_CHANGE, TARGET_ALREADY
 
-MEASURES = ("similarity", "perplexity", "grammar", "distance")
+MEASURES = ("similarity", "perplexity", "grammar", "agreement", "distance")
 WRONG = "the victim does not give the true label"
 RETRIES = 32  # searches of one example that may end with a success that a fresh query does not confirm
 
@@ -143,8 +143,9 @@ class Ending:
 class Attack:
     """One recipe. `budget` bounds the victim queries an example may ask, the first one included; None: no bound.
 
-    `measures` are taken of every success: the similarity to the original, the perplexity and the mistakes of grammar
-    before and after, and the distance from the original in the vector that the victim's classifier reads.
+    `measures` are taken of every success: the similarity to the original, the perplexity, the mistakes of grammar and
+    the slips of agreement before and after, and the distance from the original in the vector that the victim's
+    classifier reads.
     """
 
     name: str
@@ -335,9 +336,10 @@ def _measured(names: Sequence[str], trial: Trial, final: Text) -> Steps[dict[str
         before, after = yield Ask("language-model", both)
         out["perplexity_before"], out["perplexity"] = float(before), float(after)
         out["perplexity_ratio"] = float(after) / max(float(before), 1e-30)
-    if "grammar" in names:
-        before, after = yield Ask("grammar", both)
-        out["grammar_before"], out["grammar"] = float(before), float(after)
+    for name in ("grammar", "agreement"):
+        if name in names:
+            before, after = yield Ask(name, both)
+            out[f"{name}_before"], out[name] = float(before), float(after)
     if "distance" in names:
         (apart,) = yield Ask("embeddings", [Apart(origin=trial.origin, variants=Variants.itself(final))])
         out["distance"] = float(apart[0])

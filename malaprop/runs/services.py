@@ -73,6 +73,13 @@ def _grammar() -> Any:
     return open_checker()
 
 
+def _count_slips(texts: Sequence[str]) -> list[int]:
+    from malaprop.assets.agreement import count_slips
+    from malaprop.assets.wordnet import open_wordnet
+
+    return [count_slips(open_wordnet(), text) for text in texts]
+
+
 def tags(texts: Sequence[Text]) -> list[list[str]]:
     """The part of speech of every slot; each field is read on its own."""
     strings: list[str] = []
@@ -99,6 +106,7 @@ def shared() -> dict[str, Service]:
         NEXT_WORD: Batched(lambda asks: _language_model().next_words(asks), size=lambda ask: len(ask.text)),
         SYNONYMS: Thesaurus(),
         "grammar": Batched(lambda texts: _grammar().mistakes(texts)),
+        "agreement": Batched(_count_slips),
         TOKENS: _encoding_tokens("cpu"),
         MASKED_LM: _filling("", "cpu"),
     }

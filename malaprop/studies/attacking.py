@@ -42,7 +42,7 @@ class Conditions:
         "moved:0.5 where the victim gives a number.",
     )
     measure: tuple[str, ...] | None = opt(
-        None, "Measures of every success, separated by commas: similarity, perplexity, grammar, distance."
+        None, "Measures of every success, separated by commas: similarity, perplexity, grammar, agreement, distance."
     )
     keep: tuple[str, ...] | None = opt(
         None,

@@ -9,6 +9,7 @@ import tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
+from malaprop.assets.agreement import find_slips
 from malaprop.assets.inflection import add, inflect, inflect_each, list_forms
 from malaprop.assets.wordnet import NEITHER, PARTS, convert, open_wordnet
 from malaprop.attacks.candidates.agreeing import agree
@@ -253,3 +254,18 @@ def test_marks_are_what_the_bases_say(wordnet, word):
 )
 def test_replacements_in_the_form_of_a_word(wordnet, option, word, part, expected):
     assert list(agree(wordnet, option, word, part)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "slips"),
+    [
+        ("a film and an ox, an hour, a union", []),
+        ("an film and a ox, a hour", [("an", "film"), ("a", "ox"), ("a", "hour")]),
+        ("the the very very film film", [("the", "the"), ("film", "film")]),
+        ("these dog, this dogs, many dogs, every dog", [("these", "dog"), ("this", "dogs")]),
+        ("to went, to go, will going; he had go, had gone", [("to", "went"), ("had", "go")]),
+        ("", []),
+    ],
+)
+def test_slips_of_agreement(wordnet, text, slips):
+    assert list(find_slips(wordnet, text)) == slips

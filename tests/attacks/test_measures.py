@@ -30,6 +30,7 @@ def test_similarity_and_perplexity_of_a_success():
         "similarity": pytest.approx(np.cos(1.0), abs=1e-5),
         "perplexity_before": 11.0,
         "perplexity": 10.0,
+        "perplexity_ratio": pytest.approx(10 / 11, abs=1e-5),
     }
 
 

@@ -58,6 +58,8 @@ def test_replacements_have_the_part_and_the_form_of_the_word():
     table = {"films": ("movie", "good"), "good": ("fine", "movie")}
     found = offered(Agreeing(of=Listed(table=table)), "films good", lambda _: [["NOUN", "ADJ"]])
     assert found == {"films": ["movies"], "good": ["fine"]}
+    table = {"good": ("awful", "fine")}
+    assert offered(Agreeing(of=Listed(table=table)), "a good", lambda _: [["DET", "ADJ"]])["good"] == ["fine"]
 
 
 def test_only_sources_of_words_are_tightened():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from malaprop.assets.agreement import follows_article
 from malaprop.assets.inflection import MARKS, find_marks, list_forms
 from malaprop.assets.wordnet import PARTS, WordNet
 from malaprop.attacks.attack import Candidates
@@ -21,8 +22,8 @@ class Agreeing:
     """Other candidates of the part of speech that the word has in its text, inflected as the word is.
 
     By WordNet's lists and the rules of spelling: *mesmerizing* gets *hypnotizing*, where the candidate is *hypnotize*.
-    What has no such form is left out, and so is what usually is of another part of speech; what is put in beside a word
-    is let through.
+    What has no such form is left out, and so is what usually is of another part of speech, or what *a* or *an* cannot
+    stand before, if one of them does. What is put in beside a word is let through.
     """
 
     of: Candidates
@@ -36,6 +37,7 @@ class Agreeing:
         out = []
         for slot, options in zip(slots.tolist(), found, strict=True):
             word, part = strings[slot], WORDNET_PART.get(tags[slot], "")
+            before = strings[slot - 1] if slot else ""
             made: set[str] = set()
             for option in options.tolist():
                 key = ("agreeing", word, part, option)
@@ -43,7 +45,8 @@ class Agreeing:
                 if forms is None:
                     forms = table.notes[key] = tuple(agree(wordnet, table.strings[option], word, part))
                 made.update(forms)
-            out.append(table.ids(sorted(made - {word})) if made else np.empty(0, np.int64))
+            fine = sorted(form for form in made - {word} if follows_article(before, form))
+            out.append(table.ids(fine) if fine else np.empty(0, np.int64))
         return out
 
 
