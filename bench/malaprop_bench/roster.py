@@ -73,7 +73,7 @@ def _textattack() -> Iterator[PeerRecipe]:
     yield one(
         "pso", "PSOZang2020", "pso:textattack", differs="random; WordNet's synonyms in place of HowNet's, on both sides"
     )
-    yield one("kuleshov", "Kuleshov2017", "kuleshov:textattack", without=("LikelyInPlace",), exact=True, differs=bare)
+    yield one("kuleshov", "Kuleshov2017", "kuleshov:textattack", without=("LikelyNext",), exact=True, differs=bare)
     yield one("input-reduction", "InputReductionFeng2018", "input-reduction:textattack", exact=True)
     yield one("checklist", "CheckList2020", "checklist:textattack", differs="new names and places are random")
     yield one(

@@ -109,3 +109,73 @@ def test_what_is_no_masked_language_model_is_refused(model, tmp_path):
 
     with pytest.raises(AssetError, match="no mask token"):
         MaskedLanguageModel(model.model, Without())
+
+
+@pytest.fixture(scope="module")
+def of_pieces() -> MaskedLanguageModel:
+    """An untrained model whose vocabulary has pieces of words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+    names = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "the",
+        "film",
+        "mov",
+        "go",
+        "##ed",
+        "##ing",
+        "##od",
+        "42",
+        ".",
+    ]
+    made = Tokenizer(models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    special = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **special)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    return MaskedLanguageModel(BertForMaskedLM(BertConfig(vocab_size=len(names), **shape)), tokenizer)
+
+
+@torch.inference_mode()
+def test_a_word_in_pieces_is_replaced_by_the_likeliest_pieces_put_together(of_pieces):
+    text, start, end = "the film moved", 9, 14
+    row, at = of_pieces._row(Cloze(text, start, end, hidden=False))
+    logs = of_pieces._logs_within([row], [range(at, at + 2)]).numpy()
+    begins, inner = {"the": 5, "film": 6, "mov": 7, "go": 8}, {"ed": 9, "ing": 10, "od": 11}
+    every = {a + b: (logs[0, i] + logs[1, j]) / 2 for a, i in begins.items() for b, j in inner.items()}
+    wanted = sorted(every, key=every.__getitem__, reverse=True)[:6]
+    (guess, plain) = of_pieces.fill(
+        [Cloze(text, start, end, hidden=False, most=6, vocabulary=kind) for kind in ("pieces", "words")]
+    )
+    assert list(guess.words) == wanted
+    assert guess.logs == pytest.approx([every[word] for word in wanted], abs=1e-4)
+    assert set(plain.words) == set(begins)  # whole words alone
+    (one,) = of_pieces.fill([Cloze(text, 4, 8, hidden=False, most=9, vocabulary="pieces")])
+    assert set(one.words) == set(begins)  # of a word in one piece
+
+
+@torch.inference_mode()
+def test_the_peers_vocabularies(of_pieces):
+    text = "the film moved"
+    (tokens,) = of_pieces.fill([Cloze(text, 4, 8, most=20, vocabulary="tokens")])
+    assert set(tokens.words) == {"the", "film", "mov", "go", "ed", "ing", "od", "42"}  # marks of pieces taken off
+    row, at = of_pieces._row(Cloze(text, 9, 14, hidden=False))
+    best = of_pieces._logs_within([row], [range(at, at + 2)]).topk(3, 1).indices.tolist()
+    every = ["".join(of_pieces._pieces[t] for t in (one, two)) for one in best[0] for two in best[1]]
+    (first,) = of_pieces.fill([Cloze(text, 9, 14, hidden=False, most=3, vocabulary="top")])
+    assert list(first.words) == [word for word in every if word.isalnum()][:3]  # in the order of places, unsorted
+    (short,) = of_pieces.fill([Cloze(text, 4, 8, hidden=False, most=14, vocabulary="top")])
+    assert set(short.words) == {"the", "film", "mov", "go", "42"}
