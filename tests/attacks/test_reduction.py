@@ -34,6 +34,16 @@ def test_too_little_gone_is_a_failure_that_shows_how_far_it_came():
     assert not all_needed.edits
 
 
+@pytest.mark.parametrize("peer", [False, True])
+def test_a_budget_that_ends_early_leaves_no_success_of_too_few_words(peer):
+    target = toy.victim(lambda texts: [[0.3, 0.7] for _ in texts])
+    for budget in (1, 2, 5, 8, 13, 30, 60):
+        attack = input_reduction(peer=peer).but(budget=budget)
+        (outcome,) = attack_all(attack, toy.examples(["good plain film watched again today"], label=1), target)
+        assert (outcome.status == "success") == (len(outcome.edits) >= 3)
+    assert outcome.status == "success"
+
+
 def test_long_texts_lose_several_words_at_a_step():
     text = " ".join(["word"] * 120 + ["good"])
     asked = []

@@ -74,16 +74,21 @@ class _Walk:
         """The words that may still go; the last one stays."""
         return self.slots[text.words[self.slots] > 0] if self.gone(text) < self.total - 1 else self.slots[:0]
 
+    def _ask(self, groups: list[Variants]) -> Steps[list[Scored]]:
+        """The victim's answers, as probes: where the budget ends, a text that kept its label is no success yet."""
+        groups = [group.keep(self.trial.allows(group)) for group in groups]
+        self.trial.tried += sum(group.count for group in groups)
+        return (yield from self.trial.score(groups, probes=len(groups)))
+
     def go_once(self, start: Held) -> Steps[None]:
         """In the order of how sure the victim is without a word, each goes unless the label would change."""
-        alone = _without(start.text, self.slots)
-        (scored,) = yield from self.trial.score([alone])
+        (scored,) = yield from self._ask([_without(start.text, self.slots)])
         order = ranked(scored.values, scored.reached)
         text = start.text
         for slot in scored.variants.slots[order].tolist():
             if not len(self.left(text)):
                 break
-            (now,) = yield from self.trial.score([_without(text, np.asarray([slot]))])
+            (now,) = yield from self._ask([_without(text, np.asarray([slot]))])
             fine = now.reached & (yield from self.trial.admit_all(now))
             if fine.any():
                 text = self.hold(now, 0).text
@@ -93,12 +98,12 @@ class _Walk:
         beam = [start.text]
         while beam:
             groups = [_without(text, self.left(text)) for text in beam]
-            asked = yield from self.trial.score(groups)
+            asked = yield from self._ask(groups)
             many = max(1, len(groups[0].slots) // self.search.pace)
             found: list[Held] = []
             if many > 1:
                 bold = [_drop_surest(text, scored, many) for text, scored in zip(beam, asked, strict=True)]
-                found = yield from self._keep((yield from self.trial.score(bold)))
+                found = yield from self._keep((yield from self._ask(bold)))
             beam = [held.text for held in found or (yield from self._keep(asked))]
 
     def _keep(self, groups: list[Scored]) -> Steps[list[Held]]:
