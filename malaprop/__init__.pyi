@@ -361,7 +361,7 @@ def study(
         goal: untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN],
             confident:0.9, or moved:0.5 where the victim gives a number.
         measure: Measures of every success, separated by commas: similarity, perplexity, grammar,
-            distance.
+            agreement, distance.
         keep: What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION,
             @FILE with one of these a line; may be repeated.
         quality: paper: as the recipe has it; strict: replacements of words keep grammar and meaning
