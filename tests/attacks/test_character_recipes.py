@@ -10,7 +10,7 @@ import toy
 from toy import listed, only
 
 from malaprop.attacks.attack import Attack
-from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs
+from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, edits
 from malaprop.attacks.candidates.inflections import Inflections
 from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.candidates.own import Own
@@ -25,7 +25,7 @@ from malaprop.attacks.trial import Trial
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
-from malaprop.core.text import Text, Words
+from malaprop.core.text import Text, Words, word_pattern
 from malaprop.engine.drive import drive
 from malaprop.runs.api import recipe
 
@@ -76,6 +76,15 @@ def test_spaces_digits_and_single_letters():
     assert all(len(word) == 5 and word[0] == "f" and word[-1] == "m" for word in words)
     wide, narrow = (offered(CharEdits(kinds=("keyboard",), inner=True, wide=wide), "aqa")[0] for wide in (True, False))
     assert (wide, narrow) == (["aaa", "asa", "awa"], ["aaa", "awa"])
+
+
+@pytest.mark.parametrize("word", ["film", "Good", "a", "McDonald", "it's", "well-made", "na\u00efve", "x1", "q" * 70])
+@pytest.mark.parametrize("inner", [False, True])
+def test_plain_letters_take_a_short_way_to_the_same_words(word, inner):
+    for kind in ("insert", "substitute"):
+        candidates = CharEdits(kinds=(kind,), inner=inner)
+        found = [made for _, made in edits(word, kind, *candidates._ends(word)) if word_pattern().fullmatch(made)]
+        assert candidates._all(word, kind) == found
 
 
 def test_inflections_keep_part_of_speech_and_case(tiny_assets):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,6 +19,7 @@ Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph", 
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _WIDE = 1.65  # key widths: with these also the keys that touch at a corner are neighbours, as TextAttack has it
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_UPPER = LETTERS.upper()
 _PLACES = (
     64  # of a word, at most, where edits are tried: a token of 5,000 letters would have 650 million characters of them
 )
@@ -81,6 +82,14 @@ def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -
             yield from ((i, before + c + after) for c in _homoglyphs().get(here, ()))
 
 
+def _letters(word: str, first: int, last: int, *, instead: bool) -> Iterator[str]:
+    """The edits `insert` or `substitute` of a word of plain letters: what comes out is always a word."""
+    for i in range(first, last + 1):
+        here, before, after = word[i], word[:i], word[i + instead :]
+        letters = _UPPER if here.isupper() else LETTERS
+        yield from [before + c + after for c in letters if not instead or c != here]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharEdits:
     """Words one character edit away.
@@ -119,6 +128,8 @@ class CharEdits:
 
     def _all(self, word: str, kind: Kind) -> list[str]:
         first, last = self._ends(word)
+        if kind in ("insert", "substitute") and word.isascii() and word.isalpha() and len(word) <= _PLACES:
+            return list(_letters(word, first, last, instead=kind == "substitute"))
         whole = word_pattern().fullmatch
         found = edits(word, kind, first, last, wide=self.wide)
         return [made for _, made in found if made and (kind == "space" or whole(made))]
@@ -133,10 +144,16 @@ class CharEdits:
                 letters = [(LETTERS + LETTERS.upper())[i] for i in rng.integers(2 * len(LETTERS), size=len(places))]
                 made = sorted({word[:i] + c + word[i:] for i, c in zip(places, letters, strict=True)})
             else:
-                made = sorted(set(self._all(word, kind)))
+                made = _sorted_edits(self, word, kind)
             if self.each is not None and len(made) > self.each:
                 made = [made[i] for i in sorted(rng.choice(len(made), self.each, replace=False).tolist())]
             yield from made
+
+
+@lru_cache(maxsize=1 << 10)
+def _sorted_edits(edits: CharEdits, word: str, kind: Kind) -> list[str]:
+    """All edits of a word, each once; texts have many words in common, and a second try asks for them again."""
+    return sorted(set(edits._all(word, kind)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
