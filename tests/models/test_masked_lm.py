@@ -97,6 +97,17 @@ def test_where_the_word_is_read_one_token_is_scored_in_the_place_of_one(model, t
     assert np.isnan(scored.logs[2])
 
 
+def test_a_text_that_is_read_as_it_is_is_read_once(model, tmp_path, monkeypatch):
+    text = texts_of(tmp_path)[0]
+    ends = [(at, at + len(word)) for word in text.split() for at in [text.index(word)]]
+    clozes = [Cloze(text, start, end, False, 3) for start, end in ends[:4]]
+    alone = [model.fill([cloze])[0] for cloze in clozes]
+    seen, plain = [], model._pad
+    monkeypatch.setattr(model, "_pad", lambda rows: seen.append(len(rows)) or plain(rows))
+    assert [guess.words for guess in model.fill(clozes)] == [guess.words for guess in alone]
+    assert seen == [1]
+
+
 def test_what_is_no_masked_language_model_is_refused(model, tmp_path):
     with pytest.raises(AssetError, match="give a transformers folder"):
         load_masked_lm("./nowhere")

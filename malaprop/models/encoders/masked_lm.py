@@ -187,9 +187,11 @@ class MaskedLanguageModel:
         return found
 
     def _logs_within(self, rows: list[list[int]], spans: Sequence[range]) -> Float[Tensor, "place token"]:
-        """Of every place in the span of each row, row by row."""
-        ids, inside = self._pad(rows)
-        which = torch.tensor([at for at, span in enumerate(spans) for _ in span], device=self.device)
+        """Of every place in the span of each row, row by row; rows that are alike are read once."""
+        distinct = {key: at for at, key in enumerate(dict.fromkeys(map(tuple, rows)))}
+        ids, inside = self._pad(list(map(list, distinct)))
+        where = [distinct[tuple(row)] for row in rows]
+        which = torch.tensor([at for at, span in zip(where, spans, strict=True) for _ in span], device=self.device)
         places = torch.tensor([place for span in spans for place in span], device=self.device)
         return self._at(ids, inside, places, which).float().log_softmax(1).cpu()
 
