@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-PATIENCE = 300  # seconds that the last text of a recipe may take beyond the limit
+PATIENCE = 900  # seconds that the last text of a recipe may take beyond the limit
 WARM = "a warm , moving film with a good cast ."  # opens corpora and taggers before the clock starts
 
 

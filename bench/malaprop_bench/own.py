@@ -132,6 +132,7 @@ def entry_of(name: str, tool: str = TEXTATTACK) -> PeerRecipe:
 def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int, width: int) -> Measured:
     """Attacks the rows; words, tags and scores are looked up afresh. The texts that the model read are kept."""
     from malaprop import __version__
+    from malaprop.attacks.candidates.own import Own
     from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
     from malaprop.engine.service import Scoring
     from malaprop.runs.local import run as run_local
@@ -142,7 +143,8 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
     seen = Recording(victim)
     known = services(seen.victim)
     known[SYNONYMS] = TimedLookup(inner=known[SYNONYMS], watch=watch)
-    timed = replace(attack, candidates=Timed(inner=attack.candidates, watch=watch))
+    looked_up = not isinstance(attack.candidates, Own)  # else the search makes them itself
+    timed = replace(attack, candidates=Timed(inner=attack.candidates, watch=watch)) if looked_up else attack
     examples = [Example(f"row {number}", {"text": text}, label) for number, (text, label) in enumerate(rows)]
     began, spent = perf_counter(), process_time()
     found = {o.id: o for o in run_local(timed, seen.victim, examples, seed=seed, width=width, services=known)}

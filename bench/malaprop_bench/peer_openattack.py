@@ -7,6 +7,7 @@ from NLTK_DATA, and our word vectors. Texts are taken as one sentence each, and 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -134,8 +135,12 @@ def main(given: Sequence[str] | None = None) -> int:
     from importlib.metadata import version
 
     def one(recipe: str, out: Path) -> None:
+        began, spent = time.perf_counter(), time.process_time()
         attacker = build_recipe(recipe, resources, victim, rows)
+        wall, processor = time.perf_counter() - began, time.process_time() - spent
         result = attack_all(attacking(attacker, victim, meter), meter, rows, options.seconds)
+        if recipe == "trigger":  # looking for it is the attack
+            result |= {"wall_s": result["wall_s"] + wall, "processor_s": result["processor_s"] + processor}
         write(out, f"OpenAttack {version('OpenAttack')}", result)
 
     return attack_each(options, one)

@@ -34,6 +34,12 @@ def test_outcomes_come_in_the_order_of_the_rows():
     assert held.lookup_s > 0
 
 
+def test_a_search_that_makes_its_own_words_is_left_as_it_is():
+    attack = LIBRARY["viper"]()
+    held = own.attack_all(attack, StringVictim(call=predict, name="toy"), [("a good film", 1)], seed=0, width=2)
+    assert held.asked > 1
+
+
 def test_timed_candidates_pass_questions_and_answers_on():
     class Asking:
         def words(self, trial, slots):
@@ -80,6 +86,7 @@ def test_every_recipe_of_the_peers_has_one_of_ours_beside_it(entry):
     attack = own.build(entry.name + (own.AS_OPENATTACK if entry.tool == "OpenAttack" else ""))
     assert attack.name.partition(":")[0] == entry.recipe or entry.missing
     assert not {type(c).__name__ for c in attack.constraints} & set(entry.without)
+    assert set(entry.without) <= {type(c).__name__ for c in LIBRARY[entry.ours](**entry.settings).constraints}
 
 
 def test_our_defaults_are_the_recipe_as_it_is():

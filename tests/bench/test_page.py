@@ -64,6 +64,7 @@ def test_lines_are_added(tmp_path):
         ("../README.md", 1),
         ("install.md", 1),
         ("labels-alone.md", 2),
+        ("peers.md", 3),
     ],
 )
 def test_tables_of_the_documentation_are_what_was_measured(name, least):
@@ -71,3 +72,15 @@ def test_tables_of_the_documentation_are_what_was_measured(name, least):
     made, count = page.filled(text, (DOCS / name).parent)
     assert count >= least
     assert made == text, f"run: malaprop bench --fill docs/{name}"
+
+
+def test_the_figures_of_every_recipe_are_what_was_measured():
+    """A page that waits for its figures has the mark alone."""
+    filled = 0
+    for file in sorted((DOCS / "recipes").glob("*.md")):
+        text = file.read_text(encoding="utf-8")
+        if "<!-- end of figures -->" in text:
+            filled += 1
+            made, _ = page.filled(text, file.parent)
+            assert made == text, f"run: malaprop bench --fill docs/recipes/{file.name}"
+    assert filled > 8

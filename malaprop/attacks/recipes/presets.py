@@ -155,8 +155,7 @@ kuleshov_textattack = preset(
 input_reduction_textattack = preset(
     "input-reduction:textattack",
     reduction.input_reduction,
-    "Feng et al. 2018 as TextAttack has it: words are ranked once, stop words stay, no beam.",
-    stop_words=False,
+    "Feng et al. 2018 as TextAttack has it: words are ranked once, no beam.",
     peer=True,
 )
 bae_textattack = preset(
