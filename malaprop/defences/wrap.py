@@ -14,7 +14,7 @@ from malaprop.core.victim import Victim
 from malaprop.defences.defended import Defended, Method
 from malaprop.runs.victims import WRAPPERS
 
-# What the paper's own tables were made with, after its search; `five:imdb` takes a row whole.
+# Settings that go by one name: of the papers' tables what they were made with (`five:imdb`), and of `purify` its kinds.
 PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "five": {
         "mnli": {"words": 1, "noise": 8.14, "samples": 8, "vote": "logits"},
@@ -24,6 +24,7 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "mnli": {"words": 2, "candidates": 10, "samples": 14, "vote": "logits"},
         "imdb": {"words": 3, "candidates": 10, "samples": 12, "vote": "probabilities"},
     },
+    "purify": {"spell": {"by": "spell"}, "mlm": {"by": "mlm"}},
 }
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
 

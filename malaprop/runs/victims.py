@@ -22,6 +22,7 @@ WRAPPERS = Catalogue(
         "five": "malaprop.defences.five:Five",
         "safer": "malaprop.defences.safer:Safer",
         "ranmask": "malaprop.defences.ranmask:RanMask",
+        "purify": "malaprop.defences.purify:Purify",
     },
 )
 # How victims are written, and what they are.

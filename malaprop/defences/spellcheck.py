@@ -1,0 +1,215 @@
+"""Spelling restored: what nobody sees is taken out, look-alikes are letters again, misspelt words are corrected."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+from malaprop.attacks.candidates.lookup import recase
+from malaprop.core.text import word_pattern
+
+_COMMON = 20_000  # the most frequent words are never corrected
+_RATIO = 20  # times as frequent a correction must be
+_TARGETS = 60_000  # words that corrections are chosen from
+_LEAST = 3  # letters of a word that is corrected by its letters; shorter ones are all one edit from some word
+_OPTIONS = 8  # corrections of a word that are weighed
+_SLIP = 1.0  # what a slip costs a correction, as the logarithm of a chance ...
+_FIRST = 1.0  # ... and one at the first letter
+_PART = re.compile(r"[^\W_]+")
+# Two characters that are stored in the other order, with controls that draw them in this one (Boucher et al. 2022).
+_SWAPPED = re.compile("\u202d\u2066\u202e\u2066(.)\u2069\u2066(.)\u2069\u202c\u2069\u202c", re.DOTALL)
+_BACKSPACED = re.compile("[^\b]\b")
+
+
+def strip_unseen(text: str) -> str:
+    """The text as it is drawn: no characters without a width, nothing that a backspace takes away."""
+    before = ""
+    while before != text:
+        before, text = text, _SWAPPED.sub(r"\2\1", text)
+    text, before = "".join(sign for sign in text if unicodedata.category(sign) != "Cf"), ""
+    while before != text:
+        before, text = text, _BACKSPACED.sub("", text)
+    return text.replace("\b", "")
+
+
+@cache
+def _letters() -> Mapping[int, str]:
+    """Look-alikes of other scripts and the Latin letters that they look like."""
+    from malaprop.assets.lexicon import homoglyphs
+
+    return str.maketrans({sign: letter for letter, alike in homoglyphs().items() for sign in alike})
+
+
+@cache
+def _slang() -> Mapping[int, str]:
+    from malaprop.assets.lexicon import digits_alike
+
+    found: dict[str, str] = {}
+    for letter, alike in digits_alike().items():
+        for sign in alike:
+            found.setdefault(sign, letter)
+    return str.maketrans(found)
+
+
+def make_plain(word: str) -> str:
+    """The word in plain Latin letters, where it is one that is written in others; else as it is."""
+    if word.isascii():
+        return word
+    plain = "".join(
+        sign for sign in unicodedata.normalize("NFKD", word.translate(_letters())) if not unicodedata.combining(sign)
+    )
+    return plain if plain.isascii() else word
+
+
+class Doubt(NamedTuple):
+    """A word that may be misspelt: where it stands in a text, and the words that may be meant, the likeliest first."""
+
+    start: int
+    end: int
+    options: tuple[str, ...]
+    doubts: tuple[float, ...]  # of each option how unlikely its being typed so is, as the logarithm of a chance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Speller:
+    """Finds misspelt words by frequency: `ranks` of known words, the most frequent first, and known misspellings.
+
+    A word is in doubt where another one is an edit away, or known to be misspelt so, and far more frequent. What is
+    frequent or in a dictionary (`listed`) stays, and so does what is near to nothing, as names are.
+    """
+
+    ranks: Mapping[str, int]
+    misspelt: Mapping[str, tuple[str, ...]]
+    listed: Callable[[str], bool]
+    _near: dict[str, list[str]] = field(default_factory=dict)  # words by what is left of them without a letter
+    _known: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        words: Sequence[str],
+        wrong: Mapping[str, tuple[str, ...]],
+        listed: Callable[[str], bool] = lambda _: False,
+    ) -> Speller:
+        ranks = {word: rank for rank, word in reversed(list(enumerate(words)))}
+        misspelt: dict[str, list[str]] = {}
+        for right in sorted(wrong, key=lambda word: (ranks.get(word, len(ranks)), word)):
+            for one in wrong[right]:
+                misspelt.setdefault(one, []).append(right)
+        made = cls(ranks, {one: tuple(rights[:_OPTIONS]) for one, rights in misspelt.items()}, listed)
+        for word in words[:_TARGETS]:
+            if len(word) >= _LEAST and word.isalpha():
+                for left in {word, *_without_one(word)}:
+                    made._near.setdefault(left, []).append(word)
+        return made
+
+    def restore(self, text: str) -> str:
+        """The text with every word in doubt as it was most probably meant, by frequency alone."""
+        clean = make_clean(text)
+        doubts = self.find_doubts(clean)
+        return put_words(clean, [doubt.options[0] for doubt in doubts], doubts)
+
+    def find_doubts(self, clean: str) -> list[Doubt]:
+        """The words in doubt of a text in which nothing is unseen; of hyphened words each part by itself."""
+        out = []
+        for found in word_pattern().finditer(clean):
+            parts = [found] if self._rank(found[0].lower()) < _TARGETS else _PART.finditer(clean, *found.span())
+            for part in parts:
+                if options := self._options(part[0].lower()):
+                    cased = tuple(recase(option, part[0]) for option, _ in options)
+                    out.append(Doubt(*part.span(), cased, tuple(doubt for _, doubt in options)))
+        return out
+
+    def _options(self, low: str) -> tuple[tuple[str, float], ...]:
+        known = self._known.get(low)
+        if known is None:
+            if len(self._known) > 1 << 18:
+                self._known.clear()
+            known = self._known[low] = tuple(self._find(low))
+        return known
+
+    def _find(self, low: str) -> list[tuple[str, float]]:
+        rank = self._rank(low)
+        if rank < _COMMON or self.listed(low):
+            return []
+        if not low.isalpha():
+            spelled = low.translate(_slang())
+            slang = len(low) >= _LEAST and 2 * sum(map(str.isalpha, low)) >= len(low) and low not in self.ranks
+            return [(spelled, 0.0)] if slang and spelled.isalpha() and self._rank(spelled) < _COMMON else []
+        found = dict.fromkeys(self.misspelt.get(low, ()), 0.0)
+        if len(low) >= _LEAST:
+            for other in self._candidates(low):
+                found.setdefault(other, doubt_edit(low, other))
+        far = [word for word in found if (self._rank(word) + 1) * _RATIO >= rank]
+        weights = {word: math.log(self._rank(word) + 1) + doubt for word, doubt in found.items() if word not in far}
+        return [(word, found[word]) for word in sorted(weights, key=lambda word: (weights[word], word))[:_OPTIONS]]
+
+    def _rank(self, word: str) -> int:
+        return self.ranks.get(word, 1 << 40)
+
+    def _candidates(self, low: str) -> Iterator[str]:
+        """Words that one letter put in, left out, changed or swapped with the next makes of it."""
+        for left in {low, *_without_one(low)}:
+            for other in self._near.get(left, ()):
+                if other != low and is_one_edit(low, other):
+                    yield other
+
+
+def make_clean(text: str) -> str:
+    """The text as it is drawn, with every word in plain letters where it is written in look-alikes."""
+    return word_pattern().sub(lambda found: make_plain(found[0]), strip_unseen(text))
+
+
+def put_words(clean: str, words: Sequence[str], doubts: Sequence[Doubt]) -> str:
+    """The text with these words in the places of those in doubt."""
+    out, at = [], 0
+    for doubt, word in zip(doubts, words, strict=True):
+        out += [clean[at : doubt.start], word]
+        at = doubt.end
+    return "".join([*out, clean[at:]])
+
+
+def doubt_edit(low: str, other: str) -> float:
+    """How unlikely a slip of that kind is: swaps of neighbours and keys beside the right one are the likeliest."""
+    from malaprop.assets.lexicon import keyboard
+
+    if len(low) != len(other):
+        return _SLIP + (_FIRST if low[:1] != other[:1] else 0.0)
+    apart = [at for at in range(len(low)) if low[at] != other[at]]
+    if len(apart) == 2:
+        return _SLIP / 2
+    near = low[apart[0]] in keyboard().get(other[apart[0]], ())
+    return (_SLIP if near else 2 * _SLIP) + (_FIRST if apart[0] == 0 else 0.0)
+
+
+def _without_one(word: str) -> set[str]:
+    return {word[:at] + word[at + 1 :] for at in range(len(word))}
+
+
+def is_one_edit(one: str, other: str) -> bool:
+    """Whether one letter put in, left out or changed, or two neighbours swapped, makes one word of the other."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    if len(one) > len(other):
+        one, other = other, one
+    at = next((i for i in range(len(one)) if one[i] != other[i]), len(one))
+    if len(one) < len(other):
+        return one[at:] == other[at + 1 :]
+    swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    return one[at + 1 :] == other[at + 1 :] or (len(one) - at >= 2 and swapped)
+
+
+@cache
+def open_speller() -> Speller:
+    """The words of the packaged vectors, in the order of their frequency, WordNet, and the known misspellings."""
+    from malaprop.assets.lexicon import misspellings
+    from malaprop.assets.vectors import open_vectors
+    from malaprop.assets.wordnet import PARTS, open_wordnet
+
+    usual, known = open_wordnet().usual, (1 << len(PARTS)) - 1
+    return Speller.of(open_vectors("glove").words, misspellings(), lambda word: bool(usual(word) & known))
