@@ -62,6 +62,7 @@ def test_lines_are_added(tmp_path):
         ("zoo.md", 1),
         ("llm.md", 2),
         ("../README.md", 1),
+        ("suites.md", 1),
         ("install.md", 1),
         ("labels-alone.md", 2),
         ("peers.md", 3),
