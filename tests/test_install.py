@@ -68,6 +68,15 @@ def test_what_the_base_install_lacks_is_named_with_its_extra(place, words, extra
     assert len(err.splitlines()) == 1
 
 
+def test_the_pages_in_the_browser_need_no_torch():
+    names = sorted(set(EXTRAS) - {"fastapi", "jinja2", "python_multipart", "uvicorn"})
+    code = WITHOUT.format(names=names) + "import malaprop.playground.app, malaprop.cli.serve, malaprop.humaneval.server"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_lists_need_no_extra(place):
     assert type_in(place, "list", "recipes")[0] == 0
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability, check
 from malaprop.core.text import Text, Words
-from malaprop.models.inside.attention import Maps, WordAttention
 from malaprop.playground.desk import AttackDesk, Make
+
+if TYPE_CHECKING:
+    from malaprop.models.inside.attention import Maps, WordAttention
 
 SHOWN = 60  # words of a text whose map is drawn
 _HEADS = 12  # more heads than these over all layers are shown as the mean of each layer
