@@ -58,7 +58,7 @@ def tighten(attack: Attack) -> Attack:
         same = all(new == old for new, old in zip(stages, attack.stages, strict=True))
         return attack if same else replace(_keep_conditions(attack, try_in_turn(attack.name + STRICT, stages)))
     candidates = _tighten(attack.candidates)
-    if candidates == attack.candidates:
+    if attack.together is not None or candidates == attack.candidates:
         return attack
     fallback = attack.fallback and replace(attack.fallback, candidates=_tighten(attack.fallback.candidates))
     return replace(

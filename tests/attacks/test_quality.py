@@ -97,3 +97,18 @@ def test_a_strict_attack_takes_the_synonym_and_not_the_antonym():
     assert only(listed(table), "a fine film").adversarial.text == "a poor film"
     assert only(tighten(listed(table)), "a fine film").status == "failed"
     assert only(tighten(listed(table)), example).status == "failed"
+
+
+STRICT = [name for name in RECIPES if ":" not in name and tighten(RECIPES[name]()).name != name]
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_every_recipe_on_words_runs_in_its_strict_form(name):
+    strict = tighten(RECIPES[name]()).but(budget=60)
+    found = toy.attack_all(strict, toy.examples(["a great film", "the awful plot, a good film"]))
+    assert {one.status for one in found} <= {"success", "failed", "skipped"}, [one.reason for one in found]
+
+
+def test_what_is_no_word_for_a_word_has_no_strict_form():
+    assert {"pwws", "textfooler", "bae", "bert-attack", "genetic", "beam", "list", "strongest"} <= set(STRICT)
+    assert not {"deepwordbug", "typos", "homoglyph", "trigger", "hotflip-char"} & set(STRICT)
