@@ -14,10 +14,10 @@ _MOST = 25  # names that an error lists
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> SettingError:
-    """The error for a wrong name: the nearest right ones, or those there are where none is near."""
+    """The error for a wrong name: the nearest right ones, nearest first, or those there are where none is near."""
     names = sorted(known)
     near = get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.5)
-    meant = [n for n in names if n.lower() in near]
+    meant = sorted((n for n in names if n.lower() in near), key=lambda n: near.index(n.lower()))
     rest = f", ... ({len(names)} in all)" * (len(names) > _MOST)
     hint = f"did you mean {' or '.join(meant)}?" if meant else f"known: {', '.join(names[:_MOST])}{rest}"
     return SettingError(f"no {kind} is called {name!r}; {hint}")
