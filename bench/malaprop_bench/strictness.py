@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from malaprop.attacks.quality import STRICT
+from malaprop.core.score import Floats
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import find_runs, outcomes_of
 from malaprop.records.summary import Rate
 
-MOST = 34  # pairs of a recipe that are measured, of texts that both of its forms broke
+MOST = 100  # pairs of a recipe that are measured, of texts that both of its forms broke
 HEAD = (
     "recipe",
     "attack success rate",
@@ -37,73 +38,82 @@ Pair = tuple[str, str]
 Key = tuple[str, str]  # victim and text
 
 
-def keep(folders: Iterable[Path], nli: str) -> dict[str, Any]:
+def keep(folders: Iterable[Path], nli: str, most: int = MOST) -> dict[str, Any]:
     """The figures of every recipe and of its strict form, by their runs below these folders."""
     runs: dict[str, dict[Key, Outcome]] = {}
     for folder in find_runs(list(folders)):
         run = Run.read(folder)
         runs.setdefault(run.recipe, {}).update({(run.victim, one.id): one for one in outcomes_of(folder)})
-    found: dict[str, Any] = {}
+    pairs: dict[str, list[Pair]] = {}
     for name in sorted(name for name in runs if name.endswith(STRICT) and name.removesuffix(STRICT) in runs):
         forms = {one: runs[one] for one in (name.removesuffix(STRICT), name)}
         won = [{key for key, one in form.items() if one.status == "success"} for form in forms.values()]
-        both = sorted(set.intersection(*won), key=lambda key: (key[1], key[0]))[:MOST]
-        found |= {one: _figures(form, both, nli) for one, form in forms.items()}
-    return {"nli": Path(nli).name, "recipes": found}
+        both = sorted(set.intersection(*won), key=lambda key: (key[1], key[0]))[:most]
+        pairs |= {one: [_pair(form[key]) for key in both] for one, form in forms.items()}
+    measured = measure(pairs, nli)
+    return {"nli": Path(nli).name, "recipes": {one: {**_count(runs[one].values()), **measured[one]} for one in pairs}}
 
 
-def _figures(found: Mapping[Key, Outcome], both: Sequence[Key], nli: str) -> dict[str, Any]:
-    attacked = [one for one in found.values() if one.status in ("success", "failed")]
+def _pair(outcome: Outcome) -> Pair:
+    assert outcome.adversarial is not None  # it is a success
+    return outcome.original.text, outcome.adversarial.text
+
+
+def _count(found: Iterable[Outcome]) -> dict[str, Any]:
+    attacked = [one for one in found if one.status in ("success", "failed")]
     broken = [one for one in attacked if one.status == "success"]
-    pairs = [(one.original.text, one.adversarial.text) for one in map(found.__getitem__, both) if one.adversarial]
     return {
         "correct": len(attacked),
         "broken": len(broken),
         "queries": round(fmean(one.queries.asked for one in attacked), 1),
         "changed": round(fmean(one.changed_share for one in broken), 4),
-        "pairs": len(pairs),
-        **measure(pairs, nli),
     }
 
 
-def measure(pairs: Sequence[Pair], nli: str) -> dict[str, float]:
-    """Entailment, similarity and perplexity of originals and what became of them."""
+def measure(pairs: Mapping[str, Sequence[Pair]], nli: str) -> dict[str, dict[str, Any]]:
+    """Entailment, similarity and perplexity of originals and what became of them; every text is read once a model."""
+    texts = list(dict.fromkeys(text for some in pairs.values() for pair in some for text in pair))
+    verdicts = read_verdicts([*dict.fromkeys(pair for some in pairs.values() for pair in some)], nli)
+    vectors = {name: read_vectors(texts, name) for name in ("mpnet", "use")}
+    surprise = read_perplexities(texts)
     return {
-        **_entail(pairs, nli),
-        "mpnet": _compare(pairs, "mpnet"),
-        "use": _compare(pairs, "use"),
-        "perplexity": _surprise(pairs),
+        name: {
+            "pairs": len(some),
+            "entailed": sum(verdicts[pair] == ("entailment", "entailment") for pair in some),
+            "contradicted": sum("contradiction" in verdicts[pair] for pair in some),
+            **{
+                encoder: round(fmean(float(known[one] @ known[two]) for one, two in some), 4)
+                for encoder, known in vectors.items()
+            },
+            "perplexity": round(median(surprise[two] / surprise[one] for one, two in some), 3),
+        }
+        for name, some in pairs.items()
     }
 
 
-def _entail(pairs: Sequence[Pair], nli: str) -> dict[str, float]:
-    """How many pairs entail each other in both directions, and how many contradict in one of them."""
+def read_verdicts(pairs: Sequence[Pair], nli: str) -> dict[Pair, tuple[str, str]]:
+    """What the second text of each pair is to the first, and the first to the second."""
     from malaprop.runs.victims import victim
 
     judge = victim(nli)
     names = [name.lower() for name in judge.label_names]
     there, back = (np.asarray(judge.predict(list(rows))).argmax(1) for rows in (pairs, [(b, a) for a, b in pairs]))
-    yes, no = names.index("entailment"), names.index("contradiction")
-    return {
-        "entailed": int(((there == yes) & (back == yes)).sum()),
-        "contradicted": int(((there == no) | (back == no)).sum()),
-    }
+    both = zip(there.tolist(), back.tolist(), strict=True)
+    return {pair: (names[one], names[two]) for pair, (one, two) in zip(pairs, both, strict=True)}
 
 
-def _compare(pairs: Sequence[Pair], name: str) -> float:
+def read_vectors(texts: Sequence[str], name: str) -> dict[str, Floats]:
+    """The vector of each text by an encoder."""
     from malaprop.models.encoders.encoder import open_encoder
 
-    encoder = open_encoder(name)
-    one, two = (encoder.encode([pair[side] for pair in pairs]) for side in (0, 1))
-    return round(float((one * two).sum(1).mean()), 4)
+    return dict(zip(texts, open_encoder(name).encode(texts), strict=True))
 
 
-def _surprise(pairs: Sequence[Pair]) -> float:
+def read_perplexities(texts: Sequence[str]) -> dict[str, float]:
+    """How odd a language model finds each text."""
     from malaprop.models.encoders.language_model import open_language_model
 
-    model = open_language_model()
-    before, after = (model.perplexity([pair[side] for pair in pairs]) for side in (0, 1))
-    return round(float(median((after / before).tolist())), 3)
+    return dict(zip(texts, open_language_model().perplexity(texts).tolist(), strict=True))
 
 
 def rows(held: Mapping[str, Any]) -> list[list[str]]:

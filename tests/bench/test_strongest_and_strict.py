@@ -44,8 +44,8 @@ def test_pairs_are_measured_both_ways(tmp_path, monkeypatch):
             return np.eye(3)[[1 if "poor" in two or "poor" in one else 0 for one, two in pairs]]
 
     monkeypatch.setattr("malaprop.runs.victims.victim", lambda _: Judge())
-    monkeypatch.setattr(strictness, "_compare", lambda pairs, name: 0.5)
-    monkeypatch.setattr(strictness, "_surprise", lambda pairs: 2.0)
+    monkeypatch.setattr(strictness, "read_vectors", lambda texts, _: dict(zip(texts, toy.encode(texts), strict=True)))
+    monkeypatch.setattr(strictness, "read_perplexities", lambda texts: {text: float(len(text)) for text in texts})
     for attack in (DEAR, replace(CHEAP, name="dear:strict")):
         run_to_folder(attack, toy.victim(), of(examples(TEXTS)), tmp_path / attack.name.replace(":", "-"))
     held = strictness.keep([tmp_path], "nli")
