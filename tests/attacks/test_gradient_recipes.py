@@ -67,7 +67,8 @@ def test_a_mixture_ends_with_few_changes_that_turn_the_label():
     assert {("great", "awful"), ("good", "bad")} >= set(edits(outcome))
     assert 1 + 40 * 4 < outcome.queries.asked <= 1 + 40 * 4 + 20
     held = only(attack.but(search=TokenMixture(rounds=40, batch=4, samples=20, near=100.0)), TEXT)
-    assert held.status == "failed"  # words that are far from the original ones cost more than the label is worth
+    # words that are far from the original ones cost more than the label is worth; they were tried all the same
+    assert (held.status, held.reason) == ("failed", None)
     assert only(attack.but(budget=25), TEXT).queries.asked <= 25
 
 

@@ -57,6 +57,7 @@ class TokenMixture:
         for step in range(1, rounds + 1):
             shares = words.softmax(logits + trial.rng.gumbel(size=(self.batch, len(logits))))
             shares = shares[: trial.spend(self.batch)]
+            trial.tried += len(shares)
             look = MixLook(
                 text=trial.origin, aim=aim(trial, odds=True), slots=words.slots, words=words.options,
                 shares=shares.astype(np.float32),
