@@ -21,7 +21,7 @@ from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.together import attack_tasks
-from malaprop.studies.where import Saving, Where, resume_option
+from malaprop.studies.where import Saving, Where, check_resume, resume_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -93,8 +93,7 @@ class Audit:
     resume: bool = resume_option()
 
     def __post_init__(self) -> None:
-        if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out folder of the run that it resumes")
+        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def suite(self) -> dict[str, Attack]:

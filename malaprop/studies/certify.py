@@ -13,7 +13,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, resume_option
+from malaprop.studies.where import Saving, Where, check_resume, resume_option
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -82,10 +82,9 @@ class Certify:
         from malaprop.records.certified import FILE, LINES
         from malaprop.records.store import refuse_results
 
+        check_resume(self.resume, self.saving.out)
         if self.saving.out is not None:
             refuse_results(self.saving.out, FILE, LINES, resume=self.resume)
-        elif self.resume:
-            raise SettingError("--resume needs the --out folder of the run that it resumes")
 
     def plan(self) -> Iterator[Task]:
         from malaprop.tasks.outputs import JsonFile, RunFolder

@@ -15,7 +15,7 @@ from malaprop.studies.mine import VICTIMS
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, resume_option, width_option
+from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -62,8 +62,7 @@ class Measure:
             raise SettingError("rules measure wants at least one file of rules and one victim")
         if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
             raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
-        if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out folder of the run that it resumes")
+        check_resume(self.resume, self.saving.out)
         assert self.attacks
         refuse_unasked(self.saving.out, list(self.places()), resume=self.resume)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.errors import RecordError
 from malaprop.studies.cached import find_homes
 from malaprop.studies.campaign import (
     Campaign,
@@ -23,7 +23,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import build, opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import Result, View, conduct
-from malaprop.studies.where import Saving, Where, resume_option, width_option
+from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
 
 if TYPE_CHECKING:
     from malaprop.records.transfer import Speed, TransferRecord
@@ -80,8 +80,7 @@ class Transfer:
     saving: Saving = Saving()
 
     def check(self) -> None:
-        if self.resume and self.saving.out is None:
-            raise SettingError("--resume needs the --out folder of the run that it resumes")
+        check_resume(self.resume, self.saving.out)
         make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
         entrants = self.entrants()
         if self.training:

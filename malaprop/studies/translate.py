@@ -13,7 +13,7 @@ from malaprop.studies.common import slug
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, resume_option, width_option
+from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.translation.goals import Goal
@@ -376,8 +376,7 @@ def check_settings(where: Where, out: Path | None, places: Sequence[str], put: s
     assert REPLACEMENTS[put]
     if where.precision != "auto":
         raise SettingError("translation models compute in fp32; leave out --precision")
-    if resume and out is None:
-        raise SettingError("--resume needs the --out folder of the run that it resumes")
+    check_resume(resume, out)
     refuse_unasked(out, places, resume=resume)
 
 

@@ -34,6 +34,12 @@ def resume_option() -> bool:
     return made
 
 
+def check_resume(resume: bool, out: Path | None) -> None:
+    """Refuses to go on with a folder that is not named."""
+    if resume and out is None:
+        raise SettingError("--resume needs the --out folder of the run that it resumes")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Where tasks run."""

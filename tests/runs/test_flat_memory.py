@@ -52,6 +52,7 @@ def lines_of(path: Path, at: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_two_hundred_thousand_texts_without_growth(tmp_path):
     count = int(os.environ.get("MALAPROP_FLAT", "200000"))

@@ -72,6 +72,7 @@ def test_killed_at_random_writes_it_resumes_to_the_same(name, calm, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", SMALL)
 def test_killed_twenty_times_it_resumes_to_the_same(name, calm, tmp_path):
     assert survive(name, calm, tmp_path, seconds=120) >= KILLS

@@ -49,21 +49,26 @@ class SkipGram:
 
 def starting(kind: str, words: Sequence[str], data: Splits, given: Path | None = None) -> StartVectors:
     """Vectors for the words of a vocabulary: `GloVe`, `W2vec` or `fastText`."""
-    if given is not None:
-        held, matrix = read_file(given)
-        return _chosen(words, held, matrix, f"Word vectors: {given.name}, {len(held):,} words, as given.")
-    if kind == "GloVe":
-        from malaprop.assets.vectors import open_vectors
-
-        vectors = open_vectors("glove")
-        table, known = vectors.raw(words)
-        return StartVectors(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
+    if given is not None or kind == "GloVe":
+        return read_start(words, given)
     held, matrix = vectorfiles.load(trained(kind, data))
     about = (
         f"Word vectors: {TRAINED[kind]}, a stand-in for the published ones: trained with gensim on the training texts "
         f"of {data.name} and WikiText-2, {matrix.shape[1]} dimensions."
     )
     return _chosen(words, held, matrix, about)
+
+
+def read_start(words: Sequence[str], given: Path | None = None) -> StartVectors:
+    """Vectors of a file for the words of a vocabulary; without one those of the packaged GloVe."""
+    from malaprop.assets.vectors import open_vectors
+
+    if given is not None:
+        held, matrix = read_file(given)
+        return _chosen(words, held, matrix, f"Word vectors: {given.name}, {len(held):,} words, as given.")
+    vectors = open_vectors("glove")
+    table, known = vectors.raw(words)
+    return StartVectors(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
 
 
 def _chosen(words: Sequence[str], held: Sequence[str], matrix: NDArray[np.floating], about: str) -> StartVectors:

@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import AssetError, DataError, SettingError
-from malaprop.models.encoders.vectors import StartVectors, check_width, read_file
+from malaprop.models.encoders.vectors import StartVectors, check_width, read_start
 from malaprop.models.fitting.card import Card, read_card, stamp
 from malaprop.models.fitting.course import Assessment, Course, Losses, Now, Phase, Sums
 from malaprop.models.fitting.finished import refuse_other
@@ -174,20 +173,12 @@ def _settings(kind: str, given: Mapping[str, Any]) -> tuple[SentenceShape, Sente
 
 def _vectors(words: Sequence[str], given: Path | None) -> StartVectors | None:
     """Vectors for the vocabulary: a file's, the packaged GloVe's, or none where that cannot be had."""
-    if given is not None:
-        held, matrix = read_file(given)
-        index = {word: row for row, word in reversed(list(enumerate(held)))}
-        rows = np.fromiter((index.get(word, -1) for word in words), np.int64, len(words))
-        table = np.where(rows[:, None] >= 0, matrix[rows], 0).astype(np.float32)
-        return StartVectors(table, rows >= 0, f"Word vectors: {given.name}, as given.")
-    from malaprop.assets.vectors import open_vectors
-
     try:
-        vectors = open_vectors("glove")
+        return read_start(words, given)
     except AssetError:
+        if given is not None:
+            raise
         return None
-    table, known = vectors.raw(words)
-    return StartVectors(table, known, f"Word vectors: the packaged GloVe, {vectors.dim} dimensions.")
 
 
 def _begin(net: SentenceNet, start: StartVectors | None) -> str:

@@ -17,7 +17,6 @@ from malaprop.studies.latent_space.common import (
     TEXT_VICTIM,
     Expedition,
     Latent,
-    check_resume,
     choose_domain,
     describe_run,
     name_victims,
@@ -27,7 +26,7 @@ from malaprop.studies.latent_space.common import (
 )
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, resume_option, width_option
+from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
 
 if TYPE_CHECKING:
     from malaprop.records.natural import NaturalRecord, SweepDot
@@ -97,7 +96,7 @@ class Natural:
     resume: bool = resume_option()
 
     def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving)
+        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def work(self) -> Expedition:
@@ -136,7 +135,7 @@ class NaturalCompare:
     resume: bool = resume_option()
 
     def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving)
+        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def work(self) -> Expedition:
@@ -174,7 +173,7 @@ class NaturalSweep:
     resume: bool = resume_option()
 
     def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving)
+        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def domain(self) -> ImageDomain:

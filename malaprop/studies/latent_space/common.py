@@ -12,7 +12,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies.common import slug
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where
+from malaprop.studies.where import Where
 
 if TYPE_CHECKING:
     from malaprop.natural.quest import Ground
@@ -271,11 +271,6 @@ def order_lines(ground: Ground, lines: Sequence[Any], what: str) -> list[Any]:
     if errors and len(errors) == sum(line.status != "skipped" for line in lines):
         raise VictimError(f"all {len(errors)} {what} ended in an error: {errors[0].reason}")
     return sorted((line for line in lines if line.id in places), key=lambda line: places[line.id])
-
-
-def check_resume(resume: bool, saving: Saving) -> None:
-    if resume and saving.out is None:
-        raise SettingError("--resume needs the --out folder of the run that it resumes")
 
 
 def choose_domain(
