@@ -99,11 +99,13 @@ def test_inflections_for_translation(tiny_assets):
 def test_differential_evolution_finds_the_one_edit_that_works_and_no_second():
     table = {f"w{i}": tuple(f"w{i}{c}" for c in "abcdef") for i in range(12)}
     target = toy.victim(lambda texts: [[0.9, 0.1] if "w7d" in t else [0.4, 0.6] for t in texts])
-    attack = Attack(
-        name="toy", candidates=Listed(table=table), search=DifferentialEvolution(most=3, size=32, rounds=40)
-    )
+    search = DifferentialEvolution(most=3, size=32, rounds=40, settled=0.0)  # all but one are worth the same
+    attack = Attack(name="toy", candidates=Listed(table=table), search=search)
     outcome = only(attack, " ".join(table), target, label=1)
     assert (outcome.status, [edit.after for edit in outcome.edits]) == ("success", ["w7d"])
+    flat = toy.victim(lambda texts: [[0.4, 0.6] for _ in texts])
+    early = Attack(name="toy", candidates=Listed(table=table), search=DifferentialEvolution(most=2, size=32))
+    assert only(early, " ".join(table), flat, label=1).queries.asked == 1 + 2 * 32
 
 
 def test_differential_evolution_adds_an_edit_where_so_many_do_not_do():

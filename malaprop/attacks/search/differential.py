@@ -24,10 +24,10 @@ class DifferentialEvolution:
 
     All edits of a text lie on one line, word by word; a coordinate, rounded, is the place of one on it, and below 0 of
     none. Members begin spread evenly (a Latin hypercube); each of `rounds` generations moves every one towards the best
-    by the scaled difference of two others, and what is at least as good stays. Of no more edits than members each is
-    asked once. `most` coordinates are tried at most,
-    one more each time that none of so many reaches the goal, the best so far among the next ones. Two edits of one
-    word: the last counts. All of a generation ask at once.
+    by the scaled difference of two others, and what is at least as good stays, until all are worth about the same. Of
+    no more edits than members each is asked once. `most` coordinates are tried at most, one more each time that none of
+    so many reaches the goal, the best so far among the next ones. Two edits of one word: the last counts. All of a
+    generation ask at once.
     """
 
     most: int = 5
@@ -35,6 +35,7 @@ class DifferentialEvolution:
     rounds: int = 10
     scale: tuple[float, float] = (0.5, 1.0)  # of the difference, drawn for each generation; scipy's defaults
     cross: float = 0.7  # how likely a coordinate is taken from the moved point
+    settled: float = 0.01  # below this spread of the values, as a share of their mean, a search ends; scipy's default
 
     def __post_init__(self) -> None:
         if self.most < 1 or self.rounds < 0 or self.size < 4:
@@ -42,8 +43,10 @@ class DifferentialEvolution:
                 f"DifferentialEvolution wants most >= 1, size >= 4 and rounds >= 0, got {self.most}, {self.size} and "
                 f"{self.rounds}"
             )
-        if not 0 < self.cross <= 1 or len(self.scale) != 2 or not 0 <= self.scale[0] <= self.scale[1]:
-            raise SettingError("DifferentialEvolution wants cross in (0, 1] and a scale of two rising numbers")
+        if self.settled < 0 or not 0 < self.cross <= 1:
+            raise SettingError("DifferentialEvolution wants cross in (0, 1] and settled of at least 0")
+        if len(self.scale) != 2 or not 0 <= self.scale[0] <= self.scale[1]:
+            raise SettingError(f"DifferentialEvolution wants a scale of two rising numbers, got {self.scale}")
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         line = _Line(trial, space.able())
@@ -57,7 +60,7 @@ class DifferentialEvolution:
                 points[0, :-1], points[0, -1] = best, -1.0
             values, done = yield from line.score(points, np.full(len(points), _WORST))
             for _ in range(0 if few else self.rounds):
-                if done:
+                if done or self._has_settled(values):
                     break
                 moved = self._move(trial.rng, points, values, line.size)
                 fresh, done = yield from line.score(moved, values)
@@ -67,6 +70,11 @@ class DifferentialEvolution:
                 break
             best = points[_leader(values)]
         return trial.held or start
+
+    def _has_settled(self, values: _Real) -> bool:
+        """Whether all are worth about the same; not where labels alone are seen and all are worth nothing."""
+        mean = abs(float(values.mean()))
+        return mean > SLACK and float(values.std()) < self.settled * mean
 
     def _spread(self, rng: np.random.Generator, many: int, size: int) -> _Real:
         """Points of so many coordinates: each coordinate has one member in each of as many equal stretches."""
