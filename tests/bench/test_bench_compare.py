@@ -188,7 +188,7 @@ def test_wrong_terms_are_refused(terms, said):
 
 
 def test_a_wrong_recipe_is_refused_before_any_work(calls, tmp_path):
-    with pytest.raises(SettingError, match="did you mean pso or pwws"):
+    with pytest.raises(SettingError, match="did you mean pwws"):
         compare.bench(tmp_path / "out", [("pwvs", "toy")])
     assert not (tmp_path / "out").exists()
     assert calls == []

@@ -32,7 +32,7 @@ def test_what_lies_between_the_marks_is_made_anew(held):
     ("change", "error", "said"),
     [
         (("bench.json", "gone.json"), DataError, "gone.json cannot be read as measurements"),
-        (("times", "tmies"), SettingError, "did you mean recipes or times"),
+        (("times", "tmies"), SettingError, "did you mean times"),
     ],
 )
 def test_a_mark_that_names_nothing_is_said(held, change, error, said):

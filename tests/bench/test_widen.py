@@ -54,7 +54,7 @@ def test_a_wide_distilbert_has_the_linear_part_of_the_head(folder, tmp_path):
 
 
 def test_other_architectures_are_refused(folder, tmp_path, capsys):
-    with pytest.raises(SettingError, match="did you mean distilbert or roberta"):
+    with pytest.raises(SettingError, match="did you mean roberta or distilbert"):
         widen.widen(folder, tmp_path / "out", "robert")
     wide = widen.widen(folder, tmp_path / "RoBERTa", "roberta")
     assert widen.main([str(wide), str(tmp_path / "out"), "roberta"]) == 2

@@ -184,7 +184,7 @@ def test_audit_makes_one_report_of_all(place, type_in):
         (("study", "oneword", "--modles", "BERT"), "No such option: --modles"),
         (("study", "oneword", "--engine", "sun"), "--engine takes local, ray; got 'sun'"),
         (("study", "oneword", "--workers", "2"), "--address and --workers are for --engine ray"),
-        (("studdy",), "no command is called 'studdy'; did you mean status or study?"),
+        (("studdy",), "no command is called 'studdy'; did you mean study or status?"),
         (("run", "nowhere.toml"), "no such file: nowhere.toml"),
         (("audit", "--hardened", "fact=x"), "--hardened is no option of audit; it belongs to study defences"),
         (("audit", "--defences", "five"), "--defences is no option of audit; it belongs to study defences"),

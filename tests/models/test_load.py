@@ -127,7 +127,7 @@ def test_options_of_a_function(here, monkeypatch):
     assert victim.predict(["win", "hello", "win win"]).tolist() == [[0, 1], [1, 0], [0, 1]]
     assert sys.modules["mine_labels"].sizes == [2, 1]
     assert "labels alone" in victim.notes[0]
-    with pytest.raises(SettingError, match="is called 'labls'; did you mean label_names or labels"):
+    with pytest.raises(SettingError, match="is called 'labls'; did you mean labels or label_names"):
         load("mine_labels:predict#labls=3")
     with pytest.raises(SettingError, match="mine_labels:fitted is no function"):
         load("mine_labels:fitted#batch=3")
