@@ -13,15 +13,15 @@ from malaprop.attacks.search.reduction import Reduction
 from malaprop.core.errors import SettingError
 
 
-@pytest.mark.parametrize("peer", [False, True])
-def test_all_words_go_but_one_that_holds_the_label(peer):
+@pytest.mark.parametrize(("peer", "left"), [(False, "good"), (True, "good bad")])  # the peer's places shift as words go
+def test_all_words_go_but_one_that_holds_the_label(peer, left):
     rows = toy.examples(["the good film was bad film"], label=1)
     target = toy.victim(lambda texts: [[0.3, 0.7] if "good" in t else [0.7, 0.3] for t in texts])
     (outcome,) = attack_all(input_reduction(peer=peer), rows, target)
     assert outcome.status == "success"
-    assert outcome.adversarial.text == "good"
+    assert outcome.adversarial.text == left
     assert outcome.adversarial.prediction == outcome.label == 1
-    assert outcome.measures["words_left"] == 1
+    assert outcome.measures["words_left"] == len(left.split())
 
 
 def test_too_little_gone_is_a_failure_that_shows_how_far_it_came():

@@ -187,6 +187,8 @@ def test_the_peers_vocabularies(of_pieces):
     best = of_pieces._logs_within([row], [range(at, at + 2)]).topk(3, 1).indices.tolist()
     every = ["".join(of_pieces._pieces[t] for t in (one, two)) for one in best[0] for two in best[1]]
     (first,) = of_pieces.fill([Cloze(text, 9, 14, hidden=False, most=3, vocabulary="top")])
-    assert list(first.words) == [word for word in every if word.isalnum()][:3]  # in the order of places, unsorted
+    assert (
+        list(first.words) == [word for word in every if word.strip(".") and not word.isspace()][:3]
+    )  # in the order of places, unsorted
     (short,) = of_pieces.fill([Cloze(text, 4, 8, hidden=False, most=14, vocabulary="top")])
     assert set(short.words) == {"the", "film", "mov", "go", "42"}

@@ -155,7 +155,7 @@ kuleshov_textattack = preset(
 input_reduction_textattack = preset(
     "input-reduction:textattack",
     reduction.input_reduction,
-    "Feng et al. 2018 as TextAttack has it: words are ranked once, no beam.",
+    "Feng et al. 2018 as TextAttack has it: places are ranked once, and words go one by one; no beam.",
     peer=True,
 )
 bae_textattack = preset(

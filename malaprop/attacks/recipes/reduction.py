@@ -18,7 +18,7 @@ def input_reduction(
     that has lost at least half of its words: the victim is sure of what no reader could be. Differs: importance comes
     from leaving each word out, not from gradients, so any victim will do; of a text of more than 20 words several go at
     a step.
-    `peer`: TextAttack's variant: words are ranked once, there is no beam, and stop words go too.
+    `peer`: TextAttack's variant: places are ranked once, and there is no beam.
     """
     return Attack(
         name="input-reduction",

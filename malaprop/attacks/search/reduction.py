@@ -21,9 +21,9 @@ class Reduction:
 
     At each step the `width` best texts each lose the word whose loss leaves the victim surest; of a long text one word
     in `pace` goes at a step, and one alone where that is too much (Feng et al. 2018 take one at a time, by gradients).
-    With `once`, each word is left out once to rank them, and in that order words go unless the label would change
-    (TextAttack). A reduction counts as a success where at least `share` of the words are gone; how many stay is noted
-    as `words_left`.
+    With `once`, each word is left out once to rank the places, and in that order the words that stand there by then go
+    unless the label would change (TextAttack). A reduction counts as a success where at least `share` of the words are
+    gone; how many stay is noted as `words_left`.
     """
 
     width: int = 5
@@ -81,17 +81,24 @@ class _Walk:
         return (yield from self.trial.score(groups, probes=len(groups)))
 
     def go_once(self, start: Held) -> Steps[None]:
-        """In the order of how sure the victim is without a word, each goes unless the label would change."""
+        """In the order of how sure the victim is without a word, each goes unless the label would change.
+
+        As in TextAttack, the order is one of places, counted in the text as it is by then: behind a word that is gone,
+        a place holds the next word.
+        """
         (scored,) = yield from self._ask([_without(start.text, self.slots)])
-        order = ranked(scored.values, scored.reached)
-        text = start.text
-        for slot in scored.variants.slots[order].tolist():
+        worth = np.where(scored.reached, scored.values, np.float32(0))
+        text, here = start.text, self.slots.tolist()
+        for place in np.searchsorted(self.slots, scored.variants.slots[ranked(worth)]).tolist():
             if not len(self.left(text)):
                 break
-            (now,) = yield from self._ask([_without(text, np.asarray([slot]))])
+            if place >= len(here):
+                continue
+            (now,) = yield from self._ask([_without(text, np.asarray(here[place : place + 1]))])
             fine = now.reached & (yield from self.trial.admit_all(now))
             if fine.any():
                 text = self.hold(now, 0).text
+                here.pop(place)
 
     def go(self, start: Held) -> Steps[None]:
         """Beam search: each of the best texts loses words, and the surest of what comes out are the next ones."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from malaprop.core.cloze import Cloze, Guesses
 from malaprop.core.errors import AssetError
+from malaprop.core.text import word_pattern
 from malaprop.models.quiet import quietly
 from malaprop.models.tokens.batches import Bounds, batches
 
@@ -156,11 +157,11 @@ class MaskedLanguageModel:
         best = logs.topk(min(cloze.most, logs.shape[1]), 1)
         values, ids = best.values.tolist(), best.indices.tolist()
         if len(ids) == 1:
-            pairs = [(self.words[t], v) for t, v in zip(ids[0], values[0], strict=True) if self.words[t].isalnum()]
+            pairs = [(self.words[t], v) for t, v in zip(ids[0], values[0], strict=True) if _is_one_word(self.words[t])]
         else:
             each = [[(self._pieces[t], v) for t, v in zip(*row, strict=True)] for row in zip(ids, values, strict=True)]
             made = (("".join(p for p, _ in row), sum(v for _, v in row) / len(row)) for row in product(*each))
-            pairs = list(islice(((word, v) for word, v in made if word.isalnum()), cloze.most))
+            pairs = list(islice(((word, v) for word, v in made if _is_one_word(word)), cloze.most))
         return Guesses(tuple(w for w, _ in pairs), np.asarray([v for _, v in pairs], np.float32))
 
     def _row(self, cloze: Cloze, *, masks: int = 0) -> tuple[list[int], int]:
@@ -236,6 +237,11 @@ def _join_pieces(
         words = [words[k // width] + pieces[tokens[k % width]] for k in kept]
         sums = both[kept]
     return Guesses(tuple(words), (sums / len(logs)).numpy().astype(np.float32))
+
+
+def _is_one_word(string: str) -> bool:
+    """Whether a string holds one word, whatever marks are around it."""
+    return len(word_pattern().findall(string)) == 1
 
 
 def _edges(tokenizer: Any) -> tuple[list[int], list[int]]:
