@@ -63,6 +63,7 @@ def test_lines_are_added(tmp_path):
         ("llm.md", 2),
         ("../README.md", 1),
         ("suites.md", 1),
+        ("quality.md", 1),
         ("install.md", 1),
         ("labels-alone.md", 2),
         ("peers.md", 3),
