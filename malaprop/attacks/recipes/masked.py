@@ -101,31 +101,31 @@ def clare(
     *,
     count: int = 50,
     similarity: float | str | None = 0.7,
-    least: tuple[float, float, float] = (5e-4, 0.0, 5e-3),
+    least: float = 5e-4,
+    least_merged: float = 5e-3,
     model: str | None = None,
     peer: bool = False,
 ) -> Attack:
     """Li et al. 2021, "Contextualized perturbation for textual adversarial attack" (CLARE).
 
     A word is masked and replaced, a mask is set before a word, or two neighbours become one mask; what the masked
-    language model finds likely enough (`least`: replaced, put in, merged) and leaves the text similar is a move. The
+    language model finds likely enough (`least`, `least_merged`) and leaves the text similar is a move. The
     best move of each place is kept, and they are made in the order of what they gain until the label turns. Differs:
     our own masked language model on MiniLM stands in for DistilRoBERTa, MiniLM for the Universal Sentence Encoder,
     whose threshold of 0.7 is kept for texts of at least 15 words; at most 50 words a move.
     `peer`: TextAttack's variant: after each move all are asked again, in the text as it is by then, and the best of all
     is made.
     """
-    replaced, put_in, merged = least
     vocabulary: Vocabulary = "tokens" if peer else "words"
     encoder, floor = parse_similarity(similarity)
     rules: list[Constraint] = [KeepStopWords()]
     if floor is not None:
         rules.append(SentenceCosine(floor=floor, least=_SHORT))
     sources = (
-        MaskedWords(count=count, least=replaced, model=model, vocabulary=vocabulary),
-        MaskedWords(count=count, least=put_in, place="before", model=model, vocabulary=vocabulary),
+        MaskedWords(count=count, least=least, model=model, vocabulary=vocabulary),
+        MaskedWords(count=count, place="before", model=model, vocabulary=vocabulary),
     )
-    merge = MergedWords(count=count, least=merged, model=model, vocabulary=vocabulary)
+    merge = MergedWords(count=count, least=least_merged, model=model, vocabulary=vocabulary)
     return Attack(
         name="clare",
         candidates=Union(of=sources),
