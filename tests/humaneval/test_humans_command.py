@@ -41,15 +41,6 @@ def test_the_commands_are_those_promised():
     assert list(COMMANDS) == ["export", "serve", "import", "score"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_is_described(command):
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    section = page.partition("\n## humans\n")[2].partition("\n## ")[0]
-    part = section.partition(f"`humans {command} ")[2].partition("\n`humans ")[0]
-    options = {o for p in COMMANDS[command].params for o in p.opts if o.startswith("--")} - {"--help"}
-    assert options - set(re.findall(r"--[a-z-]+", part)) == set()
-
-
 def test_export_import_score(type_in, runs, tmp_path):
     study = tmp_path / "study.db"
     code, out, err = type_in("export", runs, "--items", 4, "--raters", 2, "--out", study, "--json", "--csv",

@@ -15,7 +15,7 @@ from malaprop.models.splits import splits
 from malaprop.models.victims.zoo import zoo_victim
 from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.special import SPECIAL_MODELS
-from malaprop.models.zoo.train import train
+from malaprop.models.zoo.train import Given, train
 from malaprop.models.zoo.trained import listing, trained
 from malaprop.models.zoo.training import Training
 from malaprop.models.zoo.zoo import ZooSpec
@@ -113,7 +113,9 @@ def test_splits_are_made_where_they_are_missing():
 @pytest.mark.parametrize("name", ["LSTM-W-GloVe-1", "BiLSTM-W-Random-2", "CNN-W-GloVe-1", "CNN-W-Random-2"])
 def test_train_save_load_score(name, glove, tmp_path):
     folder = tmp_path / "model"
-    card = train(ZooSpec.of(name), splits(toy_read, "toy"), folder, settings=Training(epochs=5, rate=1e-2), quiet=True)
+    card = train(
+        ZooSpec.of(name), splits(toy_read, "toy"), folder, given=Given(settings={"epochs": 5, "rate": 1e-2}), quiet=True
+    )
     assert card.figures["test_accuracy"] > 0.95
     assert "| test accuracy |" in (folder / "README.md").read_text()
     victim = zoo_victim(folder)
@@ -131,7 +133,7 @@ def test_train_save_load_score(name, glove, tmp_path):
 
 
 def test_words_without_a_number_are_one_class(glove, tmp_path):
-    train(ZooSpec.of("CNN-W-Random-1"), splits(toy_read, "toy"), tmp_path / "m", settings=Training(epochs=1))
+    train(ZooSpec.of("CNN-W-Random-1"), splits(toy_read, "toy"), tmp_path / "m", given=Given(settings={"epochs": 1}))
     victim = zoo_victim(tmp_path / "m")
     table = Words()
     zebra, okapi, unk, good, big = table.ids(["zebra", "okapi", victim.unknown, "good", "GOOD"]).tolist()
@@ -143,7 +145,9 @@ def test_the_same_seed_trains_the_same_model(glove, tmp_path):
     prints = []
     for at, seed in enumerate((0, 0, 1)):
         folder = tmp_path / str(at)
-        train(ZooSpec.of("CNN-W-GloVe-1"), splits(toy_read, "toy"), folder, seed=seed, settings=Training(epochs=1))
+        train(
+            ZooSpec.of("CNN-W-GloVe-1"), splits(toy_read, "toy"), folder, seed=seed, given=Given(settings={"epochs": 1})
+        )
         prints.append(checkpoint.fingerprint(folder))
     assert prints[0] == prints[1] != prints[2]
 
@@ -155,7 +159,7 @@ def test_a_pair_is_read_with_a_separator(tmp_path):
         ZooSpec.of("CNN-W-Random-1"),
         splits(lambda spec, split: data, "pairs"),
         tmp_path / "m",
-        settings=Training(epochs=3, rate=1e-2),
+        given=Given(settings={"epochs": 3, "rate": 1e-2}),
         quiet=True,
     )
     victim = zoo_victim(tmp_path / "m")

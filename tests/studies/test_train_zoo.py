@@ -131,7 +131,7 @@ def test_bad_files_leave_nothing_behind(content, message, tmp_path, own_cache):
 def test_a_wrong_name_or_setting_is_said_before_the_data_is_read(tmp_path):
     with pytest.raises(SettingError, match=r"did you mean .*CNN-W-Random-1"):
         mp.train("CNN-W-Randm-1", "nowhere.csv", out=tmp_path / "m")
-    with pytest.raises(SettingError, match="or epochs"):
+    with pytest.raises(SettingError, match="did you mean epochs"):
         mp.train("CNN-W-Random-1", "nowhere.csv", out=tmp_path / "m", set={"epoch": 1})
 
 
