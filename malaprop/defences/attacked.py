@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from malaprop.attacks.recipes import RECIPES
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
@@ -46,6 +47,7 @@ class AttackTraining:
                 f"training on attacked texts wants 0 < share <= 1 and a budget of at least 1, got {self.share} and "
                 f"{self.budget}"
             )
+        assert RECIPES[self.recipe]  # a name that is none is said before any data is read
 
     def __str__(self) -> str:
         return f"{self.share:.0%} of each batch attacked by {self.recipe}"

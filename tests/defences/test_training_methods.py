@@ -159,6 +159,11 @@ def test_settings_out_of_range_are_refused_in_one_line(wrong):
     assert "\n" not in str(said.value)
 
 
+def test_a_recipe_that_is_none_is_refused_before_anything_is_read():
+    with pytest.raises(SettingError, match="did you mean deepwordbug"):
+        parse_defence("augment:recipe=deepwordbgu")
+
+
 def test_every_method_says_what_it_did():
     for name in DEFENCES:
         assert len(str(parse_defence(name))) > 10
