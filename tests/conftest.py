@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -13,6 +14,9 @@ from malaprop.assets.vectors import Neighbours, Vectors
 from malaprop.core.errors import AssetError
 from malaprop.core.example import Example
 from malaprop.models.victims.strings import StringVictim
+
+# Tests run side by side. Two threads of small networks that wait for each other on a busy core take ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Times on a shared machine say nothing about the code, and a failure must come again.
 settings.register_profile(

@@ -97,7 +97,7 @@ class AttentionStudy:
         everyone = {spec: spec for spec in self.models}
         yield Task(name="texts", work=self.choose, output=JsonFile(AnsweredRightly), victims=everyone, reads=self.read)
         if self.draws:
-            yield Task(name="theorem", work=self.simulate, output=JsonFile(AttentionRecord))
+            yield Task(name="theorem", work=self.simulate, output=JsonFile(AttentionRecord), after=("texts",))
         for spec in self.models:
             run = f"{slug(spec)}/{slug(self.attack.name)}"
             yield Task(
