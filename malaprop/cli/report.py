@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,9 @@ def report(
             help="A folder of runs to compare with, as before hardening: which texts newly hold, and which newly break."
         ),
     ] = None,
+    leaderboard: Annotated[
+        Path | None, typer.Option(help="A Markdown page for the leaderboard of the defence tests in the folders.")
+    ] = None,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -47,9 +51,11 @@ def report(
       malaprop report runs/mine --export adversarial --card robustness.md
 
       malaprop report runs/hardened --against runs/plain --out both.html
+
+      malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md
     """
     from malaprop.reports.comparison import compare_runs
-    from malaprop.reports.page import gather, sections, write_page
+    from malaprop.reports.page import gather, write_page
     from malaprop.reports.terminal import print_summary
 
     runs, records, faults = gather(folders)
@@ -61,17 +67,36 @@ def report(
     path = write_page(out or folders[0] / name, runs, records, faults, first=first)
     if not quiet:
         print_summary(runs)
-        if compared is not None:
-            print(f"\n{compared.terminal()}")
-        for section, held in sections(records):
-            for record in held:
-                print(f"\n{section.title}\n\n{section.terminal(record)}")
+        print("" if compared is None else f"\n{compared.terminal()}\n", end="")
+        _print_records(records)
     o.say(f"report: {path}", quiet)
     counts: dict[str, Any] = {"runs": len(runs), "records": len(records), "left_out": list(faults)}
     if compared is not None:
         counts |= {"against": str(against), "compared": compared.to_rows(), "alone": list(compared.alone)}
     _write_beside(runs, export, card, quiet)
+    _write_leaderboard(records, leaderboard, quiet)
     o.finish({"command": "report", "report": str(path), **counts}, json)
+
+
+def _print_records(records: Sequence[Any]) -> None:
+    from malaprop.reports.page import sections
+
+    for section, held in sections(records):
+        for record in held:
+            print(f"\n{section.title}\n\n{section.terminal(record)}")
+
+
+def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -> None:
+    """The page that ranks defences, by data and model, where it was asked for."""
+    if page is None:
+        return
+    from malaprop.records.defences import DefencesRecord
+    from malaprop.reports.defenceboard import write_markdown
+
+    tests = [record for record in records if isinstance(record, DefencesRecord)]
+    if not tests:
+        raise RecordError("--leaderboard is about defence tests, and there is none below these folders")
+    o.say(f"leaderboard: {write_whole(page, write_markdown(tests))}", quiet)
 
 
 def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: bool) -> None:

@@ -70,6 +70,10 @@ class Purify:
         return 1 if self.by == "spell" else self.copies
 
     @property
+    def steady(self) -> bool:
+        return self.by == "spell"
+
+    @property
     def discrete(self) -> bool:
         return self.by == "mlm" and self.vote == "majority"
 

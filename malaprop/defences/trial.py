@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
@@ -20,7 +20,7 @@ from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.premade import Premade
 from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
 from malaprop.records.certified import Certificate, CertifiedRecord
-from malaprop.records.defences import Checked, DefenceAttacked, DefenceRow, Gain
+from malaprop.records.defences import AttackedDefence, Checked, DefenceAttacked, DefenceRow, Gain
 from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Summary
 
@@ -29,15 +29,44 @@ _REPEATS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttackFindings:
+    """One attack on a defence, and on the victim without it (`plain`); by text whether what broke that is read right.
+
+    `transferred` has the texts that broke the undefended victim alone; None: there is no defence.
+    """
+
+    attack: str
+    plain: Sequence[Outcome]
+    active: Sequence[Outcome]
+    adaptive: Sequence[Outcome] | None = None  # None: it draws nothing, so the active attack sees all of it
+    transferred: Mapping[str, bool] | None = None
+
+    @property
+    def carried(self) -> dict[str, bool]:
+        """By text whether it is right as it is and as the attack on the undefended victim left it."""
+        made = self.transferred or {}
+        known = [outcome for outcome in self.active if outcome.status != "error"]
+        return {one.id: one.status in ("failed", "success") and made.get(one.id, True) for one in known}
+
+    def describe(self, draws: int, fresh: int) -> AttackedDefence:
+        """What the attack adds up to."""
+        carried = list(self.carried.values())
+        return AttackedDefence(
+            attack=self.attack,
+            active=add_outcomes(self.active),
+            adaptive=None if self.adaptive is None else add_outcomes(self.adaptive, draws, fresh),
+            transferred=None if self.transferred is None else Rate(sum(carried), len(carried)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DefenceFindings:
-    """What the tests of one defence found; `plain` are the outcomes of the victim without a defence."""
+    """What the tests of one defence found."""
 
     name: str
     about: str
     passes: float
-    plain: Sequence[Outcome]
-    active: Sequence[Outcome]
-    adaptive: Sequence[Outcome] | None  # None: it draws nothing, so the active attack sees all of it
+    attacks: Sequence[AttackFindings]
     draws: int
     fresh: int
     premade: Premade
@@ -47,29 +76,41 @@ class DefenceFindings:
 
     def add_up(self) -> DefenceRow:
         """The row of the table."""
-        left = [robust(outcomes) for outcomes in (self.plain, self.active, self.adaptive or self.active)]
-        common = sorted(set.intersection(*(set(one) for one in left)))
-        before, under, worst = ([one[i] for i in common] for one in left)
-        worst = [a and b for a, b in zip(under, worst, strict=True)]
+        first, *others = (one.describe(self.draws, self.fresh) for one in self.attacks)
+        (before, under, worst), active = self._compare(), self.attacks[0].active
         gain, kept = Gain.of(before, under), Gain.of(before, worst)
-        knowing, made = self.adaptive, [example.label for example in self.premade.examples]
+        made = [example.label for example in self.premade.examples]
         return DefenceRow(
             name=self.name,
             about=self.about,
-            clean=Summary.of(self.active).clean,
+            clean=Summary.of(active).clean,
             premade=self.premade.count_right(self.answers),
-            active=add_outcomes(self.active),
-            adaptive=add_outcomes(knowing, self.draws, self.fresh) if knowing is not None else None,
+            active=first.active,
+            adaptive=first.adaptive,
             worst=Rate(sum(worst), len(worst)),
             gain=gain,
             kept=kept,
             cost=None,
             passes=self.passes,
-            verdict=verdict(self.name, gain, kept, knowing is not None),
+            verdict=verdict(self.name, gain, kept, first.adaptive is not None),
             certified=self.certified,
             checked=self.checked,
-            f1={**f1_of_run(self.active), "premade": f1_score(made, list(self.answers))},
+            f1={**f1_of_run(active), "premade": f1_score(made, list(self.answers))},
+            transferred=first.transferred,
+            others=tuple(others),
         )
+
+    def _compare(self) -> tuple[list[bool], list[bool], list[bool]]:
+        """Text by text: right under all attacks without the defence, with it, and under those that know it too."""
+        plain, active, every = list[dict[str, bool]](), list[dict[str, bool]](), list[dict[str, bool]]()
+        for one in self.attacks:
+            plain.append(robust(one.plain))
+            active.append(robust(one.active))
+            every += [active[-1], one.carried]
+            every += [] if one.adaptive is None else [robust(one.adaptive)]
+        common = sorted(set.intersection(*(set(found) for found in (*plain, *every))))
+        before, under, worst = ([all(found[id] for found in some) for id in common] for some in (plain, active, every))
+        return before, under, worst
 
 
 def check(
@@ -143,13 +184,16 @@ def verdict(name: str, gain: Gain, kept: Gain, random: bool) -> str:
     if gain.low <= 0:
         worse = "; it is worse than none" if gain.high < 0 else ""
         return f"no gain under attack that these texts can show: {gain}{worse}"
-    if not random:
+    if not random and kept.value == gain.value:
         return f"gains {gain} under attack; it draws nothing, so the attack sees all of it"
+    when = "when the attack knows it or comes from the undefended victim" if random else (
+        "under texts that broke the undefended victim"
+    )  # fmt: skip
     if kept.low <= 0:
-        return f"its gain of {gain} under attack vanishes when the attack knows it: {kept}"
+        return f"its gain of {gain} under attack vanishes {when}: {kept}"
     part = kept.value / gain.value
     much = "keeps its gain" if part > 0.9 else f"keeps {part:.0%} of its gain"
-    return f"{much} when the attack knows it: {kept}, after {gain}"
+    return f"{much} {when}: {kept}, after {gain}"
 
 
 def count_passes(victim: Victim) -> float:

@@ -92,6 +92,14 @@ def read_layer(name: str, settings: tuple[str, ...]) -> tuple[Method, int | None
     return method(name, given), None if seed == "fresh" else seed
 
 
+def draws_at_random(spec: str) -> bool:
+    """Whether the answer of a defence hangs on draws, which an attack may know of; a method that draws is not `steady`.
+
+    A steady defence, and a hardened model without one, shows the plain attack all that there is to know.
+    """
+    return any(not getattr(read_layer(*layer)[0], "steady", False) for layer in parse(spec).layers)
+
+
 def method(name: str, settings: Mapping[str, Any]) -> Method:
     """A defence by name; settings of SWITCH, where it has one, are given beside its own, `samples` its alternatives."""
     make = WRAPPERS[name]

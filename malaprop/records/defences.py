@@ -63,8 +63,18 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttackedDefence:
+    """One attack of several on one defence, as `DefenceRow` has the first of them."""
+
+    attack: str
+    active: DefenceAttacked
+    adaptive: DefenceAttacked | None = None
+    transferred: Rate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DefenceRow:
-    """One row of the table."""
+    """One row of the table; `active`, `adaptive` and `transferred` are of the first attack."""
 
     name: str
     about: str
@@ -72,15 +82,17 @@ class DefenceRow:
     premade: Rate
     active: DefenceAttacked
     adaptive: DefenceAttacked | None  # None: it draws nothing, so the active attack sees all of it
-    worst: Rate  # right under both attacks
-    gain: Gain  # under the active attack, over no defence
-    kept: Gain  # under the worse of both
+    worst: Rate  # right under every attack: plain, knowing it, and transferred
+    gain: Gain  # under the plain attacks, over no defence
+    kept: Gain  # under every attack, over no defence
     cost: float | None  # time for a text, as a multiple of no defence's
     passes: float  # of the model inside, for a text
     verdict: str
     certified: CertifiedRecord | None = None
     checked: Checked | None = None
     f1: dict[str, Real] = field(default_factory=dict)  # the mean over labels: of clean, premade and active
+    transferred: Rate | None = None  # right on what broke the undefended victim, else on the text; None of no defence
+    others: tuple[AttackedDefence, ...] = ()  # the attacks after the first
 
     def summary(self) -> dict[str, Any]:
         """The figures for machines."""
@@ -90,12 +102,23 @@ class DefenceRow:
             "premade": self.premade.to_dict(),
             "active": self.active.accuracy.to_dict(),
             "adaptive": knowing.accuracy.to_dict(),
+            "transferred": self.transferred.to_dict() if self.transferred else None,
             "worst": self.worst.to_dict(),
+            "gain": {"value": self.kept.value, "low": self.kept.low, "high": self.kept.high},
             "cost": self.cost,
+            "passes": self.passes,
             "certified": [rate.to_dict() for rate in self.certified.certified] if self.certified else None,
             "contradicted": self.checked.contradicted if self.checked else None,
             "f1": self.f1,
             "verdict": self.verdict,
+            "others": {
+                one.attack: {
+                    "active": one.active.accuracy.to_dict(),
+                    "adaptive": (one.adaptive or one.active).accuracy.to_dict(),
+                    "transferred": one.transferred.to_dict() if one.transferred else None,
+                }
+                for one in self.others
+            },
         }
 
 
@@ -151,13 +174,18 @@ class DefencesRecord(Record):
 
     victim: str
     data: str
-    attack: str
+    attack: str  # the first of them
     texts: int
     labels: tuple[str, ...]
     premade: str  # where the made texts come from
     rows: tuple[DefenceRow, ...] = ()
     around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The names of all attacks."""
+        return (self.attack, *(one.attack for one in (self.rows[0].others if self.rows else ())))
 
     def parts(self) -> tuple[CertifiedRecord, ...]:
         return tuple(row.certified for row in self.rows if row.certified)

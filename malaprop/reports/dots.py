@@ -10,7 +10,7 @@ from malaprop.reports.figures import WIDTH, clip, figure, shares, stroke
 from malaprop.reports.markup import Markup, tag
 
 _SIDE, _ROW, _STEP, _TOP = 150, 18, 9, 8
-SHAPES = ("circle", "square", "diamond", "triangle", "cross", "flag")  # told apart without colours too
+SHAPES = ("circle", "square", "diamond", "triangle", "cross", "flag", "bar")  # told apart without colours too
 
 
 class RateDot(NamedTuple):
@@ -58,6 +58,7 @@ def shape(number: int, x: float, y: float, size: float) -> Markup:
         "diamond": [(0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)],
         "triangle": [(0, -1.2), (1.2, 1), (-1.2, 1)],
         "flag": [(-1.2, -1.2), (1.2, 0), (-1.2, 1.2)],
+        "bar": [(-0.5, -1.3), (0.5, -1.3), (0.5, 1.3), (-0.5, 1.3)],
         "cross": [(-1.2, -0.4), (-0.4, -0.4), (-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4),
                   (0.4, 0.4), (0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4)],
     }[kind]  # fmt: skip

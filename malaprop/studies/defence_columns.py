@@ -70,6 +70,13 @@ class MadeAnswers:
 
 
 @dataclass(frozen=True, slots=True)
+class TransferredAnswers:
+    """By text that an attack on the undefended victim broke: whether a defence reads the adversarial text rightly."""
+
+    right: dict[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
 class HeldCertificates:
     """Certificates added up, and what attacks say of them."""
 
@@ -87,19 +94,18 @@ class DefenceCost:
 def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
     """The tests that a defence is put to."""
     from malaprop.defences.within import within
-    from malaprop.defences.wrap import parse
     from malaprop.tasks.outputs import JsonFile, RunFolder
 
-    attack, layers = test.attack.name, parse(name).layers
+    noise, first = find_noise(test, name), test.attack.name
     yield DefenceColumn(name="clean", work=look, output=JsonFile(DefenceLook), reads=test.read)
-    runs, noise = [attack], find_noise(test, name)
-    yield DefenceColumn(name=attack, work=assail, output=RunFolder(), shared=True)
-    if layers:
-        runs.append(f"{attack}-adaptive")
-        work = partial(assail_knowing, test.attack, test.draws)
-        yield DefenceColumn(name=runs[-1], work=work, output=RunFolder(), shared=True)
-    yield DefenceColumn(name="made", work=answer, output=JsonFile(MadeAnswers), beside=(attack,), reads=test.read_made)
-    found = ["clean", *runs, "made"]
+    runs, carried = list[str](), list[str]()
+    for attack in test.suite:
+        found = list(_attack_columns(test, name, attack))
+        yield from found
+        runs += [column.name for column in found if column.shared]
+        carried += [column.name for column in found if not column.shared]
+    yield DefenceColumn(name="made", work=answer, output=JsonFile(MadeAnswers), beside=(first,), reads=test.read_made)
+    seen = ["clean", *runs, *carried, "made"]
     if noise is not None:
         narrow = within(noise, test.attack)
         lines = RunFolder(lines="malaprop.records.certified:CERTIFICATES", error="malaprop.studies.certify:refuse_text")
@@ -110,12 +116,36 @@ def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
             name="checked", work=hold_against, output=JsonFile(HeldCertificates), reads=test.read,
             sees=("certificates", *runs, narrow.name),
         )  # fmt: skip
-        found.append("checked")
+        seen.append("checked")
     yield DefenceColumn(
-        name="row", work=add_up, output=JsonFile(DefenceRow), sees=tuple(found), beside=(attack,),
-        reads=test.read_made,
+        name="row", work=add_up, output=JsonFile(DefenceRow), sees=tuple(seen),
+        beside=tuple(attack.name for attack in test.suite), reads=test.read_made,
     )  # fmt: skip
     yield DefenceColumn(name="cost", work=time, output=JsonFile(DefenceCost), reads=test.read_some, alone=True)
+
+
+def _attack_columns(test: DefenceTest, name: str, attack: Attack) -> Iterator[DefenceColumn]:
+    """One attack: as it is, as one that knows the defence, and as it broke the undefended victim."""
+    from malaprop.defences.wrap import draws_at_random
+    from malaprop.tasks.outputs import JsonFile, RunFolder
+
+    yield DefenceColumn(name=attack.name, work=partial(assail, attack), output=RunFolder(), shared=True)
+    if draws_at_random(name):
+        work = partial(assail_knowing, attack, test.draws)
+        yield DefenceColumn(name=_name_adaptive(attack), work=work, output=RunFolder(), shared=True)
+    if name != NONE:
+        yield DefenceColumn(
+            name=_name_transfer(attack), work=partial(transfer, attack), output=JsonFile(TransferredAnswers),
+            sees=(attack.name,), beside=(attack.name,),
+        )  # fmt: skip
+
+
+def _name_adaptive(attack: Attack) -> str:
+    return f"{attack.name}-adaptive"
+
+
+def _name_transfer(attack: Attack) -> str:
+    return f"{attack.name}-transferred"
 
 
 def place_of(name: str) -> str:
@@ -147,7 +177,8 @@ def look(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[D
     from malaprop.defences.trial import count_passes
 
     victim = open_defence(test, name, desk, inputs)
-    check(test.attack.name, test.attack.needs, victim.name, victim.offers, victim.withheld)
+    for attack in test.suite:
+        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
     seen, inside = examine(victim, inputs["data"]), None
     passes = count_passes(victim)
     if find_noise(test, name) is not None:
@@ -157,11 +188,11 @@ def look(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[D
     yield DefenceLook(seen=seen, passes=passes, inside=inside)
 
 
-def assail(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
-    """The attack on a share of the texts."""
+def assail(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+    """An attack on a share of the texts."""
     victim = desk.hold(lambda: open_defence(test, name, desk, inputs))
     width = test.conditions.width
-    yield from attack_share(desk, test.attack, victim, share, seed=test.texts.seed, width=width)
+    yield from attack_share(desk, attack, victim, share, seed=test.texts.seed, width=width)
 
 
 def assail_knowing(
@@ -180,6 +211,17 @@ def assail_knowing(
 def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[MadeAnswers]:
     """The made samples, put to a defence."""
     yield MadeAnswers(tuple(inputs["premade"].answers(open_defence(test, name, desk, inputs))))
+
+
+def transfer(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[TransferredAnswers]:
+    """The texts that broke the undefended victim, put to a defence; labels are those that its own run has."""
+    from malaprop.defences.premade import from_outcomes
+
+    labels = {outcome.id: outcome.label for outcome in inputs[test.cell(name, attack.name)]}
+    made = from_outcomes(sort_by_id(inputs[test.cell(NONE, attack.name)]), attack.name)
+    answers = made.answers(open_defence(test, name, desk, inputs))
+    pairs = zip(made.examples, answers, strict=True)
+    yield TransferredAnswers({one.id: found == labels.get(one.id) for one, found in pairs})
 
 
 def certify(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
@@ -201,9 +243,10 @@ def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> It
 
     victim, noise, certifier = _open_vote(test, name, desk, inputs), find_noise(test, name), test.certifier
     assert noise is not None
-    narrow, attack = within(noise, test.attack).name, test.attack.name
     lines = inputs[test.cell(name, "certificates")]
-    runs = [sort_by_id(inputs[test.cell(name, run)]) for run in (attack, f"{attack}-adaptive", narrow)]
+    attacks = [run for attack in test.suite for run in (attack.name, _name_adaptive(attack))]
+    names = [*attacks, within(noise, test.attack).name]
+    runs = [sort_by_id(inputs[test.cell(name, run)]) for run in names]
     plain = inputs[test.cell(name, "clean")].inside
     record = add_certificates(
         describe_certificates(certifier, victim, noise, inputs["data"]), lines, plain, seconds=0.0
@@ -214,16 +257,23 @@ def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> It
 
 def add_up(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
     """The row of a defence, from its columns."""
-    from malaprop.defences.trial import DefenceFindings
+    from malaprop.defences.trial import AttackFindings, DefenceFindings
     from malaprop.tasks.outputs import Note
 
     del desk
-    attack, look = test.attack.name, inputs[test.cell(name, "clean")]
-    knowing: list[Outcome] | None = inputs.get(test.cell(name, f"{attack}-adaptive"))
+    look: DefenceLook = inputs[test.cell(name, "clean")]
     held: HeldCertificates | None = inputs.get(test.cell(name, "checked"))
+
+    def read(attack: Attack) -> AttackFindings:
+        carried: TransferredAnswers | None = inputs.get(test.cell(name, _name_transfer(attack)))
+        return AttackFindings(
+            attack=attack.name, plain=inputs[test.cell(NONE, attack.name)],
+            active=inputs[test.cell(name, attack.name)], adaptive=inputs.get(test.cell(name, _name_adaptive(attack))),
+            transferred=None if carried is None else carried.right,
+        )  # fmt: skip
+
     row = DefenceFindings(
-        name=name, about=look.seen.name, passes=look.passes,
-        plain=inputs[test.cell(NONE, attack)], active=inputs[test.cell(name, attack)], adaptive=knowing,
+        name=name, about=look.seen.name, passes=look.passes, attacks=[read(attack) for attack in test.suite],
         draws=test.draws, fresh=test.fresh,
         premade=inputs["premade"], answers=inputs[test.cell(name, "made")].answers,
         certified=held.certified if held else None, checked=held.checked if held else None,
@@ -259,7 +309,8 @@ def sort_by_id(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def _line(row: DefenceRow) -> str:
     """One line on a defence."""
     knowing = f", knowing it {row.adaptive.accuracy}" if row.adaptive else ""
+    carried = f", transferred {row.transferred}" if row.transferred else ""
     return (
-        f"{row.name}: clean {row.clean}, made samples {row.premade}, under attack {row.active.accuracy}{knowing}; "
-        f"{row.verdict}"
+        f"{row.name}: clean {row.clean}, made samples {row.premade}, under attack {row.active.accuracy}{knowing}"
+        f"{carried}; under the worst {row.worst}; {row.verdict}"
     )

@@ -42,7 +42,10 @@ class Surroundings:
 
 @dataclass(frozen=True, kw_only=True)
 class DefenceTest:
-    """Test defences of one victim under one attack, also one that knows them, with certificates where there are some.
+    """Test defences of one victim under attacks: plain, knowing the defence, and transferred from no defence.
+
+    Hardened models (every method of harden), votes and purification stand side by side, with certificates where there
+    are some and what an answer costs. What is left under the worst of the attacks is what a defence is worth.
 
     The same --out resumes an interrupted run, and takes more defences.
 
@@ -51,17 +54,22 @@ class DefenceTest:
       malaprop study defences --victim BERT --defences none,twin,fuse,five,fact,five(fact),safer,ranmask --n 100
 
       malaprop study defences --victim models/plain --defences fact=models/fact,five(fact) --data reviews.csv --jobs 2
+
+      malaprop study defences --victim ./my-bert --defences a2t,purify:spell --attacks textfooler,pwws --data my.csv
     """
 
     command: ClassVar[str] = "study defences"
 
     victim: tuple[str, ...] = opt(("LSTM-W-GloVe-1",), f"One victim. {VICTIM}")
     defences: tuple[str, ...] = opt(
-        help="Defences to test, separated by commas: fuse, five, safer, ranmask, fact, miyato, hotflip, twin, none, "
-        "one around another as five(fact), with settings as five:noise=2.",
+        help="Defences to test, separated by commas: any method of harden (fact, a2t ...), any defence around a "
+        "victim (fuse, five, safer, ranmask, purify:spell ...), twin, none, one around another as five(fact), with "
+        "settings as five:noise=2; see malaprop list defences.",
         free=True,
     )
-    attacks: tuple[Any, ...] = opt(("textfooler",), "One recipe: see malaprop list recipes.")
+    attacks: tuple[Any, ...] = opt(
+        ("textfooler",), "Recipes, with commas: see malaprop list recipes. Certificates and pictures are of the first."
+    )
     hardened: Mapping[str, Any] = opt({}, "A model that is there already, as fact=FOLDER; may be repeated.", free=True)
     premade: Path | None = opt(
         None, "Adversarial texts made before, a run folder or a file with text,label; if not given, those of this test."
@@ -99,10 +107,17 @@ class DefenceTest:
         )
 
     @cached_property
-    def attack(self) -> Attack:
+    def suite(self) -> tuple[Attack, ...]:
+        """The attacks, each once."""
         from malaprop.runs.api import make_attack
 
-        return self.conditions.apply(make_attack(self.attacks[0], {}))
+        made = (self.conditions.apply(make_attack(named, {})) for named in self.attacks)
+        return tuple({attack.name: attack for attack in made}.values())
+
+    @property
+    def attack(self) -> Attack:
+        """The first of them: its successes are the made samples, and certificates are held against it."""
+        return self.suite[0]
 
     @cached_property
     def reading(self) -> DataReading:
@@ -126,9 +141,9 @@ class DefenceTest:
     def check(self) -> None:
         from malaprop.defences.stock import check_defences
 
-        if len(self.victim) != 1 or len(self.attacks) != 1:
-            raise SettingError("defences are tested on one victim under one attack; name one of each")
-        self.conditions.check(self.where, self.attack)
+        if len(self.victim) != 1 or not self.attacks:
+            raise SettingError("defences are tested on one victim, under one attack or several; name one victim")
+        self.conditions.check(self.where, *self.suite)
         check_defences(self.names, self.folders)
         if self.layout not in LAYOUTS:
             raise SettingError(f"--layout takes pca or tsne, got {self.layout!r}")

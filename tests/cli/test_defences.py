@@ -48,7 +48,7 @@ def last(out: str) -> dict[str, object]:
 def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
     code, _, err = type_in("train", "LSTM-W-Random-1", "--data", "rows.csv", "--out", "m", "--device", "cpu", *SMALL)
     assert code == 0, err
-    names = "none,twin,ranmask:keep=0.5:samples=8,hotflip"
+    names = "none,twin,ranmask:keep=0.5:samples=8,hotflip,flooding"
     words = [
         "study",
         "defences",
@@ -57,7 +57,7 @@ def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
         "--data",
         "rows.csv",
         "--attacks",
-        "pwws",
+        "pwws,keyboard",
         "--defences",
         names,
         "--out",
@@ -68,7 +68,12 @@ def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
     assert code == 0, err
     assert "hotflip is left out" in err
     found = last(out)["defences"]
-    assert list(found) == ["none", "twin", "ranmask:keep=0.5:samples=8"]
+    assert list(found) == ["none", "twin", "ranmask:keep=0.5:samples=8", "flooding"]
+    assert found["none"]["transferred"] is None
+    for row in (found["twin"], found["flooding"]):  # what a model is worth is what is left under the worst of all
+        under = [row, row["others"]["keyboard"]]
+        least = min(one[kind]["hits"] for one in under for kind in ("active", "adaptive", "transferred"))
+        assert row["worst"]["hits"] <= least <= row["clean"]["hits"]
     assert found["ranmask:keep=0.5:samples=8"]["contradicted"] == 0
     record = DefencesRecord.read(Path("out"))
     assert record is not None
@@ -132,8 +137,7 @@ def test_certificates(type_in):
     ("words", "said"),
     [
         ("study defences --defences firve --victim LSTM-W-GloVe-1", "no defence is called 'firve'"),
-        ("study defences --defences five --victim a,b", "one victim under one attack"),
-        ("study defences --defences five --victim a --attacks pwws,typos", "one victim under one attack"),
+        ("study defences --defences five --victim a,b", "name one victim"),
         ("study defences --defences fact=nowhere --victim a", "no model in that folder"),
         ("study defences --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
         ("study defences --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),

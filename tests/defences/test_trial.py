@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -29,8 +29,8 @@ from malaprop.defences.stock import (
     put_behind,
     split_folders,
 )
-from malaprop.defences.trial import DefenceFindings, check, count_passes, f1_score, robust, verdict
-from malaprop.defences.wrap import defend
+from malaprop.defences.trial import AttackFindings, DefenceFindings, check, count_passes, f1_score, robust, verdict
+from malaprop.defences.wrap import defend, draws_at_random
 from malaprop.records.certified import Certificate
 from malaprop.records.defences import Gain
 from malaprop.runs.folder import run_to_folder
@@ -139,10 +139,14 @@ def row(name, victim, plain=None, *, random=False):
     active = sorted(run(ATTACK, victim, toy.examples(TEXTS)), key=lambda outcome: outcome.id)
     knowing = Adaptive(defended=victim, draws=2, fresh=3) if random else None
     made = from_outcomes(plain or active, "toy")
+    answers = made.answers(victim)
+    carried = {one.id: one.label == found for one, found in zip(made.examples, answers, strict=True)}
     return active, DefenceFindings(
-        name=name, about=victim.name, passes=1.0, plain=plain or active, active=active,
-        adaptive=None if knowing is None else list(run(ATTACK, knowing, toy.examples(TEXTS))), draws=2, fresh=3,
-        premade=made, answers=made.answers(victim),
+        name=name, about=victim.name, passes=1.0, draws=2, fresh=3, premade=made, answers=answers,
+        attacks=[AttackFindings(
+            attack=ATTACK.name, plain=plain or active, active=active, transferred=carried if plain else None,
+            adaptive=None if knowing is None else list(run(ATTACK, knowing, toy.examples(TEXTS))),
+        )],
     ).add_up()  # fmt: skip
 
 
@@ -159,7 +163,37 @@ def test_rows_of_no_defence_and_a_lucky_one():
     _, found = row("luck", lucky(), plain, random=True)
     assert found.adaptive is not None
     assert (found.adaptive.draws, found.adaptive.fresh) == (2, 3)
-    assert found.worst.hits <= min(found.active.accuracy.hits, found.adaptive.accuracy.hits)
+    assert found.worst.hits <= min(found.active.accuracy.hits, found.adaptive.accuracy.hits, found.transferred.hits)
+
+
+def test_what_is_left_under_the_worst_of_all_attacks_by_hand():
+    """Text a holds under all; b breaks in its transferred form; c when the attack knows; d is wrong."""
+
+    def outcomes(**ends):
+        (one,) = run(ATTACK, toy.victim(), toy.examples(["great film"]))
+        return [replace(one, id=name, status=status) for name, status in ends.items()]
+
+    plain = outcomes(a="success", b="success", c="failed", d="skipped")
+    active = outcomes(a="failed", b="failed", c="failed", d="skipped")
+    knowing = outcomes(a="failed", b="failed", c="success", d="skipped")
+    one = AttackFindings(attack="x", plain=plain, active=active, adaptive=knowing, transferred={"a": True, "b": False})
+    row = DefenceFindings(
+        name="x", about="x", passes=1.0, attacks=[one], draws=1, fresh=1, premade=from_outcomes([], ""), answers=[]
+    ).add_up()
+    assert (row.clean.hits, row.active.accuracy.hits, row.adaptive.accuracy.hits) == (3, 3, 2)
+    assert (row.transferred.hits, row.worst.hits, row.worst.total) == (2, 1, 4)
+    assert (row.gain.value, row.kept.value) == (0.5, 0.0)
+    two = replace(one, attack="y", active=outcomes(a="success", b="failed", c="failed", d="skipped"))
+    both = DefenceFindings(
+        name="x", about="x", passes=1.0, attacks=[one, two], draws=1, fresh=1, premade=from_outcomes([], ""), answers=[]
+    ).add_up()
+    assert both.worst.hits == 0
+    assert [(other.attack, other.active.accuracy.hits) for other in both.others] == [("y", 2)]
+
+
+def test_a_defence_that_draws_nothing_shows_the_plain_attack_all_of_it():
+    drawing = {"fact": False, "purify:spell": False, "purify:mlm(fact)": True, "fuse(purify:spell)": True}
+    assert {spec: draws_at_random(spec) for spec in drawing} == drawing
 
 
 def test_passes_are_the_same_however_texts_are_shared_out():
@@ -193,7 +227,7 @@ def test_a_certificate_that_is_contradicted_is_told():
 @pytest.mark.parametrize(
     ("gain", "kept", "random", "said"),
     [
-        ((0.3, 0.2, 0.4), (0.05, -0.1, 0.2), True, "vanishes when the attack knows it"),
+        ((0.3, 0.2, 0.4), (0.05, -0.1, 0.2), True, "vanishes when the attack knows it or"),
         ((0.3, 0.2, 0.4), (0.15, 0.1, 0.2), True, "keeps 50% of its gain"),
         ((0.3, 0.2, 0.4), (0.29, 0.2, 0.4), True, "keeps its gain"),
         ((0.1, -0.1, 0.3), (0.1, -0.1, 0.3), True, "no gain under attack"),

@@ -22,6 +22,7 @@ from malaprop.records.defences import (
 )
 from malaprop.records.summary import Rate, Spread
 from malaprop.reports import certified
+from malaprop.reports.defenceboard import write_markdown
 from malaprop.reports.defences import short, terminal, trials
 
 LINES = [
@@ -146,8 +147,19 @@ def test_a_card_has_figures_and_tables():
     assert 'class="figure field"' in page
 
 
+def test_the_leaderboard_has_a_place_for_what_was_not_measured():
+    twice = [replace(TRIAL, data="mr-full:test", victim="LSTM-W-GloVe-1"), replace(TRIAL, victim="BERT", data="odd")]
+    page = write_markdown(twice)
+    assert "| `five` | not measured | not measured | 40.0% (4/10, 16.8-68.7) | not measured |" in page
+    assert "IMDB\n\nMiniLM, MPNet, LSTM, CNN: not measured." in page
+    assert "### odd: MiniLM" in page
+    assert "+30.0 points (+20.0 to +40.0)" in page
+    assert "Leaderboard of defences" in trials(twice)
+    assert "Leaderboard of defences" not in trials(twice[:1])
+
+
 def test_words_from_outside_stay_text():
-    page = trials([TRIAL])
+    page = trials([TRIAL, TRIAL])
     for hostile in ("<u>nice", "<i>fine</i>", "fi<b>ne", "<b>much</b>", "<d>"):
         assert hostile not in page
     assert "&lt;u&gt;nice" in page
