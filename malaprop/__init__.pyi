@@ -334,7 +334,10 @@ def study(
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
 ) -> Result:
-    """Test defences of one victim under one attack, also one that knows them, with certificates where there are some.
+    """Test defences of one victim under attacks: plain, knowing the defence, and transferred from no defence.
+
+    Hardened models (every method of harden), votes and purification stand side by side, with certificates where there
+    are some and what an answer costs. What is left under the worst of the attacks is what a defence is worth.
 
     The same --out resumes an interrupted run, and takes more defences.
 
@@ -344,15 +347,17 @@ def study(
             folder or hub name, an sklearn pipeline (.skops), a language model with a prompt
             (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
             behind a defence: five(BERT).
-        defences: Defences to test, separated by commas: fuse, five, safer, ranmask, fact, miyato,
-            hotflip, twin, none, one around another as five(fact), with settings as five:noise=2.
-        attacks: One recipe: see malaprop list recipes.
+        defences: Defences to test, separated by commas: any method of harden (fact, a2t ...), any
+            defence around a victim (fuse, five, safer, ranmask, purify:spell ...), twin, none, one
+            around another as five(fact), with settings as five:noise=2; see malaprop list defences.
+        attacks: Recipes, with commas: see malaprop list recipes. Certificates and pictures are of the
+            first.
         hardened: A model that is there already, as fact=FOLDER; may be repeated.
         premade: Adversarial texts made before, a run folder or a file with text,label; if not given,
             those of this test.
         draws: Draws that the adaptive attack averages.
         fresh: Fresh draws of which most must be fooled.
-        samples: Copies behind a certificate of safer or ranmask; 0 for none.
+        samples: Copies behind a certificate of safer, ranmask or randel; 0 for none.
         alpha: Significance level: the largest chance that a certificate is wrong.
         pictures: Where a model was hardened: texts whose neighbourhoods are drawn.
         layout: With --pictures: noisy vectors are laid out by pca or tsne.

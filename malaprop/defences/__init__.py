@@ -20,5 +20,6 @@ DEFENCES = Catalogue(
         "dsrm": "malaprop.defences.informed:Dsrm",
         "safer": "malaprop.defences.safer:SwappedTraining",
         "ranmask": "malaprop.defences.ranmask:MaskedTraining",
+        "randel": "malaprop.defences.randel:DeletionTraining",
     },
 )

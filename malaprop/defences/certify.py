@@ -3,7 +3,8 @@
 The victim's label is the one that most copies get, were all copies asked. Some are drawn to guess it, others to bound
 its chance from below (Clopper and Pearson's exact bound, one-sided); as far as the noise cannot take that bound to one
 half, no change of the kind that the noise covers can move the label. Each certificate is wrong with a chance of at most
-alpha.
+alpha. Where a text has no more copies than would be drawn, all of them are asked: the chance is known, and the
+certificate is certain.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from malaprop.core.score import Floats, winners
 from malaprop.core.text import Text, Words
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters, Defended, Method
+from malaprop.defences.randel import RanDel
 from malaprop.defences.ranmask import RanMask
 from malaprop.defences.safer import Safer
-from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
+from malaprop.defences.smooth import Noise, answer_by_vote, answer_copies, cut_text
 from malaprop.records.certified import Certificate
 
 _AT_ONCE = 1 << 15  # copies asked together
 _HALVINGS = 60
+_HALF = 0.5 + 1e-12  # a chance that is one half but for rounding is no majority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +56,31 @@ class Certifier:
         while block := list(islice(rest, size)):
             table = Words()
             texts = [cut_text(tuple(example.fields.values()), table) for example in block]
-            first = self._votes(victim, noise, texts, self.select, 2 * self.seed + 1)
-            second = self._votes(victim, noise, texts, self.samples, 2 * self.seed + 2)
-            for example, text, guess, votes in zip(block, texts, winners(first), second, strict=True):
-                hits = round(float(votes[guess]) * self.samples)
-                yield self._one(example, text, noise, int(guess), hits)
+            first, hits, whole = self.count(victim, noise, texts)
+            for example, text, guess, found, total in zip(block, texts, first, hits, whole, strict=True):
+                lower = found / total if total else lower_bound(found, self.samples, self.alpha)
+                yield self._make(example, text, noise, guess, found, lower, exact=total > 0)
+
+    def count(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> tuple[list[int], list[int], list[int]]:
+        """Of each text the label of its vote, how many copies have it, and of how many: 0 where they were drawn."""
+        labels, hits, whole = ([0] * len(texts) for _ in range(3))
+        every = [noise.every(text, self.samples, victim.unknown) for text in texts]
+        known = [place for place, copies in enumerate(every) if copies is not None]
+        drawn = [place for place, copies in enumerate(every) if copies is None]
+        if known:
+            asked = [copies for copies in every if copies is not None]
+            answers = winners(answer_copies(victim, asked, exact=victim.rounding > 0))
+            ends = np.cumsum([copies.count for copies in asked])
+            for place, votes in zip(known, np.split(answers, ends[:-1]), strict=True):
+                found = np.bincount(votes)
+                labels[place], hits[place], whole[place] = int(found.argmax()), int(found.max()), len(votes)
+        if drawn:
+            some = [texts[place] for place in drawn]
+            first = winners(self._votes(victim, noise, some, self.select, 2 * self.seed + 1)).tolist()
+            second = self._votes(victim, noise, some, self.samples, 2 * self.seed + 2)
+            for place, guess, votes in zip(drawn, first, second, strict=True):
+                labels[place], hits[place] = guess, round(float(votes[guess]) * self.samples)
+        return labels, hits, whole
 
     def _votes(self, victim: Victim, noise: Noise, texts: Sequence[Text], samples: int, seed: int) -> Floats:
         """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own.
@@ -72,8 +95,9 @@ class Certifier:
             total = total + size * answer_by_vote(victim, noise, texts, size, seeds, Counters(), exact=exact)
         return np.asarray(total / samples, np.float32)
 
-    def _one(self, example: Example, text: Text, noise: Noise, guess: int, hits: int) -> Certificate:
-        lower = lower_bound(hits, self.samples, self.alpha)
+    def _make(
+        self, example: Example, text: Text, noise: Noise, guess: int, hits: int, lower: float, *, exact: bool
+    ) -> Certificate:
         return Certificate(
             id=example.id,
             label=example.label,
@@ -83,6 +107,7 @@ class Certifier:
             words=text.slots,
             changeable=noise.limit(text),
             radius=radius(noise, text, lower),
+            exact=exact,
         )
 
 
@@ -93,18 +118,22 @@ def noise_of(victim: Victim) -> Noise | None:
 
 def noise_of_method(method: Method) -> Noise | None:
     """The noise that a method's certificates are of; None: it has none."""
-    return method.noise if isinstance(method, RanMask | Safer) else None
+    return method.noise if isinstance(method, RanMask | Safer | RanDel) else None
 
 
 def radius(noise: Noise, text: Text, lower: float) -> int | None:
     """The most words that may change; None: not even the text as it stands is sure to keep its label."""
-    if not lower > 0.5:
+    if lower <= _HALF:
         return None
-    most = noise.limit(text)
-    low, high = 0, most  # the shift never falls, so the border can be halved in on
+    low, high = 0, noise.limit(text)
+    if high is None:
+        high = 1
+        while lower - noise.shift(text, high) > _HALF:
+            high *= 2
+    # the shift never falls, so the border can be halved in on
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if lower - noise.shift(text, middle) > 0.5 else (low, middle - 1)
+        low, high = (middle, high) if lower - noise.shift(text, middle) > _HALF else (low, middle - 1)
     return low
 
 

@@ -39,7 +39,7 @@ class NoisyTraining:
         return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device), batch.labels, batch.rows)
 
     def _copy(self, fields: Fields, rng: np.random.Generator) -> Fields:
-        return self.noise.draw(cut_text(fields, Words()), 1, unknown_word(self.job), rng).pick(0).values()
+        return self.noise.draw(cut_text(fields, Words()), 1, unknown_word(self.job), rng)[0].pick(0).values()
 
 
 def unknown_word(job: Job) -> str:

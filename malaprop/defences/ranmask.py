@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
 from typing import ClassVar
 
@@ -11,9 +12,9 @@ import numpy as np
 
 from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
-from malaprop.core.text import Text
+from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Victim
+from malaprop.core.victim import Fields, Victim
 from malaprop.defences.defended import Counters
 from malaprop.defences.noisy import NoisyTraining
 from malaprop.defences.smooth import answer_by_vote
@@ -29,7 +30,8 @@ class Masks:
 
     Of two texts of h words that differ in d of them, a copy that keeps k words is the same for both unless a differing
     word is kept, which has the chance 1 - C(h-d, k) / C(h, k): by no more can the chance of a label differ. This is the
-    bound of the paper with its factor beta at 1; the paper estimates beta from samples, which proves nothing.
+    bound of the paper with its factor beta at 1; the paper estimates beta from samples, which proves nothing. There are
+    C(h, k) copies, all as likely: where that is few, all are asked, and the chances are known exactly.
     """
 
     keep: float = 0.3
@@ -46,13 +48,16 @@ class Masks:
         """How many words a copy keeps of so many."""
         return min(words, max(1, round(self.keep * words)))
 
-    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> Variants:
-        words = text.slots
-        masked = words - self.kept(words)
-        slots = np.argsort(rng.random((many, words)), axis=1)[:, :masked]
-        rows = np.repeat(np.arange(many), masked)
-        mask = np.full(slots.size, text.table.id(unknown), np.int64)
-        return Variants(text, slots.reshape(-1), mask, rows, many)
+    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:
+        masked = text.slots - self.kept(text.slots)
+        return [_mask(text, np.argsort(rng.random((many, text.slots)), axis=1)[:, :masked], unknown)]
+
+    def every(self, text: Text, most: int, unknown: str) -> Variants | None:
+        words, masked = text.slots, text.slots - self.kept(text.slots)
+        many = comb(words, masked)
+        if many > most:
+            return None
+        return _mask(text, np.array(list(combinations(range(words), masked)), np.int64).reshape(many, masked), unknown)
 
     def shift(self, text: Text, words: int) -> float:
         return share_touched(text.slots, self.kept(text.slots), words)
@@ -60,8 +65,25 @@ class Masks:
     def limit(self, text: Text) -> int:
         return text.slots
 
-    def covers(self, origin: Text, changed: Text) -> bool:
-        return origin.slots == changed.slots and bool((origin.parts[::2] == changed.parts[::2]).all())
+    def distance(self, origin: Text, changed: Text) -> int | None:
+        return len(changed.changed(origin)) if same_gaps(origin, changed) else None
+
+    def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
+        slots = rng.permutation(text.slots)[:words]
+        new = text.table.ids([fresh[i] for i in rng.integers(len(fresh), size=len(slots)).tolist()])
+        return Variants(text, slots, new, np.zeros(len(slots), np.int64), 1).pick(0).values()
+
+
+def same_gaps(one: Text, other: Text) -> bool:
+    """Whether two texts of one table have words in the same places, with the same between them."""
+    return one.slots == other.slots and bool((one.parts[::2] == other.parts[::2]).all())
+
+
+def _mask(text: Text, slots: Ints, unknown: str) -> Variants:
+    """Copies with these slots masked [copy, slot]."""
+    many, masked = slots.shape
+    mask = np.full(slots.size, text.table.id(unknown), np.int64)
+    return Variants(text, slots.reshape(-1), mask, np.repeat(np.arange(many), masked), many)
 
 
 def share_touched(words: int, kept: int, changed: int) -> float:

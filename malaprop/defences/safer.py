@@ -13,9 +13,10 @@ from malaprop.core.errors import SettingError
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Victim
+from malaprop.core.victim import Fields, Victim
 from malaprop.defences.defended import Counters
 from malaprop.defences.noisy import NoisyTraining
+from malaprop.defences.ranmask import same_gaps
 from malaprop.defences.smooth import answer_by_vote
 from malaprop.defences.synonyms import KINDS, Kind, Sets, open_sets
 from malaprop.defences.votes import Vote, check_samples, check_vote
@@ -54,7 +55,7 @@ class Swaps:
             return f"d words, each by one of its class of at most {self.most} words (cosine {self.floor:g})"
         return f"d words, each by one with a cosine of at least {self.floor:g} to it"
 
-    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> Variants:  # noqa: ARG002
+    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:  # noqa: ARG002
         lists = [self._ids(text, slot) for slot in range(text.slots)]
         sizes = np.fromiter(map(len, lists), np.int64, len(lists))
         slots = np.flatnonzero(sizes > 1)
@@ -63,7 +64,11 @@ class Swaps:
         first = np.cumsum(sizes[slots]) - sizes[slots]
         words = flat[first + chosen]
         rows, at = np.nonzero(words != text.words[slots])
-        return Variants(text, slots[at], words[rows, at], rows, many)
+        return [Variants(text, slots[at], words[rows, at], rows, many)]
+
+    def every(self, text: Text, most: int, unknown: str) -> Variants | None:  # noqa: ARG002
+        """None: all but the shortest texts have too many."""
+        return None
 
     def _ids(self, text: Text, slot: int) -> Ints:
         """What may be drawn for the word in a slot; remembered with the table.
@@ -93,12 +98,22 @@ class Swaps:
     def _changeable(self, text: Text) -> list[str]:
         return [word for word in text.strings if word.lower() in self.known.synonyms]
 
-    def covers(self, origin: Text, changed: Text) -> bool:
-        if origin.slots != changed.slots or not bool((origin.parts[::2] == changed.parts[::2]).all()):
-            return False
-        known = self.known.synonyms
-        pairs = ((origin.strings[slot], changed.strings[slot]) for slot in changed.changed(origin).tolist())
-        return all(now.lower() in known.get(was.lower(), ()) and _case(was) == _case(now) for was, now in pairs)
+    def distance(self, origin: Text, changed: Text) -> int | None:
+        if not same_gaps(origin, changed):
+            return None
+        known, slots = self.known.synonyms, changed.changed(origin).tolist()
+        pairs = [(origin.strings[slot], changed.strings[slot]) for slot in slots]
+        fine = all(now.lower() in known.get(was.lower(), ()) and _case(was) == _case(now) for was, now in pairs)
+        return len(slots) if fine else None
+
+    def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:  # noqa: ARG002
+        """Words give way to synonyms of their own."""
+        strings, known = text.strings, self.known.synonyms
+        able = np.asarray([slot for slot, word in enumerate(strings) if word.lower() in known], np.int64)
+        for slot in rng.permutation(able)[:words].tolist():
+            others = sorted(known[strings[slot].lower()])
+            text = text.put(slot, recase(others[int(rng.integers(len(others)))], strings[slot]))
+        return text.values()
 
 
 def _case(word: str) -> str:

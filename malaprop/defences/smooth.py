@@ -1,8 +1,9 @@
-"""Smoothing: a text is answered by the vote of noisy copies of it. SAFER and RanMASK differ in the noise alone."""
+"""Smoothing: a text is answered by the vote of noisy copies of it. Defences of this kind differ in the noise alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -24,17 +25,23 @@ class Noise(Protocol):
     def about(self) -> str:
         """Which changes its certificate speaks of, in words."""
 
-    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> Variants:
-        """Noisy copies of a text; `unknown` is a word that the victim reads as unknown."""
+    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:
+        """Noisy copies of a text, `many` in all; `unknown` is a word that the victim reads as unknown."""
+
+    def every(self, text: Text, most: int, unknown: str) -> Variants | None:
+        """All copies, each as likely as any other; None where there are more than `most`, or they are not so likely."""
 
     def shift(self, text: Text, words: int) -> float:
         """The most by which the chance of any label can differ between this text and one with `words` words changed."""
 
-    def limit(self, text: Text) -> int:
-        """How many words of a text can change at all."""
+    def limit(self, text: Text) -> int | None:
+        """How many words of a text can change at all; None: there is no end, because words may be added."""
 
-    def covers(self, origin: Text, changed: Text) -> bool:
-        """Whether a changed text of the same table is one that the certificate of the original speaks of."""
+    def distance(self, origin: Text, changed: Text) -> int | None:
+        """How many changed words the certificate counts between two texts; None: it says nothing about this change."""
+
+    def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
+        """The text with at most `words` words changed in a way that the certificate covers, to words of `fresh`."""
 
 
 def answer_by_vote(
@@ -52,17 +59,28 @@ def answer_by_vote(
 
     `exact` goes the victim's plain road.
     """
-    groups = [
+    drawn = (
         noise.draw(text, samples, victim.unknown, generator(seed, "copies", *text.values()))
         for text, seed in zip(texts, seeds, strict=True)
-    ]
+    )
     counters.inner += samples * len(texts)
-    if exact:
-        scores = victim.predict([copy.values() for group in groups for copy in group.texts()])
-    else:
-        inner = Pool(groups)
-        scores = victim.finish(victim.begin(inner, np.arange(inner.size)))
+    scores = answer_copies(victim, list(chain.from_iterable(drawn)), exact=exact)
     return poll(scores, np.repeat(np.arange(len(texts)), samples), len(texts), vote)
+
+
+def answer_copies(victim: Victim, copies: Sequence[Variants], *, exact: bool) -> Floats:
+    """Scores [copy, label]; copies that are the same text are asked about once."""
+    pool = Pool(copies)
+    _, first, again = np.unique(pool.keys(), return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they were drawn, so that neighbours share a base
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    wanted = first[order]
+    if exact:
+        scores = victim.predict([copy.values() for copy in pool.texts(wanted)])
+    else:
+        scores = victim.finish(victim.begin(pool, wanted))
+    return np.asarray(scores[place[again]])
 
 
 def cut_text(fields: Fields, table: Words) -> Text:

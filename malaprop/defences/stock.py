@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from malaprop.models.zoo.zoo import ZooSpec
 
 NONE, TWIN = "none", "twin"
-NOISY = ("safer", "ranmask")  # wrap a model that was trained with their own noise, unless another is named
+NOISY = ("safer", "ranmask", "randel")  # wrap a model that was trained with their own noise, unless another is named
 
 
 def check_defences(specs: Iterable[str], given: Collection[str] = ()) -> None:

@@ -126,7 +126,8 @@ def check(
             continue
         before = cut_text(tuple(outcome.original.fields.values()), table)
         after = cut_text(tuple(outcome.adversarial.fields.values()), table)
-        if noise.covers(before, after) and 0 < len(after.changed(before)) <= line.radius:
+        changes = noise.distance(before, after)
+        if changes is not None and 0 < changes <= line.radius:
             inside.append((outcome, after, line.prediction))
     flipped = contradicted = 0
     for outcome, text, label in inside:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from malaprop.records.certified import CertifiedRecord
+from malaprop.records.certified import LEAST, CertifiedRecord
+from malaprop.records.summary import Rate
 from malaprop.reports import tables
 from malaprop.reports.figures import Axis, Mark, legend, rate_chart
 from malaprop.reports.markup import Markup, join, tag
@@ -21,34 +22,68 @@ def certificates(found: Sequence[CertifiedRecord]) -> Markup:
         "Certified accuracy is a lower bound: the share of texts that are right, and sure to stay so under d changed "
         "words of the kind named. Accuracy under an attack is an upper bound of the same thing."
     )
-    return tables.card("certificates", TITLE, lead, figure(found), table(found))
+    held = [tag("p", f"{_name(one)}: {line}.") for one in found for line in _describe_tests(one)]
+    return tables.card("certificates", TITLE, lead, figure(found), table(found), *held)
 
 
 def figure(found: Sequence[CertifiedRecord]) -> Markup:
-    """Certified accuracy against the number of changed words."""
+    """Certified accuracy against the number of changed words, and above it what an attack left."""
+    curves = [curve for one in found for curve in _curves(one)]
     lines = [
-        (_name(one), color, [Mark.of(d, rate) for d, rate in enumerate(one.certified) if rate.total])
-        for color, one in enumerate(found)
+        (name, color, [Mark.of(d, rate) for d, rate in enumerate(rates) if rate.total])
+        for color, (name, rates) in enumerate(curves)
     ]
-    most = max(len(one.certified) for one in found) - 1
-    axis = Axis(label="Changed words", low=0, high=max(1, most), show=lambda d: f"{d:g}")
-    title = "Certified accuracy against changed words"
+    most = max(1, *(len(rates) - 1 for _, rates in curves))
+    marks = range(0, most + 1, 1 + most // 12)
+    axis = Axis(label="Changed words", low=0, high=most, show=lambda d: f"{d:g}", marks=marks)
+    both = any(one.top is not None for one in found)
+    title = f"Certified accuracy{' and accuracy under attack' * both} against changed words"
     key = legend([(name, color) for name, color, _ in lines])
-    chart = rate_chart(title, "Certified accuracy", lines, axis)
+    chart = rate_chart(title, "Accuracy" if both else "Certified accuracy", lines, axis)
     return tables.panels(tables.panel(title, chart, key), kind="panels lone")
+
+
+def _curves(one: CertifiedRecord) -> Iterator[tuple[str, Sequence[Rate]]]:
+    """The lower bound and, where there was an attack, the upper one."""
+    yield (f"{_name(one)}: certified" if one.top else _name(one)), one.certified
+    if one.top:
+        yield f"{_name(one)}: under {one.top.recipe}", one.top.accuracy
 
 
 def table(found: Sequence[CertifiedRecord]) -> Markup:
     """Rates with their intervals, and what each certificate speaks of."""
-    most = max(len(one.certified) for one in found)
+    most = 1 + LEAST
     names = ("Defence", "Model alone", "Vote", *(f"d = {d}" for d in range(1, most)), "Any number", "Unsure", "Changes")
     rows = []
     for one in found:
         sure = f"{one.unsure} of {one.clean.total}"
-        about = f"{one.about}; {one.samples:,} copies, alpha {one.alpha:g}"
-        cells = (str(one.plain), str(one.clean), *map(str, one.certified[1:]), str(one.every), sure, about)
+        about = f"{one.about}; {one.samples:,} copies, alpha {one.alpha:g}{_describe_exact(one)}"
+        cells = (str(one.plain), str(one.clean), *map(str, one.certified[1:most]), str(one.every), sure, about)
         rows.append((_name(one), *cells))
+        if one.top:
+            under = [str(rate) for rate in one.top.accuracy[1:most]]
+            under += [""] * (most - 1 - len(under))
+            rows.append((f"{_name(one)}, under {one.top.recipe}", "", str(one.top.accuracy[0]), *under, "", "", ""))
     return tables.table("Certified accuracy", names, rows)
+
+
+def _describe_exact(one: CertifiedRecord) -> str:
+    return f"; certain for {one.exact} texts, of which all copies were asked" if one.exact else ""
+
+
+def _describe_tests(one: CertifiedRecord) -> list[str]:
+    """What attacked and changed texts say of the certificates, a line each."""
+    lines = []
+    if top := one.top:
+        lines.append(
+            f"{top.recipe} left {top.inside} texts inside their certificates; {top.contradicted} contradict one"
+        )
+    if tried := one.challenge:
+        lines.append(
+            f"{tried.tries:,} texts changed at random inside {tried.texts} certificates; {tried.contradicted} "
+            "contradict one"
+        )
+    return lines
 
 
 def _name(one: CertifiedRecord) -> str:
@@ -62,9 +97,11 @@ def terminal(one: CertifiedRecord) -> str:
         f"  model alone      {one.plain}",
         f"  vote             {one.clean}",
         *(f"  certified, d = {d} {rate}" for d, rate in enumerate(one.certified)),
+        *(f"  attacked,  d = {d} {rate}" for d, rate in enumerate(one.top.accuracy if one.top else ())),
         f"  any number       {one.every}",
         f"  {one.unsure} of {one.clean.total} texts without a certificate; {one.samples:,} copies each, "
-        f"alpha {one.alpha:g}, {one.seconds:.1f} s",
+        f"alpha {one.alpha:g}, {one.seconds:.1f} s{_describe_exact(one)}",
+        *(f"  {line}" for line in _describe_tests(one)),
     ]
     return "\n".join(lines)
 

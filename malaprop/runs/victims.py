@@ -22,6 +22,7 @@ WRAPPERS = Catalogue(
         "five": "malaprop.defences.five:Five",
         "safer": "malaprop.defences.safer:Safer",
         "ranmask": "malaprop.defences.ranmask:RanMask",
+        "randel": "malaprop.defences.randel:RanDel",
         "purify": "malaprop.defences.purify:Purify",
     },
 )

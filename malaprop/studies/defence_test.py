@@ -76,7 +76,7 @@ class DefenceTest:
     )
     draws: int = opt(4, "Draws that the adaptive attack averages.", min=1)
     fresh: int = opt(9, "Fresh draws of which most must be fooled.", min=1)
-    samples: int = opt(1000, "Copies behind a certificate of safer or ranmask; 0 for none.", min=0)
+    samples: int = opt(1000, "Copies behind a certificate of safer, ranmask or randel; 0 for none.", min=0)
     alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
     pictures: int = opt(3, "Where a model was hardened: texts whose neighbourhoods are drawn.", min=0, free=True)
     layout: str = opt("pca", "With --pictures: noisy vectors are laid out by pca or tsne.", free=True)

@@ -123,6 +123,7 @@ def test_certificates(type_in):
     code, out, err = type_in(
         *("certify", "--victim", "m", "--defence", "ranmask:keep=0.5", "--data", "rows.csv", "--n", "5"),
         *("--samples", "80", "--device", "cpu", "--out", "proofs", "--json"),
+        *("--attack", "deepwordbug", "--words", "2", "--tries", "20"),
     )
     assert code == 0, err
     record = CertifiedRecord.read(Path("proofs"))
@@ -131,6 +132,20 @@ def test_certificates(type_in):
     assert "certified, d = 1" in out
     assert last(out)["certified_accuracy"][0]["total"] == 5
     assert len(Path("proofs/certificates.jsonl").read_text().splitlines()) == 5
+    assert record.top is not None
+    assert record.challenge is not None
+    assert len(record.top.accuracy) == len(last(out)["attacked_accuracy"]) == 3
+    assert all(low.hits <= top.hits for low, top in zip(record.certified, record.top.accuracy, strict=False))
+    assert last(out)["contradicted"] == 0
+    assert "under deepwordbug" in Path("proofs/report.html").read_text()
+    words = ["certify", "--victim", "m", "--data", "rows.csv", "--device", "cpu"]
+    code, _, err = type_in(*words, "--attack", "deepwordbug", "--words", "99")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "the longest of these texts has" in err
+    Path("pairs.csv").write_text("premise,hypothesis,label\na dog runs,a cat,no\na dog,an animal,yes\n")
+    code, _, err = type_in(*words[:3], "--data", "pairs.csv", "--device", "cpu")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "certificates are of single texts, and pairs.csv has 2" in err
 
 
 @pytest.mark.parametrize(
@@ -142,10 +157,12 @@ def test_certificates(type_in):
         ("study defences --defences five --victim a --premade nowhere.csv", "no run folder and no file"),
         ("study defences --defences five --victim a --layout umap --premade rows.csv", "pca or tsne"),
         ("study defences --defences five:noise=-1 --victim a", "0 or more"),
-        ("certify --victim a --defence five", "certificates are of safer and ranmask"),
-        ("certify --victim a --defence nothing", "certificates are of safer and ranmask"),
+        ("certify --victim a --defence five", "certificates are of safer, ranmask and randel"),
+        ("certify --victim a --defence nothing", "certificates are of safer, ranmask and randel"),
         ("certify --victim a --defence ranmask:keep=7", "above 0 and below 1"),
         ("certify --victim a --alpha 2", "above 0 and below 1"),
+        ("certify --victim a --attack nothing", "no recipe is called 'nothing'"),
+        ("harden randel:delete=1", "above 0 and below 1"),
         ("harden ranmask:keep=2", "above 0 and below 1"),
         ("harden ranmask:kept=0.2", "no setting of harden ranmask is called 'kept'"),
         ("harden safer:floor", "name=value"),
