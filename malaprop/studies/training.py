@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfile, rmtree
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from malaprop.core.errors import SettingError
 from malaprop.studies.settings import opt
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from malaprop.models.splits import Splits
     from malaprop.models.zoo.train import Given
     from malaprop.models.zoo.training import Epoch
+    from malaprop.models.zoo.zoo import ZooSpec
     from malaprop.records.trained import TrainedModel, TrainedRecord
     from malaprop.tasks.desk import Desk
 
@@ -81,6 +82,28 @@ def check_named(name: str, settings: Mapping[str, Any]) -> None:
     check_settings(settings, [own_spec(name) if is_classifier_folder(name) else zoo.parse(name)[0]])
 
 
+class Named(NamedTuple):
+    """What is trained: a model of the zoo, or a classifier of one's own, which starts from its weights."""
+
+    spec: ZooSpec
+    data: Splits
+    given: Given
+    seed: int
+
+
+def find_named(name: str, data: Splits, given: Given, seed: int) -> Named:
+    """A model as `train_named` takes it, and the data in its terms."""
+    from malaprop.defences.harden import in_terms_of, own_spec
+    from malaprop.models.classifierfolder import is_classifier_folder
+    from malaprop.models.zoo import zoo
+
+    check_named(name, given.settings or {})
+    if is_classifier_folder(name):
+        return Named(own_spec(name), in_terms_of(data, Path(name).expanduser()), replace(given, start=name), seed)
+    spec, seed = zoo.parse(name, seed)
+    return Named(spec, data, given, seed)
+
+
 def train_named(
     desk: Desk,
     name: str,
@@ -97,34 +120,27 @@ def train_named(
     `name` is a model of the zoo, or the folder of a transformers classifier, which is trained further. `listen` hears
     of every epoch.
     """
-    from malaprop.defences.harden import in_terms_of, own_spec
-    from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.models.fitting.finished import FILE as RECIPE
-    from malaprop.models.zoo import zoo
     from malaprop.models.zoo.checkpoint import is_checkpoint
     from malaprop.models.zoo.train import InTheLoop, train
     from malaprop.models.zoo.training import Hooks
 
-    check_named(name, given.settings or {})
+    named = find_named(name, data, given, seed)
     if folder.parent.name == ROOM and is_checkpoint(folder) and not (folder / RECIPE).is_file():
         rmtree(folder)  # its writer was killed before the last file; what was kept of the training gives it again
-    if is_classifier_folder(name):
-        spec, given, data = own_spec(name), replace(given, start=name), in_terms_of(data, Path(name).expanduser())
-    else:
-        spec, seed = zoo.parse(name, seed)
     defence = hardening.defence if hardening is not None else None
     added = InTheLoop(
-        hooks=lambda job: replace(defence.hooks(job, data) if defence else Hooks(), epoch=listen),
+        hooks=lambda job: replace(defence.hooks(job, named.data) if defence else Hooks(), epoch=listen),
         name=hardening.name if hardening is not None else "",
         about=f"Hardened: {defence}." if defence else "",
     )
     return train(
-        spec,
-        data,
+        named.spec,
+        named.data,
         folder,
-        seed=seed,
+        seed=named.seed,
         device=desk.device,
-        given=given,
+        given=named.given,
         added=added,
         quiet=desk.quiet,
     )

@@ -86,7 +86,7 @@ def train(
     given, about = given or Given(), added.about if added else ""
     _check_fields(spec, data)
     check_target(folder)
-    how = change_course(_course(spec, given.start, len(data.train)), given.settings or {})
+    how = change_course(find_course(spec, given.start, len(data.train)), given.settings or {})
     job = _job(spec, data, seed, given, how.least)
     job.model.to(device)
     recipe: dict[str, Any] = {
@@ -164,7 +164,7 @@ def _limit(spec: ZooSpec, given: Given) -> int:
     return int((given.settings or {}).get("limit", zoo.limit(spec)))
 
 
-def _course(spec: ZooSpec, start: str | None, rows: int) -> Training:
+def find_course(spec: ZooSpec, start: str | None, rows: int) -> Training:
     """How a model is trained: what suits the weights that it starts from, not its name."""
     from malaprop.models.zoo.finetune import PACKAGED
 

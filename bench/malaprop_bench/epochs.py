@@ -1,0 +1,132 @@
+"""What an epoch of each hardening costs beside plain training: a few steps of each are timed, on the same batches.
+
+python -m malaprop_bench.epochs docs/measured/epochs.json --model LSTM-W-GloVe-1 --machine "one core"
+
+The rows are added to the file, the last of each machine, model and method; `malaprop bench --fill docs/hardening.md`
+puts the table on the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop_bench.table import lines
+
+PLAIN = "plain"
+METHODS = (
+    *("flooding", "dsrm", "infobert", "miyato", "smart", "freelb", "ascc", "dne", "a2t", "augment:recipe=pwws"),
+    *("blackbox", "fact", "safer", "ranmask"),
+)
+BAR = 3.0  # the most that a2t, ascc and flooding are to cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedTraining:
+    """A step of one method, on a processor in its own time and on a GPU on the clock; `plain` is a plain step."""
+
+    machine: str
+    model: str
+    data: str
+    method: str
+    steps: int  # that were timed
+    batch: int
+    step_s: float
+    plain_s: float
+
+    @property
+    def ratio(self) -> float:
+        return self.step_s / self.plain_s
+
+
+def measure(
+    model: str, methods: Sequence[str], *, machine: str, data: str = "mr", device: str = "cpu", steps: int = 6
+) -> list[TimedTraining]:
+    """Plain training first and last, of which the quicker counts, and the methods between."""
+    import torch
+
+    from malaprop.core.errors import MalapropError
+    from malaprop.defences.harden import Hardening
+    from malaprop.models.zoo.train import Given
+    from malaprop.runs.victims import device_of
+    from malaprop.studies.epochtime import find_batch, time_epoch
+    from malaprop.studies.training import LearningData, find_named
+
+    torch.set_num_threads(1)
+    parts, place = LearningData(data=data).splits(), device_of(device)
+    named = find_named(model, parts, Given(), 0)
+    found: dict[str, list[float]] = {}
+    for method in (PLAIN, *methods, PLAIN):
+        hardening = None if method == PLAIN else Hardening.of(method)
+        try:
+            one = time_epoch(model, parts, hardening, device=place, steps=steps)
+        except MalapropError as error:
+            print(f"{method} is left out: {error}")
+            continue
+        found.setdefault(method, []).append(one.processor if place == "cpu" else one.step)
+        print(f"{method}: {1000 * found[method][-1]:.1f} ms a step", flush=True)
+    about: dict[str, Any] = {
+        "machine": machine, "model": model, "data": data, "steps": steps,
+        "batch": find_batch(named.spec, named.given, len(named.data.train)), "plain_s": round(min(found[PLAIN]), 5),
+    }  # fmt: skip
+    return [TimedTraining(**about, method=name, step_s=round(min(seconds), 5)) for name, seconds in found.items()]
+
+
+def read(path: Path) -> list[TimedTraining]:
+    """The rows of a file that was written here."""
+    return (
+        [TimedTraining(**row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]] if path.exists() else []
+    )
+
+
+def write(path: Path, rows: Sequence[TimedTraining]) -> None:
+    """The last of each machine, model and method."""
+    kept = {(row.machine, row.model, row.method): row for row in rows}
+    path.write_text(json.dumps({"rows": [asdict(row) for row in kept.values()]}, indent=1) + "\n", encoding="utf-8")
+
+
+def table_lines(held: Mapping[str, Any]) -> list[str]:
+    """A row a method, a column a machine and model: time over plain training's, whose step is in the head."""
+    rows = [TimedTraining(**row) for row in held["rows"]]
+    places = list(dict.fromkeys((row.machine, row.model, row.plain_s, row.batch) for row in rows))
+    ratios = {(row.machine, row.model, row.method): row.ratio for row in rows}
+    names = [name for name in dict.fromkeys(row.method for row in rows) if name != PLAIN]
+    head = [
+        "method",
+        *(f"{model}, {machine} (plain: {1000 * s:.0f} ms for {n} texts)" for machine, model, s, n in places),
+    ]
+    return lines(
+        head,
+        [
+            [f"`{name}`", *(_show(ratios.get((machine, model, name))) for machine, model, _, _ in places)]
+            for name in names
+        ],
+    )
+
+
+def _show(ratio: float | None) -> str:
+    return "not measured" if ratio is None else f"{ratio:.1f}"
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m malaprop_bench.epochs", description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--model", default="LSTM-W-GloVe-1", help="a model of the zoo, or the folder of a classifier")
+    parser.add_argument("--methods", default=",".join(METHODS), help="methods of harden, separated by commas")
+    parser.add_argument("--machine", default="one core")
+    parser.add_argument("--data", default="mr")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--steps", type=int, default=6)
+    given = vars(parser.parse_args(words))
+    file, model, methods = given.pop("file"), given.pop("model"), given.pop("methods").split(",")
+    rows = measure(model, methods, **given)
+    write(file, [*read(file), *rows])
+    print("\n".join(table_lines({"rows": [asdict(row) for row in rows]})))
+
+
+if __name__ == "__main__":
+    main()
