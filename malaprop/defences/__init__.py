@@ -11,6 +11,7 @@ DEFENCES = Catalogue(
         "fact": "malaprop.defences.fact:Fact",
         "a2t": "malaprop.defences.attacked:train_a2t",
         "augment": "malaprop.defences.attacked:AttackTraining",
+        "swaps": "malaprop.defences.swaps:WordSwapTraining",
         "freelb": "malaprop.defences.smooth_training:FreeLb",
         "smart": "malaprop.defences.smooth_training:Smart",
         "flooding": "malaprop.defences.smooth_training:Flooding",

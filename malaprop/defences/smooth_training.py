@@ -23,12 +23,13 @@ class FreeLb:
 
     The noise begins at random, `start` times as long as each word's vector, and goes `rate` times that length up the
     loss in each of `steps` steps; nothing bounds it, as the authors of FreeLB++ found best. The weights learn from the
-    mean of the losses on the way. Differs: lengths are relative to each word's own vector, not absolute.
+    mean of the losses on the way. Differs: lengths are relative to each word's own vector, not absolute; at a rate of
+    0.1 MiniLM learnt nothing (49% of MR right).
     """
 
     steps: int = 3
-    rate: float = 0.1
-    start: float = 0.05
+    rate: float = 0.02
+    start: float = 0.01
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.rate <= 0 or self.start < 0:

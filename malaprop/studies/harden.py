@@ -64,7 +64,8 @@ class Harden:
     method: str = opt(
         help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
         "changed at random), fact (other wordings beside each text), a2t and augment (texts that an attack changes), "
-        "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), flooding, "
+        "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), "
+        "swaps (words swapped where the loss rises), flooding, "
         "infobert and dsrm, safer, ranmask and randel (the noise of those defences); settings after a colon, as "
         "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2.",
         argument=True,

@@ -16,6 +16,7 @@ from malaprop.defences.hull import Ascc, Dne, NearTokens
 from malaprop.defences.informed import Dsrm, InfoBert
 from malaprop.defences.perturbed import PerturbedReading
 from malaprop.defences.smooth_training import Flooding, FreeLb, Smart
+from malaprop.defences.swaps import WordSwapTraining
 from malaprop.models.fitting.seeds import seeded
 
 SYNONYMS = {"good": ["great", "fine"], "bad": ["awful"], "film": ["movie"]}
@@ -125,6 +126,28 @@ def test_the_worst_mixture_is_worse_than_an_even_one():
     assert made.model.head.weight.grad.any()
 
 
+@pytest.mark.parametrize("name", ["LSTM-W-Random-1", "CNN-C-Random-1"])
+def test_swapped_words_raise_the_loss(name, monkeypatch):
+    monkeypatch.setattr("malaprop.defences.swaps.find_synonyms", lambda word, _: SYNONYMS.get(word, []))
+    made = job(name)
+    batch = a_batch(made, range(20))
+    hook = WordSwapTraining(share=1.0, steps=2).hooks(made, data()).batch
+    with seeded(1):
+        found = hook(batch)
+    with seeded(1):
+        again = hook(batch)
+    assert torch.equal(found.ids, again.ids)
+    assert torch.equal(found.ids[:20, : batch.ids.shape[1]], batch.ids)
+    behind = slice(20, None)
+    assert len(found.rows[behind])
+    for row, label in zip(found.rows[behind].tolist(), found.labels[behind].tolist(), strict=True):
+        assert data().train[row].label == label
+    made.model.eval()
+    losses = functional.cross_entropy(made.model(found.ids, found.lengths), found.labels, reduction="none")
+    own = [batch.rows.tolist().index(row) for row in found.rows[behind].tolist()]
+    assert float((losses[behind] - losses[own]).mean().detach()) > 0
+
+
 def test_attacked_texts_stand_behind_the_batch_with_the_true_labels():
     made = job()
     batch = a_batch(made, range(10))
@@ -151,7 +174,8 @@ def test_a2t_asks_for_gradients_and_elmo_like_models_are_refused():
         train_a2t().hooks(made, data())
 
 
-@pytest.mark.parametrize("wrong", ["freelb:steps=0", "smart:size=0", "flooding:level=0", "ascc:steps=0", "dne:alpha=0",
+@pytest.mark.parametrize("wrong", ["freelb:steps=0", "swaps:share=0",
+                                   "smart:size=0", "flooding:level=0", "ascc:steps=0", "dne:alpha=0",
                                    "infobert:heat=0", "dsrm:shift=2", "augment:share=0", "a2t:share=2"])  # fmt: skip
 def test_settings_out_of_range_are_refused_in_one_line(wrong):
     with pytest.raises(SettingError) as said:
