@@ -8,7 +8,7 @@ from shutil import which
 
 from malaprop.core.errors import AssetError
 
-_LIBRARIES = {"grammar": ("language_tool_python",), "perplexity": ("transformers", "gguf")}
+_LIBRARIES = {"perplexity": ("transformers", "gguf")}
 
 
 def check_measures(names: Sequence[str], *, encoder: str = "minilm") -> None:
@@ -24,8 +24,8 @@ def why_not(measure: str, *, encoder: str = "minilm") -> str:
 
     if missing := [name for name in _LIBRARIES.get(measure, ()) if find_spec(name) is None]:
         return f"{measure} needs the library {' and '.join(missing)}"
-    if measure == "grammar" and which("java") is None:
-        return "grammar needs Java, which runs the checker"
+    if measure == "grammar":
+        return _why_no_grammar()
     models = {"similarity": encoder, "perplexity": "smollm2"}
     try:
         if measure in models:
@@ -33,3 +33,10 @@ def why_not(measure: str, *, encoder: str = "minilm") -> str:
     except AssetError as error:
         return f"{measure} cannot be taken: {error}"
     return ""
+
+
+def _why_no_grammar() -> str:
+    """LanguageTool comes first, as where the checker is opened; it runs in Java."""
+    if find_spec("language_tool_python") is not None:
+        return "" if which("java") is not None else "grammar needs Java, which runs the checker"
+    return "" if find_spec("harper") is not None else "grammar needs the library harper-py or language_tool_python"

@@ -11,6 +11,7 @@ from malaprop.attacks.trial import WATCH, Trial
 from malaprop.core.ask import Ask, ServiceFailed, Steps
 from malaprop.core.score import winner
 from malaprop.records.outcome import Edit, edits_between
+from malaprop.reports.diff import show_unseen
 
 Tell = Callable[[str, dict[str, Any]], None]  # the kind of event, and what it holds
 EVERY = 0.08  # seconds between two notes on how far it is
@@ -78,5 +79,6 @@ def step(trial: Trial) -> dict[str, Any]:
 
 
 def plain_edit(edit: Edit) -> dict[str, Any]:
-    """As in the records."""
-    return {"field": edit.field, "slot": edit.slot, "op": edit.op, "from": edit.before, "to": edit.after}
+    """As in the records, with characters that nobody sees by their numbers."""
+    before, after = show_unseen(edit.before), show_unseen(edit.after)
+    return {"field": edit.field, "slot": edit.slot, "op": edit.op, "from": before, "to": after}

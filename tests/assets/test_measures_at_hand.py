@@ -27,7 +27,7 @@ def be_without(monkeypatch, *libraries: str) -> None:
 @pytest.mark.parametrize("measure", ["grammar", "perplexity"])
 def test_a_command_says_so_before_it_begins(command, measure, monkeypatch):
     """A study of 24 attacks ended without a record: its machine lacked the library that counts mistakes."""
-    be_without(monkeypatch, "language_tool_python", "transformers")
+    be_without(monkeypatch, "language_tool_python", "harper", "transformers")
     with pytest.raises(AssetError, match=f"{measure} out of --measure"):
         build(command, {**COMMANDS[command], "measure": (measure,)}).check()
 

@@ -84,8 +84,24 @@ def test_more_trials_change_more_words_and_a_share_bounds_them():
     assert np.mean(many[:20]) < np.mean(many[50:]) == 20
 
 
+def test_replacements_that_lean_are_found_where_no_random_text_turns_the_label():
+    words = {f"w{i}": (f"good{i}", *(f"same{i}.{k}" for k in range(19))) for i in range(12)}
+
+    def answer(texts):  # five of the twelve words must become the one of twenty that counts
+        return [int(sum(1 - 2 * w.startswith("good") for w in text.split()) > 3.5) for text in texts]
+
+    for search in SEARCHES:
+        outcome = only(hard(search, words, budget=1000), " ".join(words), hidden(answer), label=1)
+        assert outcome.status == "success"
+        assert outcome.queries.asked <= 1000
+        assert len(outcome.edits) == 5
+    calls = toy.Calls(lambda texts: [1] * len(texts))
+    only(hard(SEARCHES[0], words), " ".join(words), hidden(calls), label=1)
+    assert len(calls.texts) == 1 + RandomStart().trials, "what is asked to find out counts as a trial"
+
+
 def test_of_a_long_text_half_the_words_go_back_at_once():
-    words = {"good": ("poor",), **{f"w{i}": (f"v{i}",) for i in range(255)}}
+    words = {"good": ("poor",), **{f"w{i}": tuple(f"v{i}.{k}" for k in range(20)) for i in range(255)}}  # 1e338 texts
     text = " ".join(words)
     outcome = only(hard(BorderWalk(patience=0), words), text, hidden())
     assert [edit.before for edit in outcome.edits] == ["good"]

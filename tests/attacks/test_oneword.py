@@ -212,8 +212,16 @@ def test_mistakes_of_grammar_are_counted_by_the_checker_that_is_there(monkeypatc
     from malaprop.engine.service import Batched
 
     monkeypatch.setitem(sys.modules, "language_tool_python", None)
-    with pytest.raises(AssetError, match="language_tool_python"):
+    monkeypatch.setitem(sys.modules, "harper", None)
+    with pytest.raises(AssetError, match="harper-py, or language_tool_python"):
         open_checker()
+
+    class Linter:
+        def lint(self, text):
+            return [SimpleNamespace(lint_kind=kind) for kind in ["Agreement"] * text.count("poor") + ["Formatting"]]
+
+    monkeypatch.setitem(sys.modules, "harper", SimpleNamespace(Linter=Linter))
+    assert open_checker().mistakes(["a poor film .", "a film ."]) == [1, 0], "where there is no LanguageTool"
 
     class Tool:
         def __init__(self, language):

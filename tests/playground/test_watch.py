@@ -10,7 +10,8 @@ import toy
 from malaprop.attacks.trial import WATCH
 from malaprop.core.text import Words
 from malaprop.playground import watch
-from malaprop.playground.watch import watched
+from malaprop.playground.watch import plain_edit, watched
+from malaprop.records.outcome import Edit
 
 TEXT = "a good film and a great plot"
 
@@ -70,3 +71,8 @@ def test_a_broken_text_ends_without_a_step():
     (example,) = toy.examples(["good \ud800"], label=1)
     ending, _ = run(watched(toy.listed().steps(example, Words(), 0, seed=0), pytest.fail), {})
     assert ending.status == "error"
+
+
+def test_an_edit_that_nobody_sees_is_shown_by_its_number():
+    edit = Edit(field="text", slot=0, op="replace", before="good", after="go\u200bod\u202e")
+    assert plain_edit(edit)["to"] == "go[U+200B]od[U+202E]"

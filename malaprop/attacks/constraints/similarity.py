@@ -77,7 +77,8 @@ def match_tokens(one: Floats, two: Floats) -> float:
 class NoNewMistakes:
     """A grammar checker finds at most `more` mistakes more than in the original.
 
-    By LanguageTool, which wants the library `language_tool_python` and Java; where they are missing the run says so.
+    By LanguageTool, which wants the library `language_tool_python` and Java, or else by Harper, which wants
+    `harper-py`; where both are missing the run says so.
     """
 
     more: int = 0

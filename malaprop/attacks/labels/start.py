@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from malaprop.attacks.constraints.edits import words_within
+from malaprop.attacks.labels.leaning import Leaning
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.errors import SettingError
@@ -17,6 +18,9 @@ from malaprop.core.variants import Variants
 
 _FIRST, _LARGEST = 8, 64  # drawn texts that are asked together: few at first, as most labels turn early
 _RAMP = 32  # draws over which the number of changed words rises from one to all of them
+_RANDOM = _FIRST + 2 * _FIRST + 4 * _FIRST  # draws at random before the leaning of replacements is looked at
+_FEW = 512  # texts that are all tried if there are no more
+_LOOKS, _ROOM = 96, 192  # replacements tried in one text near the border; with fewer queries left it is not looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,8 @@ class RandomStart:
     """Random replacements, of one word at first and at last of `share` of the words, until the label turns; at most
     `trials` texts are asked.
 
-    Of the texts that turn the label in one block of asks, the one with the fewest changes is taken.
+    Where the first 56 turn nothing, those that lean towards another label are found out (`Leaning`) and drawn more
+    often. Of the texts that turn the label in one block of asks, the one with the fewest changes is taken.
     """
 
     trials: int = 2500
@@ -38,37 +43,60 @@ class RandomStart:
 
     def flip(self, trial: Trial, able: Space) -> Steps[Held | None]:
         """A text of another label; None, and a reason in the trial, where no draw has one."""
-        asked = 0
-        for choices in self._draw(trial, able):
-            scored = yield from ask_labels(trial, _texts(trial, able, choices))
-            asked += len(scored.values)
+        many, most = _count_texts(able), min(len(able.slots), words_within(self.share, len(trial.open())))
+        few = many <= min(self.trials, _FEW)
+        draws = _draw_all(trial, able, int(many)) if few else _draw_more(trial, able, most)
+        leaning = None if few else Leaning(trial, able)
+        end, drawn, tried = trial.asked + self.trials, 0, 0
+        while (left := end - trial.asked) > 0 and drawn < self.trials:
+            if leaning is not None and drawn >= _RANDOM:
+                found = left > _ROOM and (yield from leaning.look(_LOOKS))
+                leaning = leaning if found else None
+            choices = leaning.draw(_FIRST, most) if leaning is not None and drawn >= _RANDOM else next(draws, None)
+            if choices is None:
+                break
+            drawn += len(choices)
+            scored = yield from ask_labels(trial, _texts(trial, able, choices[: end - trial.asked]))
+            tried += len(scored.values)
             hits = np.flatnonzero(scored.reached)
             if len(hits):
                 trial.notes["flip_queries"] = float(trial.asked)
                 return trial.take(scored, int(hits[np.argmin(scored.variants.changes(trial.origin)[hits])]))
-            trial.reason = f"the label did not turn in {asked:,} random trials"
+            trial.reason = f"the label did not turn in {tried:,} random trials"
         return None
 
-    def _draw(self, trial: Trial, able: Space) -> Iterator[Ints]:
-        """Blocks of [draw, place]: 0 for the original word, else the number of a replacement.
 
-        Where there are no more texts than trials, each comes once, in random order.
-        """
-        sizes = able.sizes
-        most = min(len(sizes), words_within(self.share, len(trial.open())))
-        many = float(np.prod(sizes + 1.0)) - 1
-        order = 1 + trial.rng.permutation(int(many)) if many <= self.trials else None
-        done, block = 0, _FIRST
-        while done < min(many, self.trials):
-            block = int(min(block, self.trials - done))
-            if order is not None:
-                yield np.stack(np.unravel_index(order[done : done + block], tuple(sizes + 1)), 1)
-            else:
-                changes = np.ceil((done + 1 + np.arange(block)) * most / min(_RAMP, most))
-                rank = np.argsort(np.argsort(trial.rng.random((block, len(sizes))), 1), 1)
-                drawn = 1 + (trial.rng.random((block, len(sizes))) * sizes).astype(np.int64)
-                yield np.where(rank < np.minimum(changes, most)[:, None], drawn, 0)
-            done, block = done + block, min(2 * block, _LARGEST)
+def _count_texts(able: Space) -> float:
+    """How many texts there are beside the original; infinite for a long one."""
+    with np.errstate(over="ignore"):
+        return float(np.prod(able.sizes + 1.0)) - 1
+
+
+def _draw_all(trial: Trial, able: Space, many: int) -> Iterator[Ints]:
+    """Every text once, in random order: blocks of [draw, place], 0 for the original word, else a replacement."""
+    order = 1 + trial.rng.permutation(many)
+    for start, block in _blocks():
+        if start >= many:
+            return
+        yield np.stack(np.unravel_index(order[start : start + block], tuple(able.sizes + 1)), 1)
+
+
+def _draw_more(trial: Trial, able: Space, most: int) -> Iterator[Ints]:
+    """Texts with one word replaced at first, and ever more of them, without an end: blocks as `_draw_all` has them."""
+    sizes, rng = able.sizes, trial.rng
+    for start, block in _blocks():
+        changes = np.ceil((start + 1 + np.arange(block)) * most / min(_RAMP, most))
+        rank = np.argsort(np.argsort(rng.random((block, len(sizes))), 1), 1)
+        drawn = 1 + (rng.random((block, len(sizes))) * sizes).astype(np.int64)
+        yield np.where(rank < np.minimum(changes, most)[:, None], drawn, 0)
+
+
+def _blocks() -> Iterator[tuple[int, int]]:
+    """Where each block of draws starts, and its size."""
+    start, block = 0, _FIRST
+    while True:
+        yield start, block
+        start, block = start + block, min(2 * block, _LARGEST)
 
 
 def _texts(trial: Trial, able: Space, choices: Ints) -> Variants:

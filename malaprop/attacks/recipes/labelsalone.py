@@ -55,8 +55,9 @@ def hlbb(
     """Maheshwary et al. 2021, "Generating natural language attacks in a hard label black box setting".
 
     Random counter-fitted neighbours until the label turns, words put back that it does not need, and a genetic search
-    for the most similar of the texts that keep it turned: population 30. Differs: words are put back several at a time
-    at first; a mutation asks about the original word and 5 drawn replacements, not about all, and takes the one nearest
+    for the most similar of the texts that keep it turned: population 30. Differs: where random texts turn nothing, the
+    start finds out which replacements lean towards another label (`Leaning`); words are put back several at a time at
+    first; a mutation asks about the original word and 5 drawn replacements, not about all, and takes the one nearest
     to the original word; MiniLM stands in for the Universal Sentence Encoder; stop words stay.
     """
     search = HardLabelGenetic(start=_start(trials, share), size=size, rounds=rounds, draws=draws)

@@ -29,11 +29,13 @@ class MaskedLanguageModel:
 
     def __init__(self, model: Any, tokenizer: Any, *, device: str = "cpu", bounds: Bounds | None = None) -> None:
         if tokenizer.mask_token_id is None:
-            raise AssetError(f"{model.config.model_type} has no mask token, so it is no masked language model")
+            kind = model.config.model_type
+            raise AssetError(f"the tokenizer of this {kind} has no mask token, so it is no masked language model")
         size = int(model.get_output_embeddings().weight.shape[0])
         if len(tokenizer) > size:
             raise AssetError(
-                f"the tokenizer has {len(tokenizer)} tokens, the model {size}; they do not belong together"
+                f"the tokenizer has {len(tokenizer)} tokens, the model {size}; they do not belong together; "
+                "give a folder whose two parts were saved as one model"
             )
         self.device = torch.device(device)
         self.model, self.tokenizer = model.eval().to(self.device), tokenizer
@@ -290,7 +292,10 @@ def load_masked_lm(folder: str | Path, *, device: str = "cpu") -> MaskedLanguage
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0][:160]
         raise AssetError(f"{folder} cannot be read as a masked language model: {reason}") from None
-    return MaskedLanguageModel(model, tokenizer, device=device)
+    try:
+        return MaskedLanguageModel(model, tokenizer, device=device)
+    except AssetError as error:
+        raise AssetError(f"{folder} cannot be used: {error}") from None
 
 
 def open_masked_lm(name: str = "", *, device: str = "cpu") -> MaskedLanguageModel:
