@@ -20,6 +20,7 @@ from malaprop.records.summary import Rate, Spread, Summary
 PLAIN = "plain"
 SEARCHES = {"beam": "hotflip-char", "greedy": "hotflip-char-greedy", "key-star": "key*"}
 POINTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+RANKED = {"few-edits-exact": True, "few-edits": False}  # all three edits on a few texts, by exact losses or not
 SHOWN = 8  # words of the table of neighbours
 
 
@@ -55,8 +56,11 @@ class HotFlipDesign:
         """The longest first, so that none is alone at the end."""
         if self.exact:
             for name, exact in (("few-exact", True), ("few", False)):
-                settings = {"exact": exact, "operations": "flip"}
-                yield Cell(model=PLAIN, name=name, recipe="hotflip-char-greedy", settings=settings, few=True)
+                settings: dict[str, Any] = {"exact": exact, "operations": "flip"}
+                yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
+            for name, exact in RANKED.items():
+                settings = {"exact": exact, **self._closing}
+                yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
         for model in self.models:
             settings = {"width": self.width, "operations": "flip", **self._closing}
             yield Cell(model=model, name="flips", recipe=SEARCHES["beam"], settings=settings)
@@ -101,6 +105,7 @@ def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -
         neighbours=tuple(_vary(table)),
         moved=moved,
         economy=_economy(root) if plan.exact else None,
+        ranked=tuple(_change(name, 0.0, _read_few(root, name)) for name in RANKED) if plan.exact else (),
     )
 
 
@@ -146,15 +151,17 @@ def _vary(found: Sequence[Any]) -> Iterator[Any]:
 
 
 def _economy(root: Path) -> Economy:
-    quick, exact = (
-        read_outcomes(Cell(model=PLAIN, name=name, recipe="").folder(root)) for name in ("few", "few-exact")
-    )
+    quick, exact = (_read_few(root, name) for name in ("few", "few-exact"))
     return Economy(
         success=Summary.of(quick).success,
         exact_success=Summary.of(exact).success,
         seconds=_wall(quick),
         exact_seconds=_wall(exact),
     )
+
+
+def _read_few(root: Path, name: str) -> list[Outcome]:
+    return read_outcomes(Cell(model=PLAIN, name=name, recipe="").folder(root))
 
 
 def _wall(outcomes: Sequence[Outcome]) -> float:

@@ -36,7 +36,7 @@ class OneWordDesign:
     def settings(self, recipe: str) -> dict[str, Any]:
         """Of one recipe."""
         if recipe == "list":
-            return {"words": self.words}
+            return {"words": self.words, **{name: value for name, value in self.more.items() if name == "near"}}
         swept = {"vocabulary": self.vocabulary, "words": self.words}
         if recipe == "random":
             return {"trials": self.trials, **swept}

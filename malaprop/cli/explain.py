@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from malaprop.cli import options as o
 from malaprop.cli.command import command
@@ -35,9 +35,11 @@ class ExplainCommand:
       malaprop explain "a moving, funny film" --against "a moving, dull film" --victim BERT --out heat
 
       malaprop explain "a moving, funny film" --attack gs-ec --victim BiLSTM-Attention --set vocabulary=2000 --out heat
+
+      malaprop explain --data mr --n 100 --victim LSTM-W-GloVe-1,BERT
     """
 
-    text: str = opt(help="The text to explain; of a pair, the hypothesis.", argument=True)
+    text: str | None = opt(None, "The text to explain; of a pair, the hypothesis.", argument=True)
     victim: tuple[str, ...] = opt(help="What audit takes; several, separated by commas, share one heat map.")
     premise: str | None = opt(None, "Of a pair, the premise.")
     label: str | None = opt(None, "The label to explain, by name or number; what the victim says if not given.")
@@ -46,6 +48,11 @@ class ExplainCommand:
     attack: str | None = opt(None, "A recipe that finds such a text: see malaprop list recipes.")
     attention: bool = opt(False, "Show the attention of the text itself; a victim without any is refused.")
     settings: Mapping[str, Any] = opt({}, "A setting of --attack, as name=value; may be repeated.", name="set")
+    data: str | None = opt(
+        None,
+        "In place of a text: data as audit takes it, to compare how far each victim spreads importance over words.",
+    )
+    n: int = opt(100, "With --data: how many of its texts, drawn by the seed.", min=1)
     seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
     device: str = opt("auto", "cpu, cuda or auto.")
     precision: str = opt(
@@ -62,6 +69,12 @@ class ExplainCommand:
 
         if not self.victim:
             raise SettingError("--victim names no victim")
+        if (self.text is None) == (self.data is None):
+            raise SettingError("give a text to explain, or --data with many of them")
+        if self.data is not None:
+            alone = ("premise", "label", "against", "attack", "attention", "out")
+            if given := next((name for name in alone if getattr(self, name)), None):
+                raise SettingError(f"--{given} is for one text; leave it out, or give a text in place of --data")
         if self.out is not None and self.out.exists() and not self.out.is_dir():
             raise SettingError(f"--out {self.out} is a file; give a folder")
         if self.against is not None and self.attack is not None:
@@ -74,6 +87,7 @@ class ExplainCommand:
     @property
     def source(self) -> str | dict[str, str]:
         """The text, or both fields of a pair."""
+        assert self.text is not None
         return self.text if self.premise is None else {"premise": self.premise, "hypothesis": self.text}
 
 
@@ -85,6 +99,9 @@ def explain_text(asked: ExplainCommand) -> None:
     from malaprop.runs.victims import victim as open_victim
 
     asked.check()
+    if asked.data is not None:
+        o.finish(_compare_spread(asked), asked.json)
+        return
     quiet, out = asked.quiet, asked.out
     made = None if asked.attack is None else recipe(asked.attack, **asked.settings)
     others = _substitutes(wordnet_substitutes, quiet) if asked.substitutes else None
@@ -107,6 +124,29 @@ def explain_text(asked: ExplainCommand) -> None:
     spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
     summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
     o.finish({**summary, **_summary(sights)}, asked.json)
+
+
+def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
+    """Over many texts: the share of a text's words over which importance is spread, and its three strongest words."""
+    from malaprop.reports.heat import list_strongest, reach, words_of
+    from malaprop.runs.importance import importance
+    from malaprop.runs.victims import victim as open_victim
+    from malaprop.studies.reproduce.weigh import average, short
+    from malaprop.studies.selection import Selection
+
+    data = Selection(data=asked.data, n=asked.n, seed=asked.seed).held(asked.victim)
+    shares: dict[str, list[float]] = {}
+    strongest: dict[str, list[list[int]]] = {}
+    for spec in asked.victim:
+        opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=asked.quiet)
+        found = importance(opened, [dict(example.fields) for example in data])
+        heats = [cast("Heat", one.to_dict()) for one in found]
+        name = opened.name if opened.name not in shares else str(spec)
+        shares[name] = [round(reach(heat) / len(words_of(heat)), 4) for heat in heats]
+        strongest[name] = [list_strongest(heat, 3) for heat in heats]
+        o.say(f"{name}: spread over {short(average(shares[name]))} of a text's words", asked.quiet)
+    said = {"command": "explain", "data": data.name, "texts": len(data)}
+    return {**said, "spread": shares, "strongest": strongest}
 
 
 def _label(victim: Victim, given: str | None) -> int | None:
@@ -138,8 +178,6 @@ def _substitutes(find: Any, quiet: bool) -> Any:
 
 
 def _heat(victim: Victim, source: str | dict[str, str], label: int | None, others: Any) -> Heat:
-    from typing import cast
-
     from malaprop.runs.importance import importance
 
     (found,) = importance(victim, [source], label=label, substitutes=others)

@@ -38,7 +38,9 @@ class AttackFindings:
     attack: str
     plain: Sequence[Outcome]
     active: Sequence[Outcome]
-    adaptive: Sequence[Outcome] | None = None  # None: it draws nothing, so the active attack sees all of it
+    adaptive: Sequence[Outcome] | None = (
+        None  # None: it draws nothing, so the active attack sees all of it, or it was left out
+    )
     transferred: Mapping[str, bool] | None = None
 
     @property
@@ -92,7 +94,9 @@ class DefenceFindings:
             kept=kept,
             cost=None,
             passes=self.passes,
-            verdict=verdict(self.name, gain, kept, first.adaptive is not None),
+            verdict=verdict(
+                self.name, gain, kept, first.adaptive is not None, known=self.draws > 0 or self.passes <= 1
+            ),
             certified=self.certified,
             checked=self.checked,
             f1={**f1_of_run(active), "premade": f1_score(made, list(self.answers))},
@@ -178,15 +182,16 @@ def robust(outcomes: Sequence[Outcome]) -> dict[str, bool]:
     return {outcome.id: outcome.status == "failed" for outcome in outcomes if outcome.status != "error"}
 
 
-def verdict(name: str, gain: Gain, kept: Gain, random: bool) -> str:
-    """What the figures say of a defence, in words."""
+def verdict(name: str, gain: Gain, kept: Gain, random: bool, *, known: bool = True) -> str:
+    """What the figures say of a defence, in words; not `known`: the attack that knows it was left out."""
     if name == "none":
         return "no defence"
     if gain.low <= 0:
         worse = "; it is worse than none" if gain.high < 0 else ""
         return f"no gain under attack that these texts can show: {gain}{worse}"
     if not random and kept.value == gain.value:
-        return f"gains {gain} under attack; it draws nothing, so the attack sees all of it"
+        seen = "it draws nothing, so the attack sees all of it" if known else "no attack that knows it was made"
+        return f"gains {gain} under attack; {seen}"
     when = "when the attack knows it or comes from the undefended victim" if random else (
         "under texts that broke the undefended victim"
     )  # fmt: skip

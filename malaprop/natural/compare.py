@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.records.natural import Correlation, SweepDot, VictimPair
+from malaprop.records.natural import Correlation, SearchPair, SweepDot, VictimPair
 from malaprop.records.summary import Rate
+from malaprop.records.transfer import Estimate
 
 
 class Searched(Protocol):
@@ -22,6 +23,8 @@ class Searched(Protocol):
     def status(self) -> str: ...
     @property
     def distance(self) -> float | None: ...
+    @property
+    def asked(self) -> int: ...
 
 
 def distances(finds: Sequence[Searched]) -> dict[str, float]:
@@ -54,6 +57,38 @@ def pairs(found: Mapping[str, Sequence[Searched]]) -> tuple[VictimPair, ...]:
         ties = sum(b[item] == a[item] for item in shared)
         out.append(VictimPair(one=one, two=two, larger=Rate(more, len(shared) - ties), ties=ties))
     return tuple(out)
+
+
+def compare_searches(
+    found: Mapping[str, Mapping[str, Sequence[Searched]]], *, rounds: int = 2000, seed: int = 0
+) -> tuple[SearchPair, ...]:
+    """Of each victim, by its name and a search's, the first search beside every other one."""
+    out = []
+    for victim, by_search in found.items():
+        first, *rest = by_search
+        for other in rest:
+            sides = [{find.id: find for find in by_search[name] if find.status == "success"} for name in (first, other)]
+            shared = sorted(sides[0].keys() & sides[1].keys())
+            if len(shared) > 1:
+                asked, far = (
+                    _relate([[float(getattr(side[item], name)) for item in shared] for side in sides], rounds, seed)
+                    for name in ("asked", "distance")
+                )
+                out.append(
+                    SearchPair(victim=victim, one=first, two=other, asked=asked, distance=far, count=len(shared))
+                )
+    return tuple(out)
+
+
+def _relate(sides: Sequence[Sequence[float]], rounds: int, seed: int) -> Estimate:
+    """The median of the second side over that of the first, with its interval from resampling both alike."""
+    one, two = (np.asarray(side, np.float64) for side in sides)
+    some = np.random.default_rng(seed).integers(0, len(one), (rounds, len(one)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = np.median(two[some], axis=1) / np.median(one[some], axis=1)
+        low, high = np.nanquantile(drawn, [0.025, 0.975])
+        value = np.median(two) / np.median(one)
+    return Estimate(*(round(float(x), 4) for x in (value, low, high)))
 
 
 def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -81,7 +81,7 @@ class DefenceRow:
     clean: Rate
     premade: Rate
     active: DefenceAttacked
-    adaptive: DefenceAttacked | None  # None: it draws nothing, so the active attack sees all of it
+    adaptive: DefenceAttacked | None  # None: it draws nothing, so the active attack sees all of it, or it was left out
     worst: Rate  # right under every attack: plain, knowing it, and transferred
     gain: Gain  # under the plain attacks, over no defence
     kept: Gain  # under every attack, over no defence

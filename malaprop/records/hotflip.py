@@ -70,7 +70,10 @@ class Economy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlipRecord(Record):
-    """`moved` counts the edited words of successes whose original is not among the five nearest words any more."""
+    """`moved` counts the edited words of successes whose original is not among the five nearest words any more.
+
+    `ranked` are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses.
+    """
 
     model: str
     data: str
@@ -81,3 +84,4 @@ class HotFlipRecord(Record):
     neighbours: tuple[NearestWords, ...] = ()
     moved: Rate = field(default_factory=lambda: Rate(0, 0))
     economy: Economy | None = None
+    ranked: tuple[HotFlipChange, ...] = ()

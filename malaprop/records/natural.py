@@ -15,6 +15,7 @@ from malaprop.records.documents import read_lines
 from malaprop.records.kinds import Record
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
+from malaprop.records.transfer import Estimate
 
 FILE, LINES, SWEPT = "natural.json", "natural.jsonl", "classifiers.jsonl"
 
@@ -128,6 +129,21 @@ class VictimPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPair:
+    """Two searches of one victim on the items where both found an adversary: medians of the second over the first's.
+
+    Intervals are of 95%, from resampling the items.
+    """
+
+    victim: str
+    one: str
+    two: str
+    asked: Estimate  # above 1: the first one needs fewer queries
+    distance: Estimate  # above 1: the first one comes nearer
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepDot:
     """One classifier of a sweep."""
 
@@ -189,6 +205,7 @@ class NaturalRecord(Record):
     tried: tuple[Tried, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)  # how often a victim needs the largest change of all
     pairs: tuple[VictimPair, ...] = ()
+    searches: tuple[SearchPair, ...] = ()
     dots: tuple[SweepDot, ...] = ()
     correlations: tuple[Correlation, ...] = ()
     gallery: dict[str, tuple[Find, ...]] = field(default_factory=dict)

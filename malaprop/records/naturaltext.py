@@ -12,7 +12,7 @@ from typing import Any
 from malaprop.records.codec import Real, decode, encode
 from malaprop.records.documents import read_lines
 from malaprop.records.kinds import Record
-from malaprop.records.natural import VictimPair
+from malaprop.records.natural import SearchPair, VictimPair
 from malaprop.records.store import LineKind
 from malaprop.records.summary import Rate, Spread
 
@@ -142,6 +142,7 @@ class NaturalTextRecord(Record):
     tried: tuple[TextTried, ...] = ()
     largest: dict[str, Rate] = field(default_factory=dict)
     pairs: tuple[VictimPair, ...] = ()
+    searches: tuple[SearchPair, ...] = ()
     shown: dict[str, tuple[SentenceTurn, ...]] = field(default_factory=dict)
     around: tuple[SentenceAround, ...] = ()
 

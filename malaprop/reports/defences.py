@@ -92,7 +92,7 @@ def cells_of(row: DefenceRow) -> tuple[str, ...]:
     under = [
         cell
         for one in (first, *row.others)
-        for cell in (str(one.active.accuracy), _knowing(one.adaptive), text_of(one.transferred))
+        for cell in (str(one.active.accuracy), _knowing(one.adaptive, row), text_of(one.transferred))
     ]
     gain = DASH if row.name == "none" else str(row.kept)
     return (
@@ -123,8 +123,11 @@ def _table(trial: DefencesRecord) -> Markup:
     return table("Accuracy", head_of(trial), [cells_of(row) for row in rows], note)
 
 
-def _knowing(found: DefenceAttacked | None) -> str:
-    return "draws nothing" if found is None else str(found.accuracy)
+def _knowing(found: DefenceAttacked | None, row: DefenceRow) -> str:
+    """Accuracy under an attack that knows the defence; one that asks the model once has nothing to draw."""
+    if found is not None:
+        return str(found.accuracy)
+    return "draws nothing" if row.passes <= 1 else "not made"
 
 
 def _effort(rows: Sequence[DefenceRow]) -> Markup:
@@ -164,7 +167,7 @@ def terminal(trial: DefencesRecord) -> str:
     """The table as text."""
     rows = [("defence", "clean", "under attack", "knowing it", "transferred", "under the worst", "time", "passes")]
     for row in trial.rows:
-        knowing, carried = _knowing(row.adaptive), text_of(row.transferred)
+        knowing, carried = _knowing(row.adaptive, row), text_of(row.transferred)
         under = str(row.active.accuracy), knowing, carried, str(row.worst)
         rows.append((row.name, str(row.clean), *under, show_cost(row.cost), f"{row.passes:g}"))
     wide = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -173,7 +176,7 @@ def terminal(trial: DefencesRecord) -> str:
         both = [(row, row.others[place]) for row in trial.rows]
         lines += ["", f"{attack}:"]
         lines += [
-            f"  {row.name}: under attack {one.active.accuracy}, knowing it {_knowing(one.adaptive)}, transferred "
+            f"  {row.name}: under attack {one.active.accuracy}, knowing it {_knowing(one.adaptive, row)}, transferred "
             f"{text_of(one.transferred)}"
             for row, one in both
         ]

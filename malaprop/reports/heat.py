@@ -120,6 +120,12 @@ def reach(heat: Heat) -> float:
     return math.exp(-sum(v / total * math.log(v / total) for v in values if v > 0)) if total > 0 else 0.0
 
 
+def list_strongest(heat: Heat, many: int) -> list[int]:
+    """The places of the words that weigh most, whatever the sign, in the order of the text."""
+    values = [abs(w["importance"]) for w in words_of(heat)]
+    return sorted(sorted(range(len(values)), key=lambda at: (-values[at], at))[:many])
+
+
 def _strongest(word: WordHeat) -> str:
     if not word["substitutes"]:
         return ""

@@ -34,7 +34,7 @@ from malaprop.rules.swaps import Swapped, Swaps, WordNetSwaps
 from malaprop.rules.tally import Doubles, RuleTally, Shrinkage, Sums
 
 METHODS = ("exact", "gradient")
-SHARD = 2048  # texts that share one table of words and are added up as one, wherever they are mined
+SHARD = 512  # texts that share one table of words and are added up as one, wherever they are mined; a worker takes one
 Method = Literal["exact", "gradient"]
 _REST = ("texts", "swaps", "faults", "finding", "asking", "processor")
 

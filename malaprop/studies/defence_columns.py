@@ -130,7 +130,7 @@ def _attack_columns(test: DefenceTest, name: str, attack: Attack) -> Iterator[De
     from malaprop.tasks.outputs import JsonFile, RunFolder
 
     yield DefenceColumn(name=attack.name, work=partial(assail, attack), output=RunFolder(), shared=True)
-    if draws_at_random(name):
+    if test.draws and draws_at_random(name):
         work = partial(assail_knowing, attack, test.draws)
         yield DefenceColumn(name=_name_adaptive(attack), work=work, output=RunFolder(), shared=True)
     if name != NONE:
@@ -245,8 +245,8 @@ def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> It
     assert noise is not None
     lines = inputs[test.cell(name, "certificates")]
     attacks = [run for attack in test.suite for run in (attack.name, _name_adaptive(attack))]
-    names = [*attacks, within(noise, test.attack).name]
-    runs = [sort_by_id(inputs[test.cell(name, run)]) for run in names]
+    cells = [test.cell(name, run) for run in (*attacks, within(noise, test.attack).name)]
+    runs = [sort_by_id(inputs[cell]) for cell in cells if cell in inputs]  # an attack may have been left out
     plain = inputs[test.cell(name, "clean")].inside
     record = add_certificates(
         describe_certificates(certifier, victim, noise, inputs["data"]), lines, plain, seconds=0.0

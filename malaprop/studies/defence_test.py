@@ -74,7 +74,7 @@ class DefenceTest:
     premade: Path | None = opt(
         None, "Adversarial texts made before, a run folder or a file with text,label; if not given, those of this test."
     )
-    draws: int = opt(4, "Draws that the adaptive attack averages.", min=1)
+    draws: int = opt(4, "Draws that the attack that knows a defence averages; 0 leaves that attack out.", min=0)
     fresh: int = opt(9, "Fresh draws of which most must be fooled.", min=1)
     samples: int = opt(1000, "Copies behind a certificate of safer, ranmask or randel; 0 for none.", min=0)
     alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")

@@ -45,7 +45,8 @@ class HotFlip:
     model: str = opt("CharCNN-LSTM", "A model of the zoo that reads characters: see malaprop list models.")
     methods: tuple[str, ...] = opt(
         ("hotflip", "miyato", "blackbox"),
-        "How models are hardened: hotflip, miyato, miyato-virtual, blackbox.",
+        "How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that share of the "
+        "characters.",
         free=True,
     )
     confidences: tuple[float, ...] = opt(
@@ -162,13 +163,26 @@ class HotFlip:
         return View(rows=rows, summary={"kind": "hotflip", "models": rates})
 
 
+def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
+    """How many characters training flips, and where; as the defence itself has it where nothing is said."""
+    by_character = closes == "character"
+    try:
+        given = {"r": float(share)} if share else {"r": 0.2} if by_character else {}
+    except ValueError:
+        raise SettingError(f"--methods hotflip:SHARE takes a share such as 0.1, got {method!r}") from None
+    return {**given, **({"once": False} if by_character else {})}
+
+
 def defence(method: str, closes: str = "word") -> Any:
     """What is in the loop of training, by name; where an edit closes a character alone, hotflip flips as many more."""
     from malaprop.defences import DEFENCES
 
-    name, _, kind = method.partition("-")
-    if kind and method != "miyato-virtual":
-        raise SettingError(f"--methods takes hotflip, miyato, miyato-virtual and blackbox, got {method!r}")
-    if name == "hotflip" and closes == "character":
-        return DEFENCES[name](r=0.2, once=False)
+    plain, _, share = method.partition(":")
+    name, _, kind = plain.partition("-")
+    if (kind and plain != "miyato-virtual") or (share and plain != "hotflip"):
+        raise SettingError(
+            f"--methods takes hotflip, hotflip:SHARE, miyato, miyato-virtual and blackbox, got {method!r}"
+        )
+    if name == "hotflip":
+        return DEFENCES[name](**_flipping(method, share, closes))
     return DEFENCES[name](**({"virtual": True} if kind else {}))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EXAMINED = 2000  # test texts that models are put to, if there are so many
 RECIPES = ("random", "list", "asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec", "gs-gr", "gs-ec")
-_OF_RECIPES = ("layer", "direction", "probe")  # settings of the attacks; all others are of the training
+_OF_RECIPES = ("layer", "direction", "probe", "near")  # settings of the attacks; all others are of the training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,8 @@ class OneWord:
     )
     training: Mapping[str, Any] = opt(
         {},
-        "A setting of the training or the network, or layer, direction and probe of the attacks, as name=value; may be "
-        "repeated.",
+        "A setting of the training or the network, or layer, direction, probe and near of the attacks, as name=value; "
+        "may be repeated.",
         name="set",
     )
     texts: Selection = Selection(n=100)

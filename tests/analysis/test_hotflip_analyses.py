@@ -99,7 +99,19 @@ def test_a_plan_has_every_search_at_every_confidence_and_flips_on_every_model():
     cells = list(HotFlipDesign(methods=("hotflip", "miyato"), confidences=(0.0, 0.9), exact=3).cells())
     assert {c.name for c in cells if c.model == "hotflip"} == {"flips"}
     assert {c.name for c in cells if c.model == PLAIN} == {
-        *("few", "few-exact", "flips", "beam-0", "beam-0.9", "greedy-0", "greedy-0.9", "key-star-0", "key-star-0.9")
+        *(
+            "few",
+            "few-exact",
+            "few-edits",
+            "few-edits-exact",
+            "flips",
+            "beam-0",
+            "beam-0.9",
+            "greedy-0",
+            "greedy-0.9",
+            "key-star-0",
+            "key-star-0.9",
+        )
     }
     assert len({c.folder(checkpoint.Path("x")) for c in cells}) == len(cells)
 

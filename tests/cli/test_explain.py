@@ -53,6 +53,18 @@ def test_the_last_line_is_json_and_the_folder_holds_the_heat_map(tmp_path):
     assert (out / "heat.svg").is_file()
 
 
+def test_many_texts_tell_over_how_many_words_importance_is_spread(tmp_path):
+    data = tmp_path / "few.csv"
+    data.write_text("text,label\na good film,1\nbad bad film,0\n")
+    result = run("--data", str(data), "--victim", VICTIM, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout.splitlines()[-1])
+    assert summary["spread"] == {VICTIM: [pytest.approx(1 / 3, abs=1e-3), pytest.approx(2 / 3, abs=1e-3)]}
+    assert summary["strongest"] == {VICTIM: [[0, 1, 2], [0, 1, 2]]}
+    for words in (("--victim", VICTIM), ("a film", "--data", str(data), "--victim", VICTIM)):
+        assert isinstance(run(*words).exception, SettingError)
+
+
 NAMED = """
 import toy
 

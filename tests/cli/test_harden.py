@@ -111,7 +111,7 @@ def test_a_study_trains_attacks_counts_and_reports_and_goes_on_with_what_is_ther
     assert "Before and after training against attacks" in page
     record = (tmp_path / "study" / "hotflip.json").read_bytes()
     stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "study").rglob("outcomes.jsonl")}
-    assert len(stamps) == 2 + 2 + 3 * 2
+    assert len(stamps) == 2 + 4 + 3 * 2
     code, _, err = type_in(*command)
     assert code == 0, err
     assert "epoch" not in err
@@ -124,7 +124,9 @@ def test_a_study_trains_attacks_counts_and_reports_and_goes_on_with_what_is_ther
     [
         (("hotflap",), "no study is called 'hotflap'"),
         (("hotflip", "--confidences", "0,2"), "--confidences takes numbers from 0 to below 1"),
-        (("hotflip", "--methods", "hotflip-virtual"), "--methods takes hotflip, miyato, miyato-virtual and blackbox"),
+        (("hotflip", "--methods", "hotflip-virtual"), "--methods takes hotflip, hotflip:SHARE, miyato"),
+        (("hotflip", "--methods", "hotflip:much"), "takes a share such as 0.1, got 'hotflip:much'"),
+        (("hotflip", "--methods", "miyato:0.1"), "--methods takes hotflip, hotflip:SHARE, miyato"),
         (("hotflip", "--methods", "faith"), "no defence is called 'faith'"),
         (("hotflip", "--model", "LSTM-W-Random-1"), "LSTM-W-Random-1 does not; name one that reads characters"),
     ],

@@ -238,6 +238,7 @@ def test_a_certificate_that_is_contradicted_is_told():
 def test_verdicts(gain, kept, random, said):
     one, two = (Gain(value=v, low=a, high=b) for v, a, b in (gain, kept))
     assert said in verdict("x", one, two, random)
+    assert "draws nothing" not in verdict("x", one, two, random, known=False)
 
 
 def test_f1_by_hand():

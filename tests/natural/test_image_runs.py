@@ -18,7 +18,7 @@ from malaprop.data.images import is_images, load
 from malaprop.data.scenes import draw_scenes
 from malaprop.models.generative.imageplan import ImagePlan
 from malaprop.models.victims.image import of_function
-from malaprop.natural.compare import correlation, largest, pairs, ranks, spearman
+from malaprop.natural.compare import compare_searches, correlation, largest, pairs, ranks, spearman
 from malaprop.natural.generators import train_on
 from malaprop.natural.images import ImageTarget, lay_ground
 from malaprop.natural.quest import Quest
@@ -109,6 +109,17 @@ def test_comparisons_by_hand():
     assert (pair.larger, pair.ties) == (Rate(2, 2), 1)
     assert pair.p == pytest.approx(0.5)  # both of two: 2 / 2 ** 2
     assert largest({"one": one, "two": two}) == {"one": Rate(0, 2), "two": Rate(2, 2)}
+
+
+def test_searches_are_compared_on_the_items_that_both_found():
+    quick = [replace(found(str(i), 1.1), asked=100) for i in range(9)]
+    slow = [replace(found(str(i), 1.0), asked=300 + i) for i in range(8)] + [found("8", None, "failed")]
+    (pair,) = compare_searches({"forest": {"hybrid": quick, "iterative": slow}})
+    assert (pair.one, pair.two, pair.count) == ("hybrid", "iterative", 8)
+    assert pair.asked.value == pytest.approx(3.035)
+    assert 3.0 <= pair.asked.low < pair.asked.value < pair.asked.high <= 3.07
+    assert (pair.distance.value, pair.distance.low) == (pytest.approx(0.9091), pytest.approx(0.9091))
+    assert compare_searches({"forest": {"hybrid": quick}}) == ()
 
 
 def test_the_sign_test_needs_ten_to_be_sure():

@@ -143,6 +143,9 @@ def test_a_card_has_figures_and_tables():
     ):
         assert shown in page
     assert 'class="figure dots"' in page
+    untried = replace(TRIAL, rows=tuple(replace(row, adaptive=None, passes=5.0) for row in TRIAL.rows))
+    assert "draws nothing" not in trials([untried])
+    assert "not made" in terminal(untried)
     assert 'class="figure strips"' in page
     assert 'class="figure field"' in page
 

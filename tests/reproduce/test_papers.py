@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from malaprop.records import attention, defences, hotflip, natural, naturaltext, oneword, translation
+from malaprop.records import attention, defences, hotflip, natural, naturaltext, oneword, transfer, translation
 from malaprop.records.summary import Rate, Spread
 from malaprop.studies.reproduce.book import Reproduce
 from malaprop.studies.where import Saving
@@ -141,13 +143,23 @@ def images(root: Path, times: float, larger: int, folder: str = "compare") -> No
         for search in ("hybrid", "iterative", "boundary")
     ]
     pair = natural.VictimPair(one="forest", two="lenet", larger=Rate(larger, 100), ties=0)  # of the second
-    natural.NaturalRecord(data="mnist", tried=tuple(rows), pairs=(pair,)).write(root / "natural" / folder)
+    near = transfer.Estimate(1.0, 0.95, 1.05)
+    searches = [
+        natural.SearchPair(
+            victim=victim, one="hybrid", two="iterative", asked=transfer.Estimate(times, times - 0.5, times + 0.4),
+            distance=near, count=20,
+        )
+        for victim in ("forest", "lenet")
+    ]  # fmt: skip
+    natural.NaturalRecord(data="mnist", tried=tuple(rows), pairs=(pair,), searches=tuple(searches)).write(
+        root / "natural" / folder
+    )
 
 
 def test_natural_images(tmp_path):
     images(tmp_path, 4.0, 80)
     images(tmp_path, 4.0, 80, "regime")
-    assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "leans", "holds"]
+    assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "holds", "holds"]
     images(tmp_path, 1.2, 20)
     images(tmp_path, 1.2, 20, "regime")
     assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "does not show", "fails"]
@@ -168,9 +180,13 @@ def test_natural_sentences(tmp_path):
         )
         for victim, right, distance in (("b", 70, 1.2), ("a", 60, 1.1), ("c", 89, 1.3))
     ]  # fmt: skip
-    made = naturaltext.NaturalTextRecord(data="snli", generator="arae", goal="label", items=30, tried=tuple(rows))
-    made.write(tmp_path / "sentences" / "compare" / "plain")
-    assert row(tmp_path, "N5").verdict == "leans"
+    for larger, verdict in ((28, "holds"), (17, "leans"), (2, "fails")):
+        pairs = [natural.VictimPair(one="a", two=two, larger=Rate(larger, 30), ties=0) for two in ("b", "c")]
+        made = naturaltext.NaturalTextRecord(
+            data="snli", generator="arae", goal="label", items=30, tried=tuple(rows), pairs=tuple(pairs)
+        )
+        made.write(tmp_path / "sentences" / "compare" / "plain")
+        assert row(tmp_path, "N5").verdict == verdict
     assert row(tmp_path, "N6").verdict == "not done"
 
 
@@ -199,7 +215,7 @@ def test_defences_by_their_names_without_settings(tmp_path):
     assert row(tmp_path, "F1").verdict == "not done"
 
 
-def flips(root: Path, beam: int, error: int, deleted: int = 10) -> None:
+def flips(root: Path, beam: int, error: int, deleted: int = 10, varied: bool = False) -> None:
     def change(attack: str, hits: int, confidence: float = 0.0) -> hotflip.HotFlipChange:
         return hotflip.HotFlipChange(
             attack=attack, confidence=confidence, success=Rate(hits, 100), share=Spread(0.04, 0.04),
@@ -215,8 +231,11 @@ def flips(root: Path, beam: int, error: int, deleted: int = 10) -> None:
     hotflip.HotFlipRecord(
         model="CharCNN-LSTM", data="ag_news", texts=100,
         changes=(change("beam", 3, 0.9), change("beam", beam), change("greedy", 60), change("key*", 30)),
-        hardened=(model("plain", 100, 95), model("hotflip", error, 20), model("miyato", 90, 80)),
-        moved=Rate(18, 20), economy=economy,
+        hardened=(
+            model("plain", 100, 95), model("hotflip", error, 20), model("miyato", 90, 80),
+            *((model("hotflip:0.4", 90, 10),) * varied),
+        ),
+        moved=Rate(18, 20), economy=economy, ranked=(change("few-edits-exact", 9), change("few-edits", 8)) * varied,
     ).write(root / "hotflip")  # fmt: skip
 
 
@@ -229,3 +248,32 @@ def test_hotflip(tmp_path):
     flips(tmp_path, 20, 95)
     assert [row(tmp_path, id).verdict for id in ("H2", "H4")] == ["fails", "leans"]
     assert row(tmp_path, "H5").verdict == "not done"
+
+
+def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
+    flips(tmp_path, 95, 200, deleted=0, varied=True)
+    assert row(tmp_path, "H4").verdict == "fails"
+    assert "was varied: 40% error 9.0% (90/1000" in row(tmp_path, "H4").why
+    assert "by exact losses flips 90, insertions 10, deletions 0; by derivatives" in row(tmp_path, "H3").why
+    for folder, hits in (("hotflip-word", 40), ("hotflip-word/glove-0.9", 5)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        packed = gzip.compress(json.dumps({"success": hits, "failed": 100 - hits}).encode())
+        (tmp_path / folder / "counts.json.gz").write_bytes(packed)
+    assert row(tmp_path, "H5").verdict == "fails"
+    assert "glove and 0.9 5.0% (5/100" in row(tmp_path, "H5").why
+
+
+@pytest.mark.parametrize(("bert", "verdict"), [(0.8, "holds"), (0.5, "does not show"), (0.2, "fails")])
+def test_importance_is_read_text_by_text(tmp_path, bert, verdict):
+    many = range(20)
+    spread = {"LSTM-W-GloVe-1": 0.5, "CNN-W-GloVe-1": 0.5, "BERT": bert}
+    printed = {
+        "spread": {name: [value + 0.001 * (at % 3) for at in many] for name, value in spread.items()},
+        "strongest": {name: [[0, 1, 2] if name != "BERT" else [2, 3, 4]] * len(many) for name in spread},
+    }
+    folder = tmp_path / "importance" / "mr-full"
+    folder.mkdir(parents=True)
+    (folder / "output-0.txt").write_text(json.dumps(printed))
+    found = row(tmp_path, "U12")
+    assert found.verdict == verdict
+    assert "word models share 1.000 (1.000 to 1.000), and with BERT 0.333" in found.ours

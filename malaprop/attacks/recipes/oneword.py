@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from malaprop.attacks.attack import Attack
-from malaprop.attacks.candidates.lookup import Listed, Vocabulary, WordNetSynonyms
+from malaprop.attacks.attack import Attack, Candidates
+from malaprop.attacks.candidates.lookup import Listed, NearWords, Vocabulary, WordNetSynonyms
 from malaprop.attacks.constraints.positions import KeepStopWords
 from malaprop.attacks.ranking.attention import ByAttention
 from malaprop.attacks.ranking.order import LeaveOneOut, LeftToRight, Ranking, UnknownWord
@@ -38,15 +38,21 @@ def random(*, trials: int = 100_000, vocabulary: int = _WORDS, words: int = 1, s
     )
 
 
-def one_word_list(*, table: Mapping[str, tuple[str, ...]] | None = None, words: int = 1) -> Attack:
+def one_word_list(
+    *, table: Mapping[str, tuple[str, ...]] | None = None, near: int | None = None, words: int = 1
+) -> Attack:
     """Hsieh et al. 2019, attack LIST.
 
-    One word changed: synonyms tried from left to right, earlier words restored, until the label flips. Differs: WordNet
-    synonyms of the same part of speech unless a `table` of one's own is given.
+    One word changed: synonyms tried from left to right, earlier words restored, until the label flips. The paper's list
+    is that of Alzantot et al. 2018, the 8 nearest words in counter-fitted space: `near` takes so many of our own.
+    Differs: WordNet synonyms of the same part of speech unless `near` or a `table` of one's own is given.
     """
+    if near is not None and table is not None:
+        raise SettingError("near and table both say which words may stand for a word; give one of them")
+    candidates: Candidates = WordNetSynonyms() if table is None else Listed(table=table)
     return Attack(
         name="list",
-        candidates=WordNetSynonyms() if table is None else Listed(table=table),
+        candidates=candidates if near is None else NearWords(count=near),
         constraints=(KeepStopWords(),),
         search=FirstFound(rank=LeftToRight(), words=words),
     )

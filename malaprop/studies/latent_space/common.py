@@ -192,27 +192,31 @@ class Expedition:
 
     def gather(self, root: Path) -> Any:
         """The record: what each run came to, some of what it found, and of several victims which needs more."""
-        from malaprop.natural.compare import largest, pairs
+        from malaprop.natural.compare import compare_searches, largest, pairs
         from malaprop.studies.attacking import read_times
         from malaprop.tasks.outputs import JsonFile, Skipped, read_json, value_file
 
         domain, times, forwarded = self.domain, read_times(root), _read_forwarded(root)
         tried: list[Any] = []
         shown: dict[str, Any] = {}
-        lines: dict[str, Any] = {}
+        lines: dict[str, dict[str, Any]] = {}
         for one in self.errands:
             found: Any = read_json(value_file(root / one.figures), domain.figures)
             costs: dict[str, Any] = {"seconds": times.get(one.run, 0.0), "forwarded": forwarded.get(one.run, 0)}
             tried.append(replace(found.tried, **{name: costs[name] for name in domain.costs}))
             if one.search == self.searches[0]:
                 shown[one.victim] = found.shown
-                lines[one.victim] = domain.output.value(root / one.place)
+            if self.apart:
+                lines.setdefault(one.victim, {})[one.search] = domain.output.value(root / one.place)
         if domain.has_baseline and not self.apart:
             base = JsonFile(domain.figures).value(root / FGSM)
             if not isinstance(base, Skipped):
                 tried.append(base.tried)
                 shown[f"{base.tried.victim}, FGSM"] = base.shown
-        compared: dict[str, Any] = {"largest": largest(lines), "pairs": pairs(lines)} if self.apart else {}
+        compared: dict[str, Any] = {}
+        if self.apart:
+            first = {victim: by_search[self.searches[0]] for victim, by_search in lines.items()}
+            compared = {"largest": largest(first), "pairs": pairs(first), "searches": compare_searches(lines)}
         about: Any = read_json(value_file(root / ABOUT), domain.record)
         return replace(about, tried=tuple(tried), **{domain.shown: shown}, **compared)
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 DONE = "done.json"
 _MEASURE = "--measure"
-_AMISS = ("does not show", "fails")
 _UNVARIED = "The experiment that would show why has not been made."
 _FULL = "at full size alone: give --size full"
 
@@ -181,6 +180,7 @@ class Reproduce:
 
     def _make(self, paper: Paper, claim: Claim, root: Path, found: Reading, place: Path | None = None) -> ClaimRow:
         from malaprop.records.claims import ClaimRow
+        from malaprop.studies.reproduce.weigh import AMISS
 
         steps = [step for step in steps_of([(paper, claim)]) if step.does.get(self.size)]
         read = [step for step in steps if step.name in claim.steps]
@@ -192,7 +192,7 @@ class Reproduce:
             theirs=claim.theirs,
             ours=found.ours,
             verdict=found.verdict,
-            why=(found.why or _UNVARIED) if found.verdict in _AMISS else "",
+            why=(found.why or _UNVARIED) if found.verdict in AMISS else "",
             about="; ".join(dict.fromkeys(about)),
             fails=claim.fails,
             commands=tuple(

@@ -22,6 +22,7 @@ from malaprop.records.store import iter_outcomes
 Made = TypeVar("Made")
 COUNTS = "counts.json"  # of outcomes, by status
 PRINTED = "output-0.txt"
+_MISSING = "not run yet"  # without a path: the page that shows it is the same wherever the records lie
 _BULKY = {  # fields that no reading reads
     "AttentionRecord": ("sights",),
     "DefencesRecord": ("pictures",),
@@ -35,13 +36,8 @@ def need(read: Callable[[Path], Made | None], folder: Path) -> Made:
     """The record of a folder, or one line on what is missing."""
     found = read(folder)
     if found is None:
-        raise _missing(folder)
+        raise RecordError(_MISSING)
     return found
-
-
-def _missing(folder: Path) -> RecordError:
-    """By the step's name alone: the page that shows it is the same wherever the records lie."""
-    return RecordError(f"{folder.name} holds no record of it; run malaprop reproduce without --read")
 
 
 def count_outcomes(folder: Path) -> Counter[str]:
@@ -49,7 +45,7 @@ def count_outcomes(folder: Path) -> Counter[str]:
     if (packed := folder / f"{COUNTS}.gz").is_file():
         return Counter(_load(packed.name, _unpack(packed)))
     if not (folder / OUTCOMES).is_file():
-        raise _missing(folder)
+        raise RecordError(_MISSING)
     return Counter(outcome.status for outcome in iter_outcomes(folder))
 
 
@@ -58,7 +54,7 @@ def read_printed(folder: Path) -> dict[str, Any]:
     path = folder / PRINTED
     packed = path.with_name(f"{path.name}.gz")
     if not packed.is_file() and not path.is_file():
-        raise _missing(folder)
+        raise RecordError(_MISSING)
     text = _unpack(packed) if packed.is_file() else path.read_text(encoding="utf-8", errors="replace")
     lines = text.strip().splitlines()
     found = _load(str(path), lines[-1] if lines else "")

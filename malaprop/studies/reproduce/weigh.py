@@ -13,6 +13,7 @@ from malaprop.records.summary import Z95, Rate
 from malaprop.records.transfer import Estimate
 
 _ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
+AMISS = _ORDER[2:]  # those that want a reason
 HALF = Estimate(0.5, 0.5, 0.5)  # of something, known for sure
 NOTHING = Estimate(0.0, 0.0, 0.0)
 

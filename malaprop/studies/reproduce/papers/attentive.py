@@ -12,7 +12,7 @@ from malaprop.records.summary import Rate
 from malaprop.records.translation import TranslationRecord, TranslationRun
 from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
-from malaprop.studies.reproduce.papers import others
+from malaprop.studies.reproduce.papers import others, translators
 from malaprop.studies.reproduce.weigh import above, gap_text, short, sign, worst
 
 _READABLE = ("perplexity", "grammar")  # the less the better
@@ -123,7 +123,7 @@ def _nearer(root: Path) -> Reading:
 def _read_translations(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
     """Of the LSTM and of the Transformer."""
     out = []
-    for name in _TRANSLATORS:
+    for name in translators.NAMES:
         record = need(TranslationRecord.read, root / "translation" / kind / name)
         out.append(record.runs[0])
     return out[0], out[1]
@@ -206,12 +206,9 @@ _REVIEWS = ("oneword/yelp", "oneword/imdb", "oneword/mr", "oneword/yelp-mpnet")
 _SMALL = {"n": 40, "vocabulary": 300, "trials": 100, "jobs": "{jobs}", "out": "{here}"}
 _FULL = {"n": 100, "vocabulary": 5000, "trials": 1000, "jobs": "{jobs}", "out": "{here}"}
 # 1,000 random trials of each of 100 texts are the 10^5 of the paper.
+# LIST has the paper's list: the 8 nearest words of counter-fitted vectors, here our own.
 _LENGTH = 256  # tokens that every model reads, words or pieces of them
 _FINE_TUNED = {"epochs": 3, "rate": 2e-5, "frozen": False, "limit": _LENGTH}  # nothing of MiniLM is held
-_TRANSLATORS = ("lstm", "transformer")
-_PAIRS_OF = {"small": ("eng-fra", "two translators, English to French, four epochs on 8,000 packaged pairs"),
-             "full": ("multi30k", "two translators of Multi30k")}  # fmt: skip
-_NMT = {"small": {"epochs": 4, "pairs": 8000, "vocab": 2000}, "full": {}}
 _FORCED = {"small": ("chien", 60, 200), "full": ("Hund", 200, 1000)}  # a keyword, and texts of both attacks
 
 
@@ -219,7 +216,7 @@ def _reviews(name: str, data: str, start: str, shown: str) -> Step:
     """One-word attacks on an LSTM, a fine-tuned encoder and a Transformer that all read as much of a text."""
     study = order(
         "study oneword", models=("BiLSTM-Attention", f"{{here}}/start/{start}", "Transformer-3"), data=data,
-        set={"limit": _LENGTH}, measure=("similarity", *_READABLE), **_FULL,
+        set={"limit": _LENGTH, "near": 8}, measure=("similarity", *_READABLE), **_FULL,
     )  # fmt: skip
     tuned = others.train(start, data=data, settings=_FINE_TUNED, out=f"{{here}}/start/{start}")
     encoder = "MPNet" if start == "MPNet" else "MiniLM, all of it fine-tuned"
@@ -228,24 +225,15 @@ def _reviews(name: str, data: str, start: str, shown: str) -> Step:
 
 
 def _translate(size: str, kind: str) -> tuple[Doing, ...]:
-    data, (keyword, some, more) = _PAIRS_OF[size][0], _FORCED[size]
+    data, (keyword, some, more) = translators.PAIRS[size], _FORCED[size]
     own = {"keyword": (keyword,), "n": some} if kind == "keyword" else {"n": more}
     command = "translate attack" if kind == "keyword" else "translate typos"
     return tuple(
-        order(command, victim=f"{{root}}/translation/nmt/{one}", data=data, out=f"{{here}}/{one}", resume=True, **own)
-        for one in _TRANSLATORS
+        order(command, victim=translators.place(one), data=data, out=f"{{here}}/{one}", resume=True, **own)
+        for one in translators.NAMES
     )
 
 
-def _teach(size: str) -> tuple[Doing, ...]:
-    return tuple(
-        others.train(f"nmt-{one}", data=_PAIRS_OF[size][0], settings=_NMT[size], out=f"{{here}}/{one}")
-        for one in _TRANSLATORS
-    )
-
-
-_SIZES = ("small", "full")
-_PAIR = {size: _PAIRS_OF[size][1] for size in _SIZES}
 ATTENTIVE = Paper(
     letter="S",
     title="On the robustness of self-attentive models",
@@ -287,7 +275,7 @@ ATTENTIVE = Paper(
                         "study oneword",
                         models=("Pair-BiLSTM-Attention", "{here}/start/BERT", "Pair-Transformer"),
                         data="mnli",
-                        set={"limit": _LENGTH},
+                        set={"limit": _LENGTH, "near": 8},
                         **_FULL,
                     ),
                 ),
@@ -307,6 +295,7 @@ ATTENTIVE = Paper(
                         data="mr",
                         n=60,
                         set={"vocabulary": 200},
+                        jobs="{jobs}",
                         out="{here}",
                     ),
                 ),
@@ -316,6 +305,7 @@ ATTENTIVE = Paper(
                         data="yelp",
                         n=150,
                         set={"vocabulary": 5000},
+                        jobs="{jobs}",
                         out="{here}",
                         models=(
                             "{root}/oneword/yelp/models/BiLSTM-Attention",
@@ -331,13 +321,13 @@ ATTENTIVE = Paper(
             },
             needs=("oneword/yelp",),
         ),
-        Step(name="translation/nmt", does={size: _teach(size) for size in _SIZES}, about=_PAIR),
+        *translators.TRAINED,
         *(
             Step(
                 name=f"translation/{kind}",
-                does={size: _translate(size, kind) for size in _SIZES},
-                about=_PAIR,
-                needs=("translation/nmt",),
+                does={size: _translate(size, kind) for size in translators.PAIRS},
+                about=translators.ABOUT,
+                needs=tuple(map(translators.step, translators.NAMES)),
             )
             for kind in ("keyword", "typos")
         ),

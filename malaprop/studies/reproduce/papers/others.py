@@ -8,12 +8,16 @@ from typing import Any
 
 from malaprop.studies.reproduce.claim import Doing, TypedCommand
 
-__all__ = ["Doing", "TypedCommand", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
+__all__ = ["Doing", "TypedCommand", "explain", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
 
 
 def show_zoo() -> TypedCommand:
     """The names of all models."""
     return TypedCommand("list models --json")
+
+
+def explain(**options: Any) -> TypedCommand:
+    return _line("explain", **options)
 
 
 def train(model: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:

@@ -1,0 +1,44 @@
+"""The translators that two papers attack: each is trained once, in a step of its own."""
+
+from __future__ import annotations
+
+from malaprop.studies.reproduce.claim import Step
+from malaprop.studies.reproduce.papers import others
+
+PAIRS = {"small": "eng-fra", "full": "multi30k"}
+ABOUT = {
+    "small": "two translators, English to French, four epochs on 8,000 packaged pairs",
+    "full": "two translators of Multi30k",
+}
+NAMES = ("lstm", "transformer")
+_BOTH = {"tokens": 8192, "look_from": 8}  # large batches, for a GPU
+_SETTINGS = {
+    "small": {name: {"epochs": 4, "pairs": 8000, "vocab": 2000} for name in NAMES},
+    "full": {
+        "lstm": {**_BOTH, "epochs": 40, "warmup": 200},
+        "transformer": {**_BOTH, "epochs": 60, "warmup": 1000},
+    },
+}
+
+
+def place(name: str) -> str:
+    """The folder of a translator, as the settings of later steps have it."""
+    return f"{{root}}/translation/{name}/model"
+
+
+def step(name: str) -> str:
+    """The step that trains it."""
+    return f"translation/{name}"
+
+
+TRAINED = tuple(
+    Step(
+        name=step(name),
+        does={
+            size: (others.train(f"nmt-{name}", data=data, settings=_SETTINGS[size][name], out="{here}/model"),)
+            for size, data in PAIRS.items()
+        },
+        about=ABOUT,
+    )
+    for name in NAMES
+)
