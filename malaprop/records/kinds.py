@@ -146,6 +146,7 @@ _OWN = (
     _own("spending", "SpendingRecord", "what a run has spent", "remove it, and nothing is counted as spent"),
     _own("naturaltext", "NaturalTextRecord", "natural adversaries", "run it again"),
     _own("trained", "TrainedRecord", "trained models", "train them again"),
+    _own("autoharden", "AutoHardenRecord", "malaprop harden auto", "run it again"),
 )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError
 from malaprop.defences import DEFENCES
 from malaprop.studies.common import epoch_line, slug
+from malaprop.studies.hardenauto import AUTO, AutoHarden, AutoOptions
 from malaprop.studies.modelkinds import TEXTS
 from malaprop.studies.settings import build, opt
 from malaprop.studies.study import View, conduct
@@ -30,6 +31,7 @@ from malaprop.studies.where import Saving, Where
 if TYPE_CHECKING:
     from malaprop.defences.harden import Hardening
     from malaprop.models.fitting.card import Card
+    from malaprop.records.autoharden import AutoHardenRecord
     from malaprop.records.trained import TrainedRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
@@ -57,6 +59,8 @@ class Harden:
       malaprop harden blackbox --model ./my-distilbert --data reviews.csv --out models/harder
 
       malaprop harden fact:words=9:ranker=models/plain --model BERT --data reviews.csv --out models/fact
+
+      malaprop harden auto --model ./my-distilbert --data reviews.csv --budget 30m --loss 2 --out models/best
     """
 
     command: ClassVar[str] = "harden"
@@ -67,7 +71,7 @@ class Harden:
         "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), "
         "swaps (words swapped where the loss rises), flooding, "
         "infobert and dsrm, safer, ranmask and randel (the noise of those defences); settings after a colon, as "
-        "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2.",
+        "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2. auto tries several and gives the best model.",
         argument=True,
     )
     model: str = opt(
@@ -84,9 +88,15 @@ class Harden:
     virtual: bool = opt(
         False, "miyato: virtual adversarial training, away from the model's own answer and not from the label."
     )
+    choosing: AutoOptions = AutoOptions()
     beginning: Beginning = Beginning()
     where: Where = Where()
     saving: Saving = Saving()
+
+    @property
+    def auto(self) -> AutoHarden | None:
+        """What tries several methods; None where one is named."""
+        return AutoHarden(self) if self.method == AUTO else None
 
     @property
     def name(self) -> str:
@@ -113,6 +123,10 @@ class Harden:
                 "attack, audit or serve"
             )
         refuse_precision(self.command, self.where)
+        if self.auto is not None:
+            self.auto.check()
+            return
+        self.choosing.refuse(self.name)
         assert DEFENCES[self.name]
         assert self.hardening
         assert self.beginning.given
@@ -123,6 +137,9 @@ class Harden:
         from malaprop.tasks.outputs import OwnFolder
         from malaprop.tasks.task import Task
 
+        if self.auto is not None:
+            yield from self.auto.plan()
+            return
         yield Task(
             name=slug(Path(self.model).name), work=self.train, output=OwnFolder(TEXTS.mark, checks=True), at=".",
             reads=self.read, vital=True,
@@ -144,13 +161,17 @@ class Harden:
         fill(desk.folder, TEXTS.mark, make)
         yield from ()
 
-    def gather(self, root: Path) -> TrainedRecord:
+    def gather(self, root: Path) -> TrainedRecord | AutoHardenRecord:
         from malaprop.models.fitting.card import read_card
         from malaprop.records.trained import TrainedRecord
 
+        if self.auto is not None:
+            return self.auto.gather(root)
         return TrainedRecord(command=f"harden {self.method}", models=(TEXTS.describe(read_card(root)),))
 
-    def view(self, record: TrainedRecord) -> View:
+    def view(self, record: Any) -> View:
+        if self.auto is not None:
+            return self.auto.view(record)
         (model,) = record.models
         return View(
             rows=[{"model": model.name, **model.figures}],
@@ -177,10 +198,11 @@ def harden(
     The first form takes a method and the command's options as keywords, and gives what `mp.train` gives. The second
     takes a transformers classifier with its tokenizer, the folder of one, or a model of the zoo by name, and gives the
     card of the one it writes to `out`; the one given stays as it is. `settings`, or `set`, are those of training.
+    `method="auto"` gives what was tried: `.record.chosen`, `.record.why`, `.record.victim`, `.report()`.
     """
     more = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in more.items()}
     more |= {} if settings is None else {"set": dict(settings)}
-    if method is None and isinstance(first, str) and first.partition(":")[0] in (*DEFENCES, *_WRAPPERS):
+    if method is None and isinstance(first, str) and first.partition(":")[0] in (*DEFENCES, *_WRAPPERS, AUTO):
         more |= {} if model is None else {"model": os.fspath(model)}
         return _conduct(first, more)
     source = first if model is None else model
@@ -196,13 +218,13 @@ def harden(
         return _write(method, str(folder), more)
 
 
-def _conduct(method: str, settings: Mapping[str, Any]) -> Trained:
+def _conduct(method: str, settings: Mapping[str, Any]) -> Any:
     found = conduct(build(Harden, {"quiet": True, "method": method, **settings}))
-    return Trained(found.study, found.folder, found.record, found.temporary)
+    return found if method == AUTO else Trained(found.study, found.folder, found.record, found.temporary)
 
 
-def _write(method: str, model: str, settings: Mapping[str, Any]) -> Card:
+def _write(method: str, model: str, settings: Mapping[str, Any]) -> Any:
     if settings.get("out") is None:
         raise SettingError("mp.harden writes a model; name a folder for it: out=...")
-    card: Card = _conduct(method, {**settings, "model": model}).card
-    return card
+    made = _conduct(method, {**settings, "model": model})
+    return made if method == AUTO else made.card

@@ -79,7 +79,34 @@ def check_named(name: str, settings: Mapping[str, Any]) -> None:
     from malaprop.models.zoo import zoo
     from malaprop.models.zoo.train import check_settings
 
-    check_settings(settings, [own_spec(name) if is_classifier_folder(name) else zoo.parse(name)[0]])
+    own = is_classifier_folder(name)
+    if not own and not zoo.is_name(name) and is_victim(name):
+        refuse_checkpoint(name)
+        raise SettingError(
+            f"{name} shows no gradients and no weights, so it cannot be trained here; put a defence around it, as "
+            f'--victim "purify:spell({name})", "fuse({name})" or "safer({name})", or have one chosen: '
+            f"harden auto --model {name}"
+        )
+    check_settings(settings, [own_spec(name) if own else zoo.parse(name)[0]])
+
+
+def refuse_checkpoint(name: str) -> None:
+    """A model of the zoo is trained anew from its name, not from its folder."""
+    from malaprop.models.fitting.card import read_card
+    from malaprop.models.zoo.checkpoint import is_checkpoint
+
+    path = Path(name).expanduser()
+    if is_checkpoint(path):
+        card = read_card(path)
+        raise SettingError(
+            f"{name} holds a {card.zoo.name}, which is trained by its name and not from its folder; give --model "
+            f"{card.zoo.name} --data {card.data}"
+        )
+
+
+def is_victim(name: str) -> bool:
+    """Whether this names a victim that answers and is no more: a function, a server, an exported model, a wrapper."""
+    return ":" in name or "(" in name or name.endswith((".skops", ".onnx")) or Path(name).expanduser().is_dir()
 
 
 class Named(NamedTuple):

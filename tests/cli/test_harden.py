@@ -90,6 +90,15 @@ def test_word_models_are_hardened_too(type_in, reviews):
         (("hotflip", "--set", "warmup=inf"), "training wants a number for warmup, got inf"),
         (("miyato", "--noise", "inf"), "--noise must be a number above 0, got inf"),
         (("miyato", "--model", "all63"), "all63 is many models; name one"),
+        (("freelb", "--model", "mine:predict"), 'put a defence around it, as --victim "purify:spell(mine:predict)"'),
+        (("a2t", "--model", "https://host/classify"), "harden auto --model https://host/classify"),
+        (("a2t", "--model", "pipeline.skops"), "pipeline.skops shows no gradients and no weights"),
+        (("freelb", "--budget", "3m"), "--budget is no option of harden freelb; it belongs to harden auto"),
+        (("auto", "--budget", "soon"), "--budget is a time such as 30m, 90s or 2h, got 'soon'"),
+        (("auto", "--budget", "0s"), "--budget must be above 0, got '0s'"),
+        (("auto", "--r", "0.1"), "--r is no option of harden auto"),
+        (("auto", "--methods", "flodding"), "did you mean flooding"),
+        (("auto", "--model", "mine:predict", "--methods", "freelb"), "freelb trains a model, and mine:predict cannot"),
     ],
 )
 def test_wrong_input_is_answered_in_one_line(type_in, reviews, words, line):
@@ -97,6 +106,21 @@ def test_wrong_input_is_answered_in_one_line(type_in, reviews, words, line):
     assert code == 2
     assert err.count("\n") == 1
     assert line in err
+
+
+def test_labels_of_one_class_and_a_budget_below_an_epoch_are_answered_in_one_line(type_in, reviews, monkeypatch):
+    from malaprop.studies import epochtime
+
+    Path("one.csv").write_text(Path("rows.csv").read_text().replace(",1\n", ",0\n"))
+    words = ("harden", "auto", "--model", "CNN-W-Random-1", "--device", "cpu", "--budget", "1m")
+    slow = epochtime.EpochTime(step=50.0, steps=3, processor=50.0)
+    monkeypatch.setattr(epochtime, "time_epoch", lambda *_, **__: slow)
+    for data, line in (("one.csv", "fewer than two labels"), ("rows.csv", "takes about 3m here, and --budget is 1m")):
+        code, _, err = type_in(*words, "--data", data, "--out", "best")
+        assert code == 2
+        assert err.count("\n") == 1
+        assert line in err
+        assert not Path("best").exists()
 
 
 def test_a_study_trains_attacks_counts_and_reports_and_goes_on_with_what_is_there(type_in, reviews, tmp_path):

@@ -203,7 +203,10 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
         "defence": "five", "victim": model(root), "attack": "deepwordbug", "n": 8, "trials": 3, "sampler": "plain",
         "fix": {"samples": 4},
     },
-    "harden": lambda root: {"method": "miyato", "model": "LSTM-W-Random-1", "set": _LEARN},
+    "harden: the best of several": lambda root: {
+        "method": "auto", "model": "CNN-W-Random-1", "methods": ["flooding"], "attacks": ["deepwordbug"], "n": 6,
+        "set": {"epochs": 2, "dim": 6, "filters": 4},
+    },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
     },

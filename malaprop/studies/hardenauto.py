@@ -1,0 +1,375 @@
+"""malaprop harden auto: tries ways of hardening within a time budget, and gives the model that attacks leave most of.
+
+Two stages, as in successive halving: every method is trained for one epoch and attacked on a quarter of the texts; the
+best few are trained as the model is meant to be and attacked on all of them. What is chosen leaves most under the worst
+attack, plain or transferred from the plain model, and loses no more without attack than was said. All of it happens on
+validation texts. Around a victim that cannot be trained the defences that need no training are tried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import SettingError
+from malaprop.studies.common import Examined, attack_share, epoch_line, examine, slug
+from malaprop.studies.modelkinds import TEXTS
+from malaprop.studies.settings import flat, opt
+from malaprop.studies.study import View
+from malaprop.studies.training import (
+    check_named,
+    check_room,
+    fill,
+    is_victim,
+    place_files,
+    refuse_checkpoint,
+    train_named,
+)
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.data.base import Dataset
+    from malaprop.models.splits import Splits
+    from malaprop.records.autoharden import AutoHardenRecord, AutoTrial
+    from malaprop.studies.harden import Harden
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Share, Task
+
+AUTO, NONE = "auto", "none"
+TRIALS = "trials.jsonl"
+METHODS = ("flooding", "freelb", "dne", "ascc", "a2t", "fact", "safer")
+AROUND = ("purify:spell", "purify:mlm", "fuse", "safer:samples=16(none)", "ranmask:keep=0.7:samples=16(none)")
+_WIDTH = 256
+_SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoOptions:
+    """What `harden auto` may be told; no other method takes any of it."""
+
+    budget: str | None = opt(None, "auto: time for all of it, as 30m, 90s or 2h; 30m if not given.", free=True)
+    loss: float | None = opt(
+        None, "auto: points of accuracy without attack that may be lost; 2 if not given.", min=0, free=True
+    )
+    attacks: tuple[str, ...] = opt((), "auto: recipes to hold out against, with commas; textfooler,pwws if not given.")
+    methods: tuple[str, ...] = opt(
+        (), "auto: what is tried, with commas; what suits the model if not given.", free=True
+    )
+    n: int | None = opt(None, "auto: validation texts that are attacked, drawn by the seed; 100 if not given.", min=4)
+
+    def refuse(self, method: str) -> None:
+        """Raises where another method is told any of it."""
+        for name in ("budget", "loss", "attacks", "methods", "n"):
+            if getattr(self, name) not in (None, ()):
+                raise SettingError(f"--{name} is no option of harden {method}; it belongs to harden auto")
+
+    @property
+    def seconds(self) -> float:
+        """The time budget."""
+        return read_span(self.budget or "30m")
+
+
+def read_span(said: str) -> float:
+    """Seconds of 30m, 90s, 2h or 1h30m."""
+    found = _SPAN.fullmatch(said.strip().lower())
+    if found is None or not any(found.groups()):
+        raise SettingError(f"--budget is a time such as 30m, 90s or 2h, got {said!r}")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    total = 3600 * hours + 60 * minutes + seconds
+    if not total:
+        raise SettingError(f"--budget must be above 0, got {said!r}")
+    return total
+
+
+def show_span(seconds: float) -> str:
+    """A time as it is typed, rounded up."""
+    whole = int(-(-seconds // 1))
+    return f"{whole}s" if whole < 120 else f"{-(-whole // 60)}m" if whole < 7200 else f"{-(-whole // 360) / 10:g}h"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPace:
+    """How long an epoch of plain training takes on this machine."""
+
+    seconds: float
+
+
+def name_plain(inputs: Inputs) -> Any:
+    """The plain model as a desk takes it: what was named, or the folder that a task has trained."""
+    return str(inputs[NONE]) if isinstance(inputs[NONE], Path) else inputs[NONE]
+
+
+@dataclass(frozen=True)
+class AutoHarden:
+    """The tasks of `harden auto` and what they add up to; the settings are those of `harden`."""
+
+    study: Harden
+
+    # --- what is asked for
+
+    @property
+    def model(self) -> str:
+        return self.study.model
+
+    @property
+    def told(self) -> AutoOptions:
+        return self.study.choosing
+
+    @property
+    def loss(self) -> float:
+        return 2.0 if self.told.loss is None else self.told.loss
+
+    @cached_property
+    def is_zoo(self) -> bool:
+        from malaprop.models.zoo.zoo import is_name
+
+        return is_name(self.model) and not Path(self.model).is_dir()
+
+    @cached_property
+    def trains(self) -> bool:
+        """Whether the model can be trained here."""
+        from malaprop.models.classifierfolder import is_classifier_folder
+
+        return self.is_zoo or is_classifier_folder(self.model)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return self.told.methods or (METHODS if self.trains else AROUND)
+
+    @cached_property
+    def suite(self) -> tuple[Attack, ...]:
+        from malaprop.runs.api import make_attack
+
+        return tuple(make_attack(name, {}) for name in dict.fromkeys(self.told.attacks or ("textfooler", "pwws")))
+
+    @property
+    def epochs(self) -> int:
+        """Of the second stage."""
+        from malaprop.defences.harden import own_spec
+        from malaprop.models.zoo import zoo
+        from malaprop.models.zoo.train import change_course
+
+        spec = zoo.parse(self.model)[0] if self.is_zoo else own_spec(self.model)
+        return change_course(zoo.training(spec, 0), self.study.beginning.settings).epochs
+
+    def check(self) -> None:
+        from malaprop.defences.harden import parse_defence
+        from malaprop.defences.wrap import parse, read_layer
+
+        given = flat(self.study)
+        for name in ("r", "once", "noise"):
+            if given[name] is not None:
+                raise SettingError(f"--{name} is no option of harden auto; write it in --methods, as miyato:size=0.05")
+        assert self.told.seconds
+        assert self.suite
+        if self.trains or not is_victim(self.model):
+            check_named(self.model, self.study.beginning.settings)
+        refuse_checkpoint(self.model)
+        for method in self.methods:
+            if self.trains:
+                parse_defence(method)
+            elif not parse(method).layers:
+                raise SettingError(
+                    f"{method} trains a model, and {self.model} cannot be trained here; name defences that stand "
+                    f"around a victim in --methods: {', '.join(AROUND)}"
+                )
+            else:
+                assert all(read_layer(*layer) for layer in parse(method).layers)
+        check_room(self.study.saving.out, TEXTS.mark)
+
+    # --- tasks
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.records.autoharden import AutoTrial
+        from malaprop.tasks.outputs import GrowingFile, JsonFile, OwnFolder, RunFolder
+        from malaprop.tasks.task import Task
+
+        given = {} if self.is_zoo else {NONE: self.model}
+        before: tuple[str, ...] = ()
+        if self.trains:
+            yield Task(name="pace", work=self.time, output=JsonFile(PlainPace, again=True), reads=self.read, vital=True)
+            before = ("pace",)
+        if self.is_zoo:
+            yield Task(
+                name=NONE, work=self.train_plain, output=OwnFolder(TEXTS.mark), reads=self.read, after=before,
+                at="trials/none", vital=True,
+            )  # fmt: skip
+            before = (*before, NONE)
+        yield Task(
+            name="plain", work=self.look, output=JsonFile(Examined), reads=self.read_texts, after=before, victims=given,
+            vital=True,
+        )  # fmt: skip
+        before = (*before, "plain")
+        for attack in self.suite:
+            yield Task(
+                name=f"plain/{attack.name}", work=partial(self.assail, attack), output=RunFolder(), items=self.choose,
+                after=before, victims=given, vital=True,
+            )  # fmt: skip
+        before = (*before, *(f"plain/{attack.name}" for attack in self.suite))
+        yield Task(
+            name="trials", work=self.try_methods, output=GrowingFile(AutoTrial, TRIALS), reads=self.read, after=before,
+            victims=given, at=".", vital=True,
+        )  # fmt: skip
+        if self.trains:
+            output = OwnFolder(TEXTS.mark, checks=True)
+            yield Task(name="model", work=self.place, output=output, after=(*before, "trials"), vital=True)
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"texts": self.study.texts.splits()}
+
+    def read_texts(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"data": self.sample(self.study.texts.splits())}
+
+    def sample(self, parts: Splits) -> Dataset:
+        """The validation texts that are attacked; a small sample begins a larger one."""
+        from malaprop.data.base import Dataset
+
+        rows = parts.held_out
+        whole = Dataset(
+            name=f"{parts.name}:validation", examples=tuple(rows), labels=parts.labels, fields=tuple(rows[0].fields)
+        )
+        return whole.sample(self.told.n or 100, self.study.texts.seed)
+
+    def choose(self, inputs: Inputs) -> Dataset:
+        from malaprop.data.matching import agree
+
+        found: Dataset = agree(self.sample(self.study.texts.splits()), inputs["plain"])
+        return found
+
+    def time(self, desk: Desk, inputs: Inputs) -> Iterator[PlainPace]:
+        """Refuses a budget in which not even the plain model could be trained for an epoch."""
+        from malaprop.studies.epochtime import time_epoch
+
+        parts, given = inputs["texts"], self.study.beginning.given
+        pace = time_epoch(
+            self.model, parts, given=given, seed=self.study.texts.seed, device=desk.device, steps=3
+        ).seconds
+        least = pace * (1 + (self.epochs if self.is_zoo else 0))  # the plain model comes first
+        if least > self.told.seconds:
+            raise SettingError(
+                f"one epoch of {self.model} on {parts.name} ({len(parts.train):,} texts) takes about {show_span(pace)} "
+                f"here, and --budget is {self.told.budget or '30m'}; give {show_span(4 * least)} or more"
+            )
+        yield PlainPace(round(pace, 2))
+
+    def train_plain(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """The model without a defence, to compare with."""
+        self.train(desk, NONE, inputs["texts"], desk.folder, self.epochs)
+        yield from ()
+
+    def look(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
+        yield examine(desk.victim(name_plain(inputs)), inputs["data"])
+
+    def assail(self, attack: Attack, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """An attack on the plain model."""
+        victim = desk.victim(name_plain(inputs))
+        yield from attack_share(desk, attack, victim, share, seed=self.study.texts.seed, width=_WIDTH)
+
+    def try_methods(self, desk: Desk, inputs: Inputs) -> Iterator[AutoTrial]:
+        """Both stages, without what is there."""
+        from malaprop.studies.hardentrials import HardenTrials
+
+        for one in HardenTrials(self, desk, inputs).go_on():
+            desk.note(describe_trial(one))
+            yield one
+
+    def place(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """The chosen model in a folder of its own; a classifier that is best as it is stays where it lies."""
+        from malaprop.records.autoharden import choose_one, keep_last
+        from malaprop.tasks.outputs import Skipped
+
+        chosen, _ = choose_one(keep_last(inputs["trials"]), self.loss)
+        if chosen == NONE and not self.is_zoo:
+            yield Skipped(f"{self.model} is best as it is")
+            return
+        place_files(self.folder(desk.place.root, chosen, self.epochs), desk.folder, TEXTS.mark)
+
+    def folder(self, root: Path, method: str, epochs: int) -> Path:
+        """Where the model of a trial lies."""
+        return root / "trials" / (NONE if method == NONE else f"{slug(method)}-{epochs}")
+
+    def train(self, desk: Desk, method: str, parts: Splits, folder: Path, epochs: int) -> None:
+        from malaprop.defences.harden import Hardening
+        from malaprop.models.zoo.train import Given
+
+        start = self.study.beginning
+        given = Given(vectors=start.vectors, start=start.start, settings={**start.settings, "epochs": epochs})
+
+        def make(place: Path) -> None:
+            train_named(
+                desk, self.model, parts, place, given=given, seed=self.study.texts.seed,
+                hardening=None if method == NONE else Hardening.of(method),
+                listen=lambda epoch: desk.note(f"{method}, {epoch_line(epoch)}"),
+            )  # fmt: skip
+
+        fill(folder, TEXTS.mark, make)
+
+    # --- what they add up to
+
+    def gather(self, root: Path) -> AutoHardenRecord:
+        from malaprop.records.autoharden import AutoHardenRecord, AutoTrial, choose_one, keep_last
+        from malaprop.tasks.outputs import GrowingFile, read_json, value_file
+
+        trials = keep_last(GrowingFile(AutoTrial, TRIALS).value(root))
+        seen = read_json(value_file(root / "plain"), Examined)
+        chosen, why = choose_one(trials, self.loss)
+        own = self.trains and (chosen != NONE or self.is_zoo)
+        return AutoHardenRecord(
+            model=self.model, data=seen.data, attacks=tuple(attack.name for attack in self.suite),
+            texts=len(seen.ids), loss=self.loss, budget=self.told.seconds, trials=trials, chosen=chosen, why=why,
+            victim="model" if own else self.model if chosen == NONE else _wrap(chosen, self.model), is_folder=own,
+        )  # fmt: skip
+
+    def view(self, record: AutoHardenRecord) -> View:
+        best = record.best
+        assert best.clean is not None
+        assert best.worst is not None
+        late = [one.method for one in record.trials if one.late]
+        out = self.study.saving.out
+        victim = str(out / record.victim) if record.is_folder and out is not None else record.victim
+        said = f"no time was left for {', '.join(dict.fromkeys(late))}; the same command with a larger --budget goes on"
+        return View(
+            rows=[_row(one) for one in record.trials],
+            summary={
+                "method": record.chosen, "victim": victim, "why": record.why, "clean": best.clean.to_dict(),
+                "worst": best.worst.to_dict(), "trials": [_row(one) for one in record.trials],
+            },
+            notes=() if self.trains else (f"{self.model} cannot be trained here: defences around it were tried",),
+            troubles=[said] if late else [],
+            last=f'chosen: {record.chosen}; attack it with: malaprop audit --victim "{victim}"',
+        )  # fmt: skip
+
+
+def _wrap(method: str, victim: str) -> str:
+    """A defence around a victim, as --victim takes it."""
+    from malaprop.defences.wrap import parse
+
+    inner = victim
+    for name, settings in reversed(parse(method).layers):
+        inner = f"{':'.join([name, *settings])}({inner})"
+    return inner
+
+
+def _row(one: AutoTrial) -> dict[str, Any]:
+    figures: Mapping[str, Any] = {
+        "clean": None if one.clean is None else one.clean.value,
+        "worst": None if one.worst is None else one.worst.value,
+        "gain": None if one.gain is None else one.gain.value,
+    }
+    about = {"method": one.method, "stage": one.stage, "epochs": one.epochs}
+    return {**about, **figures, "seconds": one.seconds, "reason": one.reason}
+
+
+def describe_trial(one: AutoTrial) -> str:
+    """A trial in a line."""
+    if not one.judged:
+        return f"stage {one.stage}, {one.method}: {one.reason}"
+    return (
+        f"stage {one.stage}, {one.method}: clean {one.clean}, under the worst attack {one.worst}, {one.seconds:.0f} s"
+    )
