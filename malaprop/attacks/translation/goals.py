@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, plain
@@ -14,6 +14,7 @@ from malaprop.models.translation import bleu
 
 Predicate = Callable[[str, str], bool | float]
 Translate = Callable[[list[str]], list[str]]
+Made = TypeVar("Made")
 READY = ("word-appears", "translation-disappears")
 
 
@@ -60,6 +61,24 @@ class Goal(Protocol):
 
     def ready(self, translate: Translate) -> Goal:
         """The goal with all that it has to ask the victim for beforehand."""
+
+
+# What goals share that look at outputs alone: any word may change, and to any other.
+
+
+def _hold_nothing(goal: object, word: str) -> bool:
+    del goal, word
+    return False
+
+
+def _give_nothing_away(goal: object, word: str, alone: str) -> bool:
+    del goal, word, alone
+    return False
+
+
+def _ask_nothing(goal: Made, translate: Translate) -> Made:
+    del translate
+    return goal
 
 
 def words_in(text: str) -> set[str]:
@@ -159,17 +178,7 @@ class BleuDrop:
     def _bleu(self, seen: Seen) -> float:
         return bleu.sentence(seen.output, seen.reference)
 
-    def holds(self, word: str) -> bool:
-        del word
-        return False
-
-    def given_away(self, word: str, alone: str) -> bool:
-        del word, alone
-        return False
-
-    def ready(self, translate: Translate) -> BleuDrop:
-        del translate
-        return self
+    holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,17 +203,7 @@ class NonOverlap:
         before, now = (word_pattern().findall(one.output.casefold()) for one in (first, seen))
         return sum(1.0 for a, b in zip(before, now, strict=False) if a != b) / max(1, len(before))
 
-    def holds(self, word: str) -> bool:
-        del word
-        return False
-
-    def given_away(self, word: str, alone: str) -> bool:
-        del word, alone
-        return False
-
-    def ready(self, translate: Translate) -> NonOverlap:
-        del translate
-        return self
+    holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +246,7 @@ class Disappears:
     def holds(self, word: str) -> bool:
         return stands_in(word, self.word)
 
-    def given_away(self, word: str, alone: str) -> bool:
-        del word, alone
-        return False
+    given_away = _give_nothing_away
 
     def ready(self, translate: Translate) -> Disappears:
         if self.translation:
@@ -289,17 +286,7 @@ class Probe:
         except Exception as error:  # a user's own function may raise anything
             raise SettingError(f"the probe {self.name} failed: {plain(error)[:200]}") from error
 
-    def holds(self, word: str) -> bool:
-        del word
-        return False
-
-    def given_away(self, word: str, alone: str) -> bool:
-        del word, alone
-        return False
-
-    def ready(self, translate: Translate) -> Probe:
-        del translate
-        return self
+    holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
 
 
 def probe(spec: str, resolve: Callable[[str], object]) -> Goal:

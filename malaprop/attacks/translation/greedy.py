@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.attacks.translation.goals import Goal, Seen
 from malaprop.attacks.translation.replacements import Replacements
-from malaprop.attacks.translation.sweep import Case, Count, SweepEnding, SweptText
-from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.attacks.translation.sweep import Case, Count, SweepEnding, SweptText, attack_source
+from malaprop.core.ask import Ask, Steps
 from malaprop.core.errors import SettingError
 from malaprop.core.score import SLACK, best, ranked
 from malaprop.core.seeds import generator
@@ -39,21 +40,11 @@ class GreedySource:
             raise SettingError(f"edits and words must be 1 or more, got {self.edits} and {self.words}")
 
     def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
-        count = Count()
-        try:
-            return (yield from self._steps(case, table, owner, seed, count))
-        except ServiceFailed as failed:
-            return SweepEnding("error", reason=str(failed), spent=count.spent)
+        walk = partial(self._walk, generator(seed, case.id, "greedy"))
+        return attack_source(self.goal, walk, case, Text.of({"source": case.source}, table, owner))
 
-    def _steps(self, case: Case, table: Words, owner: int, seed: int, count: Count) -> Steps[SweepEnding]:
-        origin = Text.of({"source": case.source}, table, owner)
-        if not origin.slots:
-            return SweepEnding("error", reason="the source has no word to change")
-        (output,) = yield Ask("translate", count.add([case.source]))
-        first = Seen(case.source, output, case.reference)
-        if why := self.goal.pointless(first):
-            return SweepEnding("skipped", origin, None, output, reason=why, spent=count.spent)
-        rng = generator(seed, case.id, "greedy")
+    def _walk(self, rng: np.random.Generator, origin: Text, first: Seen, count: Count) -> Steps[SweepEnding]:
+        output = first.output
         now = SweptText(origin, first, self.goal.value(first, first))
         for slot in (yield from self._order(origin, first, count)):
             if self.words is not None and len(now.text.changed(origin)) >= self.words:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,24 @@ class SweptText(NamedTuple):
     value: float
 
 
+Walk = Callable[[Text, Seen, Count], Steps[SweepEnding]]
+
+
+def attack_source(goal: Goal, walk: Walk, case: Case, origin: Text) -> Steps[SweepEnding]:
+    """Translates a source, and walks on from there unless there is nothing to change or to reach."""
+    count = Count()
+    if not origin.slots:
+        return SweepEnding("error", reason="the source has no word to change")
+    try:
+        (output,) = yield Ask("translate", count.add([case.source]))
+        first = Seen(case.source, output, case.reference)
+        if why := goal.pointless(first):
+            return SweepEnding("skipped", origin, None, output, reason=why, spent=count.spent)
+        return (yield from walk(origin, first, count))
+    except ServiceFailed as failed:
+        return SweepEnding("error", reason=str(failed), spent=count.spent)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordSweep:
     """At most `words` words are changed, one after the other.
@@ -93,21 +112,11 @@ class WordSweep:
             raise SettingError(f"words, sweep and tries must be 1 or more: {self.words}, {self.sweep}, {self.tries}")
 
     def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
-        count = Count()
-        try:
-            return (yield from self._steps(case, table, owner, seed, count))
-        except ServiceFailed as failed:
-            return SweepEnding("error", reason=str(failed), spent=count.spent)
+        walk = partial(self._walk, generator(seed, case.id, "sweep"))
+        return attack_source(self.goal, walk, case, Text.of({"source": case.source}, table, owner))
 
-    def _steps(self, case: Case, table: Words, owner: int, seed: int, count: Count) -> Steps[SweepEnding]:
-        origin = Text.of({"source": case.source}, table, owner)
-        if not origin.slots:
-            return SweepEnding("error", reason="the source has no word to change")
-        (output,) = yield Ask("translate", count.add([case.source]))
-        first = Seen(case.source, output, case.reference)
-        if why := self.goal.pointless(first):
-            return SweepEnding("skipped", origin, None, output, reason=why, spent=count.spent)
-        rng = generator(seed, case.id, "sweep")
+    def _walk(self, rng: np.random.Generator, origin: Text, first: Seen, count: Count) -> Steps[SweepEnding]:
+        output = first.output
         led = self.guided and self.goal.lead is not None
         held = SweptText(origin, first, -np.inf if led else self.goal.value(first, first))
         closed = [self.goal.holds(word) for word in origin.strings]
