@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
+import numpy as np
 import pytest
 import toy
 from hypothesis import given
@@ -10,6 +13,7 @@ from toy import listed
 
 from malaprop.attacks.attack import Candidates
 from malaprop.attacks.candidates.chars import CharEdits, Homoglyphs, edits
+from malaprop.attacks.candidates.letters import LetterEdits
 from malaprop.attacks.candidates.likely import Likely
 from malaprop.attacks.candidates.lookup import Listed, Misspellings, NearWords, Vocabulary, WordNetSynonyms, recase
 from malaprop.attacks.constraints.edits import levenshtein
@@ -238,3 +242,25 @@ def test_near_words_leave_out_what_the_part_of_speech_forbids(tiny_assets):
     found = [[table.strings[w] for w in words.tolist()] for words in space.words]
     assert found == [["poor"], ["Poor"], ["movie", "picture"]]
     assert "okay" not in table.strings, "what is refused gets no number"
+
+
+@pytest.mark.parametrize("instead", [False, True])
+@given(word=st.text("abyz", max_size=6), case=st.sampled_from([str, str.upper, str.capitalize]), inner=st.booleans())
+def test_letter_edits_are_those_of_the_alphabet_in_order(word, case, inner, instead):
+    word, first, last = case(word), int(inner), len(word) - 1 - inner
+    if not LetterEdits.fit(word, first, last):
+        return
+    made = LetterEdits(word, first, last, instead=instead)
+    wanted = sorted({other for _, other in edits(word, "substitute" if instead else "insert", first, last)})
+    assert [made[i] for i in range(len(made))] == wanted == sorted(made)
+    assert made[-2:] == wanted[-2:]
+
+
+def test_drawn_edits_are_those_that_the_seed_gave_before():
+    """Outcomes of earlier releases stay what they are: the draw is that of numpy's `choice` from the sorted edits."""
+    rng = np.random.default_rng(
+        [3, *np.frombuffer(blake2b(b"id\x1fchars\x1f0", digest_size=16).digest(), "<u4").tolist()]
+    )
+    made = [sorted({e for _, e in edits("film", kind, 0, 3)}) for kind in ("swap", "insert")]
+    wanted = [row[rng.choice(len(row), 1, replace=False)[0]] for row in made]
+    assert offered(CharEdits(kinds=("swap", "insert"), each=1), "film", seed=3) == [sorted(wanted)]

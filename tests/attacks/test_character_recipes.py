@@ -84,7 +84,7 @@ def test_plain_letters_take_a_short_way_to_the_same_words(word, inner):
     for kind in ("insert", "substitute"):
         candidates = CharEdits(kinds=(kind,), inner=inner)
         found = [made for _, made in edits(word, kind, *candidates._ends(word)) if word_pattern().fullmatch(made)]
-        assert candidates._all(word, kind) == found
+        assert {*candidates._all(word, kind)} == {*found}
 
 
 def test_inflections_keep_part_of_speech_and_case(tiny_assets):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
 
+from malaprop.attacks.candidates.letters import LETTERS, LetterEdits
 from malaprop.attacks.candidates.lookup import remembered
 from malaprop.attacks.trial import Trial
 from malaprop.core.ask import Steps
@@ -18,8 +19,6 @@ from malaprop.core.text import Ints, word_pattern
 Kind = Literal["swap", "drop", "insert", "substitute", "keyboard", "homoglyph", "digit", "space"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _WIDE = 1.65  # key widths: with these also the keys that touch at a corner are neighbours, as TextAttack has it
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_UPPER = LETTERS.upper()
 _PLACES = (
     64  # of a word, at most, where edits are tried: a token of 5,000 letters would have 650 million characters of them
 )
@@ -62,13 +61,17 @@ def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -
     Of a word longer than any that people write, edits are tried at places spread over it. `wide`: keys that touch at a
     corner are neighbours too.
     """
-    for i in _places(first, last):
+    places = _places(first, last)
+    if kind == "swap":
+        apart = [i for i in places if i < last and word[i] != word[i + 1]]
+        yield from [(i, word[:i] + word[i + 1] + word[i] + word[i + 2 :]) for i in apart]
+        return
+    if kind == "drop":
+        yield from [(i, word[:i] + word[i + 1 :]) for i in places]
+        return
+    for i in places:
         here, before, after = word[i], word[:i], word[i + 1 :]
-        if kind == "swap" and i < last and here != word[i + 1]:
-            yield i, before + word[i + 1] + here + after[1:]
-        elif kind == "drop":
-            yield i, before + after
-        elif kind == "insert":
+        if kind == "insert":
             yield from ((i, before + _like(c, here) + here + after) for c in LETTERS)
         elif kind == "substitute":
             yield from ((i, before + _like(c, here) + after) for c in LETTERS if c != here.lower())
@@ -80,14 +83,6 @@ def edits(word: str, kind: Kind, first: int, last: int, *, wide: bool = False) -
             yield i, f"{before} {here}{after}"
         elif kind == "homoglyph":
             yield from ((i, before + c + after) for c in _homoglyphs().get(here, ()))
-
-
-def _letters(word: str, first: int, last: int, *, instead: bool) -> Iterator[str]:
-    """The edits `insert` or `substitute` of a word of plain letters: what comes out is always a word."""
-    for i in range(first, last + 1):
-        here, before, after = word[i], word[:i], word[i + instead :]
-        letters = _UPPER if here.isupper() else LETTERS
-        yield from [before + c + after for c in letters if not instead or c != here]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +121,8 @@ class CharEdits:
                 out.append(table.ids(sorted({w for w in drawn if w != word})))
         return out
 
-    def _all(self, word: str, kind: Kind) -> list[str]:
-        first, last = self._ends(word)
-        if kind in ("insert", "substitute") and word.isascii() and word.isalpha() and len(word) <= _PLACES:
-            return list(_letters(word, first, last, instead=kind == "substitute"))
-        whole = word_pattern().fullmatch
-        found = edits(word, kind, first, last, wide=self.wide)
-        return [made for _, made in found if made and (kind == "space" or whole(made))]
+    def _all(self, word: str, kind: Kind) -> Iterable[str]:
+        return _find_edits(word, kind, *self._ends(word), self.wide)
 
     def _ends(self, word: str) -> tuple[int, int]:
         return (1, len(word) - 2) if self.inner else (0, len(word) - 1)
@@ -144,16 +134,34 @@ class CharEdits:
                 letters = [(LETTERS + LETTERS.upper())[i] for i in rng.integers(2 * len(LETTERS), size=len(places))]
                 made = sorted({word[:i] + c + word[i:] for i, c in zip(places, letters, strict=True)})
             else:
-                made = _sorted_edits(self, word, kind)
-            if self.each is not None and len(made) > self.each:
-                made = [made[i] for i in sorted(rng.choice(len(made), self.each, replace=False).tolist())]
-            yield from made
+                made = _sort_edits(word, kind, *self._ends(word), self.wide)
+            yield from made if self.each is None else draw(made, self.each, rng)
 
 
-@lru_cache(maxsize=1 << 10)
-def _sorted_edits(edits: CharEdits, word: str, kind: Kind) -> list[str]:
-    """All edits of a word, each once; texts have many words in common, and a second try asks for them again."""
-    return sorted(set(edits._all(word, kind)))
+def draw(made: Sequence[str], many: int, rng: np.random.Generator) -> Iterator[str]:
+    """So many of these words at random, in their order; all of them where there are no more."""
+    if len(made) <= many:
+        return iter(made)
+    if many == 1:  # the same number as `choice` gives, in a fifth of the time
+        return iter((made[int(rng.integers(len(made)))],))
+    return (made[i] for i in sorted(rng.choice(len(made), many, replace=False).tolist()))
+
+
+def _find_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> LetterEdits | list[str]:
+    """The edits of a word that are words themselves, or have a space in them."""
+    if kind in ("insert", "substitute") and len(word) <= _PLACES and LetterEdits.fit(word, first, last):
+        return LetterEdits(word, first, last, instead=kind == "substitute")
+    made = [made for _, made in edits(word, kind, first, last, wide=wide) if made]
+    if kind == "space" or (kind in ("swap", "drop", "insert", "substitute") and word.isascii() and word.isalpha()):
+        return made
+    return [*filter(word_pattern().fullmatch, made)]
+
+
+@lru_cache(maxsize=1 << 12)
+def _sort_edits(word: str, kind: Kind, first: int, last: int, wide: bool) -> Sequence[str]:
+    """The same, each once and in order; texts have many words in common, and a second try asks for them again."""
+    found = _find_edits(word, kind, first, last, wide)
+    return found if isinstance(found, LetterEdits) else sorted(set(found))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

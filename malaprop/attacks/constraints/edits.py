@@ -83,6 +83,8 @@ class MaxCharacters:
             raise SettingError(f"MaxCharacters.count must be at least 1, got {self.count}")
 
     def edits(self, trial: Trial, variants: Variants) -> Flags:
+        if _bound_edits(trial, variants) <= self.count:
+            return np.ones(variants.count, np.bool_)
         return _count_edits(trial, variants) <= self.count
 
 
@@ -103,22 +105,32 @@ class MaxCharacterShare:
         return _count_edits(trial, variants) <= max(1, int(self.share * many + 1e-9))
 
 
+def _bound_edits(trial: Trial, variants: Variants) -> int:
+    """No variant has more character edits than this: a word is at most as far from another as the longer one is long.
+
+    A look at lengths, which settles most steps of a walk before any distance is worked out.
+    """
+    strings, first = trial.origin.table.strings, trial.origin.words.tolist()
+    changed = variants.base.changed(trial.origin)
+    slots = [*changed.tolist(), *variants.slots.tolist()]
+    words = [*variants.base.words[changed].tolist(), *variants.words.tolist()]
+    longest: dict[int, int] = {}
+    for slot, word in zip(slots, words, strict=True):
+        longest[slot] = max(longest.get(slot, len(strings[first[slot]])), len(strings[word]))
+    return sum(longest.values())
+
+
 def _count_edits(trial: Trial, variants: Variants) -> Ints:
     """The character edits of each variant."""
     origin, base = trial.origin, variants.base
-    spent = np.zeros(origin.slots, np.int64)
-    for slot in base.changed(origin).tolist():
-        spent[slot] = _distance(trial, int(origin.words[slot]), int(base.words[slot]))
-    costs = np.asarray(
-        [
-            _distance(trial, int(origin.words[s]), w) - spent[s]
-            for s, w in zip(variants.slots.tolist(), variants.words.tolist(), strict=True)
-        ],
-        np.int64,
-    )
-    total = np.full(variants.count, int(spent.sum()), np.int64)
-    np.add.at(total, np.arange(len(costs)) if variants.rows is None else variants.rows, costs)
-    return total
+    first, now = origin.words.tolist(), base.words.tolist()
+    spent = {slot: _distance(trial, first[slot], now[slot]) for slot in base.changed(origin).tolist()}
+    edits = zip(variants.slots.tolist(), variants.words.tolist(), strict=True)
+    costs = np.asarray([_distance(trial, first[s], word) - spent.get(s, 0) for s, word in edits], np.int64)
+    total = sum(spent.values())
+    if variants.rows is None:
+        return costs + total
+    return total + np.bincount(variants.rows, costs, variants.many).astype(np.int64)
 
 
 def _distance(trial: Trial, one: int, two: int) -> int:
@@ -131,10 +143,21 @@ def _distance(trial: Trial, one: int, two: int) -> int:
 
 
 def levenshtein(one: str, two: str) -> int:
-    """The least number of characters to insert, drop or substitute."""
+    """The least number of characters to insert, drop or substitute; what both begin and end with costs nothing."""
+    begin = _count_alike(one, two)
+    one, two = one[begin:], two[begin:]
+    end = _count_alike(one[::-1], two[::-1])
+    one, two = one[: len(one) - end], two[: len(two) - end]
+    if not one or not two:
+        return len(one) + len(two)
     row = list(range(len(two) + 1))
     for i, a in enumerate(one, 1):
         corner, row[0] = row[0], i
         for j, b in enumerate(two, 1):
             corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
     return row[-1]
+
+
+def _count_alike(one: str, two: str) -> int:
+    """How many characters both begin with."""
+    return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))

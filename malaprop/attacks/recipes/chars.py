@@ -24,7 +24,7 @@ def deepwordbug(*, max_edits: int = 30, stop_words: bool = False, fallback: bool
     with eight edits of each kind.
     """
     kinds: tuple[Kind, ...] = ("swap", "drop", "insert", "substitute")
-    search = Greedy(rank=UnknownWord())
+    search = Greedy(rank=UnknownWord(), fetch="there")
     limits = (MaxCharacters(count=max_edits),)
     return Attack(
         name="deepwordbug",
@@ -92,7 +92,7 @@ def textbugger(
         name="textbugger",
         candidates=Union(of=(*(peers if peer else bugs), NearWords(count=neighbours))),
         constraints=tuple(rules),
-        search=Greedy(rank=LeaveOneOut(), always=not peer, nearest=peer and floor is not None),
+        search=Greedy(rank=LeaveOneOut(), always=not peer, nearest=peer and floor is not None, fetch="there"),
         encoder=encoder,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,6 +19,7 @@ from malaprop.core.variants import Variants
 
 Kind = Literal["contractions", "names", "places", "numbers"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
+_TABLES = ("names", "places", "numbers")
 _LONGEST = 3  # words of a name: Rio de Janeiro
 _DIGITS = 9  # of a number, at most
 _NUMBERS = 41  # among which others are drawn
@@ -52,6 +53,8 @@ class Rewrites:
 
     def steps(self, trial: Trial, start: Held, space: Space) -> Steps[Held]:
         now, left = start, self.list_edits(trial, space.slots.tolist())
+        if not left:
+            return trial.held or start
         (first,) = yield from trial.score([_vary(now.text, left)])
         (found,) = yield from trial.choose([first], [None])
         if not self.again:
@@ -72,11 +75,13 @@ class Rewrites:
         """Every rewrite of the original that changes these slots alone, each once."""
         phrases = list(_phrases(trial.origin, slots))
         found: list[Edit] = []
+        if not phrases:
+            return found
         if "contractions" in self.kinds:
             found += _contract(phrases)
         if "numbers" in self.kinds:
             found += self._renumber(trial, phrases)
-        cased = any(char.isupper() for char in trial.shown(trial.origin))
+        cased = any(map(str.isupper, trial.shown(trial.origin)))
         for kind in ("names", "places"):
             if kind in self.kinds:
                 found += self._rename(trial, phrases, kind, cased=cased)
@@ -87,8 +92,8 @@ class Rewrites:
             if len(slots) > 1:
                 continue
             others = _near_numbers(phrase, self.spread) or _groups("numbers").get(phrase.lower(), ())
-            rng = trial.generator("rewrites", "numbers", str(slots[0]))
-            yield from ({slots[0]: recase(other, phrase)} for other in self._draw(rng, others))
+            drawn = self._draw(trial, others, "numbers", str(slots[0]))
+            yield from ({slots[0]: recase(other, phrase)} for other in drawn)
 
     def _rename(self, trial: Trial, phrases: Sequence[_Phrase], kind: str, *, cased: bool) -> Iterator[Edit]:
         """Names in all their places; where a text has capitals, a word without one is no name."""
@@ -101,17 +106,18 @@ class Rewrites:
                 held.setdefault(key, []).append((slots, owner))
                 taken |= {*slots}
         for (name, at), spots in sorted(held.items()):
-            rng = trial.generator("rewrites", kind, name, str(at))
-            for other in self._draw(rng, groups[name]):
+            for other in self._draw(trial, groups[name], kind, name, str(at)):
                 written = other if cased else other.lower()
                 edit: Edit = {}
                 for slots, owner in spots:
                     edit |= {slots[0]: written + owner, **dict.fromkeys(slots[1:], "")}
                 yield edit
 
-    def _draw(self, rng: np.random.Generator, others: Sequence[str]) -> list[str]:
+    def _draw(self, trial: Trial, others: Sequence[str], *names: str) -> list[str]:
+        """Some of the others, by randomness of these names; all of them where they are few."""
         if len(others) <= self.each:
             return list(others)
+        rng = trial.generator("rewrites", *names)
         return [others[i] for i in sorted(rng.choice(len(others), self.each, replace=False).tolist())]
 
 
@@ -119,10 +125,12 @@ _Phrase = tuple[Sequence[int], str]  # slots in a row, and what stands there
 
 
 def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
-    """One to three words in a row, parted by white space alone, all of them open."""
+    """One to three words in a row, parted by white space alone, all of them open, that may be in one of the tables."""
     strings, gaps = text.strings, [text.table.strings[i] for i in text.parts[0::2].tolist()]
     open_slots = {*slots}
     for slot in slots:
+        if not _may_begin(strings[slot]):
+            continue
         for end in range(slot + 1, slot + 1 + _LONGEST):
             row = range(slot, end)
             if not {*row} <= open_slots or not all(gaps[s].isspace() for s in row[1:]):
@@ -130,13 +138,38 @@ def _phrases(text: Text, slots: Sequence[int]) -> Iterator[_Phrase]:
             yield row, " ".join(strings[s] for s in row)
 
 
-def _contract(phrases: Sequence[_Phrase]) -> Iterator[Edit]:
+@lru_cache(maxsize=1 << 14)
+def _may_begin(word: str) -> bool:
+    """Whether a phrase that a table has, or a number, can begin with this word. Most words begin none."""
+    low = _straighten(word)
+    return low in _first_words() or _split_owner(low)[0] in _first_words() or (low.isascii() and low.isdigit())
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    """The first word of each phrase in the tables."""
+    phrases = [*_contractions()[0], *_contractions()[1], *(one for kind in _TABLES for one in _groups(kind))]
+    return frozenset(word for one in phrases for word in one.split()[:1])
+
+
+def _straighten(phrase: str) -> str:
+    """In lower case, and with the apostrophe that the tables have."""
+    return phrase.lower().replace("’", "'")  # noqa: RUF001
+
+
+@cache
+def _contractions() -> tuple[dict[str, str], dict[str, str]]:
+    """What is written out for each, and the other way round."""
     from malaprop.assets.alike import contractions
 
     longer = contractions()
-    shorter = {long: short for short, long in longer.items()}
+    return longer, {long: short for short, long in longer.items()}
+
+
+def _contract(phrases: Sequence[_Phrase]) -> Iterator[Edit]:
+    longer, shorter = _contractions()
     for slots, phrase in phrases:
-        plain = phrase.lower().replace("’", "'")  # noqa: RUF001
+        plain = _straighten(phrase)
         for other in filter(None, (longer.get(plain), shorter.get(plain))):
             yield {slots[0]: _keep_case(other, phrase), **dict.fromkeys(slots[1:], "")}
 
