@@ -12,12 +12,13 @@ from word_edits import VOCABULARY, cut, groups, many_edits, whole_tokens
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.variants import Variants
-from malaprop.models.scorers import packing
+from malaprop.models.scorers import bert, packing
 from malaprop.models.scorers.bert import BertScorer, readable
 from malaprop.models.scorers.bertpacked import PackedBert
-from malaprop.models.scorers.bertweights import BertWeights
+from malaprop.models.scorers.bertweights import Affine, BertWeights
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import Plain, attended
+from malaprop.models.scorers.prepacked import PrepackedAffine, can_prepack
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import Frame, splice
@@ -113,6 +114,19 @@ def test_other_shapes(more: dict[str, Any]) -> None:
     ids = torch.randint(3, VOCABULARY, (4, 11))
     expected = other(input_ids=ids).logits
     assert (BertScorer(model=other).forward(ids, None) - expected).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("act", ["gelu", "gelu_new", "relu"])
+@torch.inference_mode()
+def test_packed_weights_answer_as_plain_ones(act: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, ids = model(hidden_act=act), torch.randint(3, VOCABULARY, (4, 11))
+    packed = BertScorer(model=other)
+    answer = packed.forward(ids, None)
+    monkeypatch.setattr(bert, "can_prepack", lambda: False)
+    plain = BertScorer(model=other)
+    assert (plain.forward(ids, None) - answer).abs().max() < 1e-6
+    kinds = [type(scorer._weights.layers[0].up) for scorer in (packed, plain)]
+    assert kinds == [PrepackedAffine if can_prepack() else Affine, Affine]
 
 
 def kin(kind: str) -> Any:

@@ -132,7 +132,7 @@ class CharEdits:
             if self.single and kind == "insert":
                 places = _places(*self._ends(word))
                 letters = [(LETTERS + LETTERS.upper())[i] for i in rng.integers(2 * len(LETTERS), size=len(places))]
-                made = sorted({word[:i] + c + word[i:] for i, c in zip(places, letters, strict=True)})
+                made: Sequence[str] = sorted({word[:i] + c + word[i:] for i, c in zip(places, letters, strict=True)})
             else:
                 made = _sort_edits(word, kind, *self._ends(word), self.wide)
             yield from made if self.each is None else draw(made, self.each, rng)

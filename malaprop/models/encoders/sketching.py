@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from malaprop.models.scorers.bertweights import BertLayer, Norm
+from malaprop.models.scorers.prepacked import can_prepack
 
 
 def worthwhile(device: torch.device) -> bool:
@@ -35,11 +36,12 @@ class Sketch:
     def of(cls, model: Any) -> Sketch:
         """Of a transformers BertModel."""
         read = model.embeddings
+        layers = [BertLayer.of(layer, dtype=torch.bfloat16) for layer in model.encoder.layer]
         return cls(
             words=read.word_embeddings.weight.detach(),
             places=(read.position_embeddings.weight + read.token_type_embeddings.weight[0]).detach(),
             norm=Norm.of(read.LayerNorm, dtype=torch.float32),
-            layers=[BertLayer.of(layer, dtype=torch.bfloat16) for layer in model.encoder.layer],
+            layers=[layer.prepacked() for layer in layers] if can_prepack() else layers,
             heads=int(model.config.num_attention_heads),
         )
 

@@ -17,6 +17,7 @@ from malaprop.models.scorers.bertpacked import PackedBert
 from malaprop.models.scorers.bertweights import BertLayer, BertWeights, readable
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import in_order, second_segment
+from malaprop.models.scorers.prepacked import can_prepack
 from malaprop.models.scorers.varlen import can_pack
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.splice import Splice
@@ -148,7 +149,11 @@ class BertScorer:
     @cached_property
     def _weights(self) -> BertWeights:
         weights = BertWeights.of(self.model, dtype=self.dtype)
-        return weights.in_bytes() if self.int8 else weights
+        if self.int8:
+            return weights.in_bytes()
+        return (
+            weights.prepacked() if weights.words.device.type == "cpu" and not self.half and can_prepack() else weights
+        )
 
     @cached_property
     def _packed(self) -> Packing:

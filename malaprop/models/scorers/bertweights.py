@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from malaprop.models.scorers.int8 import ByteAffine
+from malaprop.models.scorers.prepacked import PrepackedAffine
 
 _SUFFIX = "ForSequenceClassification"
 _ROBERTAS = ("Roberta", "XLMRoberta", "Camembert")
@@ -66,12 +67,21 @@ class Norm:
         return cls(module.weight.detach().to(dtype), module.bias.detach().to(dtype), float(module.eps))
 
 
+AnyAffine = Affine | ByteAffine | PrepackedAffine
+
+
+def _is_gelu(active: Callable[[Tensor], Tensor]) -> bool:
+    """Whether an activation is the error linear unit itself, not what comes near it."""
+    x = torch.linspace(-4, 4, 65)
+    return torch.equal(active(x), F.gelu(x))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BertLayer:
-    mixed: Affine | ByteAffine  # queries, keys and values in one product
-    joined: Affine | ByteAffine
-    up: Affine | ByteAffine
-    down: Affine | ByteAffine
+    mixed: AnyAffine  # queries, keys and values in one product
+    joined: AnyAffine
+    up: AnyAffine
+    down: AnyAffine
     inner: Norm
     outer: Norm
     active: Callable[[Tensor], Tensor]
@@ -83,7 +93,7 @@ class BertLayer:
 
     @property
     def maps(self) -> tuple[Affine, Affine, Affine, Affine]:
-        """Its products, where they are not in bytes."""
+        """Its products, where they are neither in bytes nor packed."""
         found = (self.mixed, self.joined, self.up, self.down)
         assert all(isinstance(part, Affine) for part in found)
         return found  # type: ignore[return-value]
@@ -95,6 +105,14 @@ class BertLayer:
     def in_bytes(self) -> BertLayer:
         mixed, joined, up, down = (ByteAffine.of(part.weight, part.bias) for part in self.maps)
         return BertLayer(mixed, joined, up, down, self.inner, self.outer, self.active)
+
+    def prepacked(self) -> BertLayer:
+        """The same for a CPU that reads packed weights; see `can_prepack`."""
+        fused = _is_gelu(self.active)
+        mixed, joined, up, down = (
+            PrepackedAffine.of(part.weight, part.bias, gelu=fused and part is self.up) for part in self.maps
+        )
+        return BertLayer(mixed, joined, up, down, self.inner, self.outer, torch.nn.Identity() if fused else self.active)
 
     @classmethod
     def of(cls, module: Any, *, dtype: torch.dtype) -> BertLayer:
@@ -149,6 +167,10 @@ class BertWeights:
     def in_bytes(self) -> BertWeights:
         """With the products of all layers but the last in int8."""
         return replace(self, layers=[layer.in_bytes() for layer in self.layers])
+
+    def prepacked(self) -> BertWeights:
+        """With the products of all layers but the last as a CPU's library reads them: a copy of these weights."""
+        return replace(self, layers=[layer.prepacked() for layer in self.layers])
 
     def ended(self, x: Float[Tensor, "batch dim"]) -> Float[Tensor, "batch label"]:
         return self.head(self.squash(self.pool(x)))
