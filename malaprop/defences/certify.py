@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winners
-from malaprop.core.text import Text, Words
+from malaprop.core.text import Ints, Text, Words
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import Counters, Defended, Method
 from malaprop.defences.randel import RanDel
@@ -56,31 +56,41 @@ class Certifier:
         while block := list(islice(rest, size)):
             table = Words()
             texts = [cut_text(tuple(example.fields.values()), table) for example in block]
-            first, hits, whole = self.count(victim, noise, texts)
-            for example, text, guess, found, total in zip(block, texts, first, hits, whole, strict=True):
-                lower = found / total if total else lower_bound(found, self.samples, self.alpha)
-                yield self._make(example, text, noise, guess, found, lower, exact=total > 0)
+            every, drawn = self._split(victim, noise, texts)
+            found = {place: (int(v.argmax()), int(v.max()), float(v.max() / v.sum())) for place, v in every.items()}
+            found |= zip(drawn, self._bound(victim, noise, [texts[place] for place in drawn]), strict=True)
+            for place, (example, text) in enumerate(zip(block, texts, strict=True)):
+                yield _make(example, text, noise, *found[place], exact=place in every)
 
-    def count(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> tuple[list[int], list[int], list[int]]:
-        """Of each text the label of its vote, how many copies have it, and of how many: 0 where they were drawn."""
-        labels, hits, whole = ([0] * len(texts) for _ in range(3))
-        every = [noise.every(text, self.samples, victim.unknown) for text in texts]
-        known = [place for place, copies in enumerate(every) if copies is not None]
-        drawn = [place for place, copies in enumerate(every) if copies is None]
-        if known:
-            asked = [copies for copies in every if copies is not None]
-            answers = winners(answer_copies(victim, asked, exact=victim.rounding > 0))
-            ends = np.cumsum([copies.count for copies in asked])
-            for place, votes in zip(known, np.split(answers, ends[:-1]), strict=True):
-                found = np.bincount(votes)
-                labels[place], hits[place], whole[place] = int(found.argmax()), int(found.max()), len(votes)
+    def _bound(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> Iterator[tuple[int, int, float]]:
+        """Of each text the label that some copies say, how many others have it, and the bound on its chance."""
+        if not texts:
+            return
+        first = winners(self._votes(victim, noise, texts, self.select, 2 * self.seed + 1)).tolist()
+        second = self._votes(victim, noise, texts, self.samples, 2 * self.seed + 2)
+        for guess, votes in zip(first, second, strict=True):
+            hits = round(float(votes[guess]) * self.samples)
+            yield guess, hits, lower_bound(hits, self.samples, self.alpha)
+
+    def vote(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> list[int]:
+        """The label of each text by all of its copies, or by as many drawn ones as bound a certificate."""
+        every, drawn = self._split(victim, noise, texts)
+        labels = {place: int(votes.argmax()) for place, votes in every.items()}
         if drawn:
-            some = [texts[place] for place in drawn]
-            first = winners(self._votes(victim, noise, some, self.select, 2 * self.seed + 1)).tolist()
-            second = self._votes(victim, noise, some, self.samples, 2 * self.seed + 2)
-            for place, guess, votes in zip(drawn, first, second, strict=True):
-                labels[place], hits[place] = guess, round(float(votes[guess]) * self.samples)
-        return labels, hits, whole
+            found = winners(self._votes(victim, noise, [texts[p] for p in drawn], self.samples, 2 * self.seed + 2))
+            labels |= dict(zip(drawn, found.tolist(), strict=True))
+        return [labels[place] for place in range(len(texts))]
+
+    def _split(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> tuple[dict[int, Ints], list[int]]:
+        """By place the votes of texts whose copies are few enough to ask all, and the places of the others."""
+        copies = [noise.every(text, self.samples, victim.unknown) for text in texts]
+        asked = {place: found for place, found in enumerate(copies) if found is not None}
+        drawn = [place for place, found in enumerate(copies) if found is None]
+        if not asked:
+            return {}, drawn
+        scores = answer_copies(victim, list(asked.values()), exact=victim.rounding > 0)
+        parts = np.split(winners(scores), np.cumsum([found.count for found in asked.values()])[:-1])
+        return {place: np.bincount(part) for place, part in zip(asked, parts, strict=True)}, drawn
 
     def _votes(self, victim: Victim, noise: Noise, texts: Sequence[Text], samples: int, seed: int) -> Floats:
         """Shares of votes; more copies than fit are drawn in parts, each from a seed of its own.
@@ -95,20 +105,21 @@ class Certifier:
             total = total + size * answer_by_vote(victim, noise, texts, size, seeds, Counters(), exact=exact)
         return np.asarray(total / samples, np.float32)
 
-    def _make(
-        self, example: Example, text: Text, noise: Noise, guess: int, hits: int, lower: float, *, exact: bool
-    ) -> Certificate:
-        return Certificate(
-            id=example.id,
-            label=example.label,
-            prediction=guess,
-            hits=hits,
-            lower=lower,
-            words=text.slots,
-            changeable=noise.limit(text),
-            radius=radius(noise, text, lower),
-            exact=exact,
-        )
+
+def _make(
+    example: Example, text: Text, noise: Noise, guess: int, hits: int, lower: float, *, exact: bool
+) -> Certificate:
+    return Certificate(
+        id=example.id,
+        label=example.label,
+        prediction=guess,
+        hits=hits,
+        lower=lower,
+        words=text.slots,
+        changeable=noise.limit(text),
+        radius=radius(noise, text, lower),
+        exact=exact,
+    )
 
 
 def noise_of(victim: Victim) -> Noise | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -10,9 +11,11 @@ import numpy as np
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.constraints.edits import MaxWords
+from malaprop.attacks.goals.confident import Confident
+from malaprop.attacks.goals.goal import Untargeted
 from malaprop.core.example import Example
 from malaprop.core.seeds import generator
-from malaprop.core.text import Words
+from malaprop.core.text import Text, Words
 from malaprop.core.victim import Fields, Victim
 from malaprop.defences.certify import Certifier
 from malaprop.defences.safer import Swaps
@@ -23,7 +26,8 @@ from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate
 
 _BLOCK = 64  # changed texts that are voted on together
-_KNOWN = 5000  # words of the texts that are looked at for those that speak for a label
+_KNOWN = 5000  # words that new ones are drawn from: the most common of the texts
+_MORE = 20  # times as many copies as made a certificate decide whether it is contradicted
 _STRONG = 100  # words that speak most against a label
 
 
@@ -39,23 +43,40 @@ def challenge(
     by_id = {example.id: tuple(example.fields.values()) for example in examples}
     sure = sorted((line for line in lines if line.radius), key=lambda line: line.id)
     if not sure:
-        return Challenge(texts=0, tries=0, contradicted=0)
-    words = sorted({word for fields in by_id.values() for word in cut_text(fields, Words()).strings})[:_KNOWN]
+        return Challenge(texts=0, tries=0, flipped=0, contradicted=0)
+    words = _common_words(by_id.values())
     against = _words_against(victim, words, {line.prediction for line in sure})
-    contradicted, rest = 0, iter(range(tries))
-    while block := list(islice(rest, _BLOCK)):
-        table, texts = Words(), []
-        for number in block:
+    done = flipped = contradicted = 0
+    for start in range(0, tries, _BLOCK):
+        table, texts, promised = Words(), [], []
+        for number in range(start, min(tries, start + _BLOCK)):
             line = sure[number % len(sure)]
-            text = cut_text(by_id[line.id], table)
+            before = cut_text(by_id[line.id], table)
             fresh = against[line.prediction] if number // len(sure) % 2 else words
             rng = generator(certifier.seed, "try", line.id, str(number))
-            texts.append(cut_text(noise.change(text, line.radius or 0, fresh, rng), table))
-        found, _, _ = certifier.count(victim, noise, texts)
-        contradicted += sum(
-            label != sure[number % len(sure)].prediction for number, label in zip(block, found, strict=True)
-        )
-    return Challenge(texts=min(len(sure), tries), tries=tries, contradicted=contradicted)
+            after = cut_text(noise.change(before, line.radius or 0, fresh, rng), table)
+            distance = noise.distance(before, after)
+            if distance is not None and distance <= (line.radius or 0):
+                texts.append(after)
+                promised.append(line.prediction)
+        found = certifier.vote(victim, noise, texts) if texts else []
+        done += len(texts)
+        for text, label, other in zip(texts, found, promised, strict=True):
+            if label != other:
+                flipped += 1
+                contradicted += _contradicts(certifier, victim, noise, text, other)
+    return Challenge(texts=min(len(sure), tries), tries=done, flipped=flipped, contradicted=contradicted)
+
+
+def _contradicts(certifier: Certifier, victim: Victim, noise: Noise, text: Text, label: int) -> bool:
+    """Whether many more copies vote against a certified label too: near a tie, few may do so by chance."""
+    many = replace(certifier, samples=_MORE * certifier.samples)
+    return many.vote(victim, noise, [text])[0] != label
+
+
+def _common_words(texts: Iterable[Fields]) -> list[str]:
+    counts = Counter(word for fields in texts for word in cut_text(fields, Words()).strings)
+    return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_KNOWN]]
 
 
 def _words_against(victim: Victim, words: Sequence[str], labels: Iterable[int]) -> Mapping[int, list[str]]:
@@ -64,12 +85,19 @@ def _words_against(victim: Victim, words: Sequence[str], labels: Iterable[int]) 
     return {label: [words[i] for i in np.argsort(scores[:, label], kind="stable")[:_STRONG]] for label in labels}
 
 
-def limit_words(noise: Noise, attack: Attack, words: int) -> Attack:
-    """The attack with at most so many words changed, each in a way that certificates of this noise speak of."""
+def limit_words(noise: Noise, attack: Attack, words: int, copies: int) -> Attack:
+    """The attack with at most so many words changed, each in a way that certificates of this noise speak of.
+
+    It goes on until another label leads by more than the chance of a vote of `copies` would explain (two standard
+    deviations): what turns the vote by chance alone breaks nothing.
+    """
     few = MaxWords(count=words)
+    found = replace(attack, stages=tuple(limit_words(noise, stage, words, copies) for stage in attack.stages))
+    if isinstance(attack.goal, Untargeted):
+        found = replace(found, goal=Confident(floor=min(0.9, 0.5 + copies**-0.5)))
     if isinstance(noise, Swaps):
-        return replace(attack, candidates=Certifiable(noise=noise), constraints=(few,))
-    return replace(attack, constraints=(*attack.constraints, few))
+        return replace(found, candidates=Certifiable(noise=noise), constraints=(few,))
+    return replace(found, constraints=(*attack.constraints, few))
 
 
 def draw_top(
@@ -81,32 +109,34 @@ def draw_top(
     A success counts when it also changes the vote of as many copies as certified the text.
     """
     known = {line.id: line for line in lines}
-    inside = contradicted = 0
+    inside = flipped = contradicted = 0
     broken: dict[str, int] = {}
-    for outcome, distance, label in _confirm(certifier, victim, noise, outcomes):
+    for outcome, after, distance, label in _confirm(certifier, victim, noise, outcomes):
         line = known[outcome.id]
         sure = distance is not None and line.radius is not None and 0 < distance <= line.radius
         inside += sure
-        contradicted += sure and label != line.prediction
+        if sure and label != line.prediction:
+            flipped += 1
+            contradicted += _contradicts(certifier, victim, noise, after, line.prediction)
         if line.right and label != line.label:
             broken[line.id] = distance if distance is not None else words
     right = [line.id for line in known.values() if line.right]
     left = [Rate(sum(broken.get(one, words + 1) > d for one in right), len(known)) for d in range(words + 1)]
     errors = sum(outcome.status == "error" for outcome in outcomes)
-    return TopCurve(accuracy=tuple(left), inside=inside, contradicted=contradicted, errors=errors)
+    return TopCurve(accuracy=tuple(left), inside=inside, flipped=flipped, contradicted=contradicted, errors=errors)
 
 
 def _confirm(
     certifier: Certifier, victim: Victim, noise: Noise, outcomes: Sequence[Outcome]
-) -> Iterator[tuple[Outcome, int | None, int]]:
+) -> Iterator[tuple[Outcome, Text, int | None, int]]:
     """Each attacked text with the number of its changed words and the label that as many copies vote for."""
     rest = iter([outcome for outcome in outcomes if outcome.adversarial is not None])
     while block := list(islice(rest, _BLOCK)):
         table = Words()
         before = [cut_text(_fields(outcome.original.fields), table) for outcome in block]
         after = [cut_text(_fields(o.adversarial.fields), table) for o in block if o.adversarial is not None]
-        labels, _, _ = certifier.count(victim, noise, after)
-        yield from zip(block, map(noise.distance, before, after), labels, strict=True)
+        labels = certifier.vote(victim, noise, after)
+        yield from zip(block, after, map(noise.distance, before, after), labels, strict=True)
 
 
 def _fields(fields: Mapping[str, str]) -> Fields:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
-from malaprop.core.settings import call, parse_value
+from malaprop.core.settings import call
 from malaprop.data.matching import turn
 from malaprop.defences import DEFENCES
+from malaprop.defences.wrap import read_settings
 
 if TYPE_CHECKING:
     from malaprop.models.splits import Splits
@@ -32,13 +33,8 @@ class Defence(Protocol):
 def parse_defence(spec: str, **more: Any) -> Defence:
     """A defence as it is typed, with settings or without: ranmask, ranmask:keep=0.2."""
     name, *settings = spec.split(":")
-    given = dict(more)
-    for part in settings:
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise SettingError(f"a setting of {name} is written name=value, got {part!r}")
-        given[key.strip().replace("-", "_")] = parse_value(value.strip())
-    made: Defence = call(DEFENCES[name], given, f"harden {name}")
+    make = DEFENCES[name]
+    made: Defence = call(make, {**more, **read_settings(name, settings)}, f"harden {name}")
     return made
 
 

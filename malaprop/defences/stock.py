@@ -14,7 +14,7 @@ from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
 from malaprop.defences import DEFENCES
 from malaprop.defences.harden import Hardening, parse_defence
-from malaprop.defences.wrap import DefenceLayer, defend, parse, read_layer
+from malaprop.defences.wrap import PAPER, DefenceLayer, defend, parse, read_layer
 from malaprop.runs.victims import WRAPPERS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def put_behind(spec: str, model: Victim) -> Victim:
 def _name_trained(layer: DefenceLayer) -> str:
     import inspect
 
-    takes = set(inspect.signature(DEFENCES[layer.name]).parameters)
+    takes = {*inspect.signature(DEFENCES[layer.name]).parameters, *PAPER.get(layer.name, ())}
     return ":".join([layer.name, *(part for part in layer.settings if part.partition("=")[0] in takes)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "mnli": {"words": 2, "candidates": 10, "samples": 14, "vote": "logits"},
         "imdb": {"words": 3, "candidates": 10, "samples": 12, "vote": "probabilities"},
     },
+    "safer": {"paper": {"sets": "nearest", "floor": 0.8, "most": 100}},
     "purify": {"spell": {"by": "spell"}, "mlm": {"by": "mlm"}},
 }
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
@@ -75,17 +76,7 @@ def defend(spec: str, victim: Victim | None = None, *, find: Callable[[str], Vic
 
 def read_layer(name: str, settings: tuple[str, ...]) -> tuple[Method, int | None]:
     """One defence and its seed, None for `seed=fresh`: draws anew at every ask."""
-    given: dict[str, Any] = {}
-    rows = PAPER.get(name, {})
-    for part in settings:
-        key, equals, value = part.partition("=")
-        if not equals and key in rows:
-            given |= rows[key]
-        elif not equals:
-            hint = f"; known by one name: {', '.join(rows)}" if rows else ""
-            raise SettingError(f"a setting of {name} is written name=value, got {part!r}{hint}")
-        else:
-            given[key.strip().replace("-", "_")] = parse_value(value.strip())
+    given = read_settings(name, settings)
     seed = given.pop("seed", 0)
     if seed != "fresh" and (not isinstance(seed, int) or seed < 0):
         raise SettingError(f"{name}: seed must be a whole number or fresh, got {seed!r}")
@@ -98,6 +89,22 @@ def draws_at_random(spec: str) -> bool:
     A steady defence, and a hardened model without one, shows the plain attack all that there is to know.
     """
     return any(not getattr(read_layer(*layer)[0], "steady", False) for layer in parse(spec).layers)
+
+
+def read_settings(name: str, settings: Iterable[str]) -> dict[str, Any]:
+    """Settings as they are typed, name=value each, or one of the names that stand for several."""
+    given: dict[str, Any] = {}
+    rows = PAPER.get(name, {})
+    for part in settings:
+        key, equals, value = part.partition("=")
+        if not equals and key in rows:
+            given |= rows[key]
+        elif not equals:
+            hint = f"; known by one name: {', '.join(rows)}" if rows else ""
+            raise SettingError(f"a setting of {name} is written name=value, got {part!r}{hint}")
+        else:
+            given[key.strip().replace("-", "_")] = parse_value(value.strip())
+    return given
 
 
 def method(name: str, settings: Mapping[str, Any]) -> Method:

@@ -57,7 +57,8 @@ class Challenge:
 
     texts: int  # certified texts that were changed
     tries: int  # changed texts
-    contradicted: int  # of those, texts with another label than the certified one
+    flipped: int  # of those, texts with another label than the certified one
+    contradicted: int  # of those, texts that keep the other label when many more copies vote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,8 @@ class TopCurve:
     recipe: str = ""
     accuracy: tuple[Rate, ...]  # right when at most 0, 1, 2 ... words may change
     inside: int  # attacked texts, broken or not, that lie inside the certificate of their original
-    contradicted: int  # of those, texts with another label than the certified one
+    flipped: int  # of those, texts with another label than the certified one, by as many copies as certified it
+    contradicted: int  # of those, texts that keep the other label when many more copies vote
     errors: int = 0  # texts that could not be attacked, which count as they were
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from malaprop.records.certified import LEAST, CertifiedRecord
+from malaprop.records.certified import LEAST, CertifiedRecord, Challenge, TopCurve
 from malaprop.records.summary import Rate
 from malaprop.reports import tables
 from malaprop.reports.figures import Axis, Mark, legend, rate_chart
@@ -28,26 +28,31 @@ def certificates(found: Sequence[CertifiedRecord]) -> Markup:
 
 def figure(found: Sequence[CertifiedRecord]) -> Markup:
     """Certified accuracy against the number of changed words, and above it what an attack left."""
-    curves = [curve for one in found for curve in _curves(one)]
+    both = any(one.top is not None for one in found)
+    named = [(f"{_name(one)}: {name}" if both else _name(one), rates) for one in found for name, rates in curves(one)]
+    title = f"Certified accuracy{' and accuracy under attack' * both} against changed words"
+    drawn = chart(title, "Accuracy" if both else "Certified accuracy", named)
+    key = legend([(name, color) for color, (name, _) in enumerate(named)])
+    return tables.panels(tables.panel(title, drawn, key), kind="panels lone")
+
+
+def curves(one: CertifiedRecord) -> Iterator[tuple[str, Sequence[Rate]]]:
+    """The lower bound and, where there was an attack, the upper one: rates by the number of changed words."""
+    yield "certified", one.certified
+    if one.top:
+        yield f"under {one.top.recipe}", one.top.accuracy
+
+
+def chart(title: str, what: str, named: Sequence[tuple[str, Sequence[Rate]]]) -> Markup:
+    """Curves over the number of changed words, from 0 on."""
     lines = [
         (name, color, [Mark.of(d, rate) for d, rate in enumerate(rates) if rate.total])
-        for color, (name, rates) in enumerate(curves)
+        for color, (name, rates) in enumerate(named)
     ]
-    most = max(1, *(len(rates) - 1 for _, rates in curves))
+    most = max(1, *(len(rates) - 1 for _, rates in named))
     marks = range(0, most + 1, 1 + most // 12)
     axis = Axis(label="Changed words", low=0, high=most, show=lambda d: f"{d:g}", marks=marks)
-    both = any(one.top is not None for one in found)
-    title = f"Certified accuracy{' and accuracy under attack' * both} against changed words"
-    key = legend([(name, color) for name, color, _ in lines])
-    chart = rate_chart(title, "Accuracy" if both else "Certified accuracy", lines, axis)
-    return tables.panels(tables.panel(title, chart, key), kind="panels lone")
-
-
-def _curves(one: CertifiedRecord) -> Iterator[tuple[str, Sequence[Rate]]]:
-    """The lower bound and, where there was an attack, the upper one."""
-    yield (f"{_name(one)}: certified" if one.top else _name(one)), one.certified
-    if one.top:
-        yield f"{_name(one)}: under {one.top.recipe}", one.top.accuracy
+    return rate_chart(title, what, lines, axis)
 
 
 def table(found: Sequence[CertifiedRecord]) -> Markup:
@@ -73,17 +78,18 @@ def _describe_exact(one: CertifiedRecord) -> str:
 
 def _describe_tests(one: CertifiedRecord) -> list[str]:
     """What attacked and changed texts say of the certificates, a line each."""
-    lines = []
-    if top := one.top:
-        lines.append(
-            f"{top.recipe} left {top.inside} texts inside their certificates; {top.contradicted} contradict one"
+    tests: list[tuple[str, int, TopCurve | Challenge]] = []
+    if one.top:
+        tests.append((f"attacked texts ({one.top.recipe}) inside their certificates", one.top.inside, one.top))
+    if one.challenge:
+        tests.append(
+            (f"texts changed at random inside {one.challenge.texts} certificates", one.challenge.tries, one.challenge)
         )
-    if tried := one.challenge:
-        lines.append(
-            f"{tried.tries:,} texts changed at random inside {tried.texts} certificates; {tried.contradicted} "
-            "contradict one"
-        )
-    return lines
+    return [
+        f"{many:,} {what}: {test.flipped} turned the vote, {test.contradicted} contradict a certificate when many more "
+        "copies vote"
+        for what, many, test in tests
+    ]
 
 
 def _name(one: CertifiedRecord) -> str:

@@ -202,11 +202,16 @@ def _join(name: str, color: int, points: Sequence[Mark], axis: Axis, shift: floa
     return tag("g", tag("g", *whiskers, class_="whisker"), _line(color, f"M{path}", name), *dots)
 
 
+def legend_mark(color: int) -> Markup:
+    """A piece of the line of this number, as a key shows it."""
+    return _line(color, "M1 6H27")
+
+
 def legend(names: Sequence[tuple[str, int]]) -> Markup:
     """A key of lines, as a list."""
     items = []
     for name, color in names:
-        mark = _line(color, "M1 6H27")
+        mark = legend_mark(color)
         items.append(tag("li", tag("svg", mark, viewBox="0 0 28 12", width=28, height=12, aria_hidden="true"), name))
     return tag("ul", *items, class_="legend")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from malaprop.core.example import Example
     from malaprop.data.base import Examples
     from malaprop.defences.certify import Certifier
+    from malaprop.defences.defended import Method
     from malaprop.defences.smooth import Noise
     from malaprop.records.certified import CertifiedRecord
     from malaprop.tasks.desk import Desk
@@ -80,11 +81,16 @@ class Certify:
         return Certifier(samples=self.samples, select=self.select, alpha=self.alpha, seed=self.texts.seed)
 
     @property
-    def noise(self) -> Noise:
-        from malaprop.defences.certify import noise_of_method
+    def method(self) -> Method:
         from malaprop.defences.wrap import parse, read_layer
 
-        noise = noise_of_method(read_layer(*parse(self.defence).layers[0])[0])
+        return read_layer(*parse(self.defence).layers[0])[0]
+
+    @property
+    def noise(self) -> Noise:
+        from malaprop.defences.certify import noise_of_method
+
+        noise = noise_of_method(self.method)
         assert noise is not None, "a defence without certificates is refused"
         return noise
 
@@ -94,7 +100,7 @@ class Certify:
         from malaprop.defences.challenge import limit_words
         from malaprop.runs.api import make_attack
 
-        return limit_words(self.noise, make_attack(self.attack, {}), self.words)
+        return limit_words(self.noise, make_attack(self.attack, {}), self.words, self.method.samples)
 
     def check(self) -> None:
         from malaprop.defences.stock import NOISY

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy import predict
 
+from malaprop.attacks.goals.confident import Confident
 from malaprop.core.errors import SettingError
 from malaprop.core.example import number
 from malaprop.core.text import Text, Words
@@ -26,6 +27,7 @@ from malaprop.defences.smooth import answer_by_vote, cut_text
 from malaprop.defences.synonyms import Sets
 from malaprop.defences.wrap import defend
 from malaprop.models.victims.strings import StringVictim
+from malaprop.records.certified import Certificate
 from malaprop.records.outcome import Outcome, Side
 from malaprop.runs.api import make_attack
 
@@ -116,6 +118,30 @@ def test_a_copy_that_is_drawn_twice_is_asked_once_and_votes_twice():
     assert (np.abs(votes[:, 1] - 1 / 3) < 0.2).all()
 
 
+def test_a_vote_is_by_as_many_copies_as_bound_a_certificate():
+    """Not by the few that say which label to bound: three copies in ten have lost the word that counts."""
+    victim = StringVictim(call=lambda texts: [[0.2, 0.8] if "good" in text else [0.8, 0.2] for text in texts])
+    texts = [cut_text((f"good {number}",), Words()) for number in range(30)]
+    found = [Certifier(samples=300, select=1).vote(victim, WordDrops(delete=0.3), [text])[0] for text in texts]
+    assert found == [1] * 30
+
+
+def test_a_vote_that_few_copies_turn_by_chance_contradicts_nothing():
+    """The text has its label by a hair: 30 copies are often wrong about it, 600 are not."""
+    victim = StringVictim(call=lambda texts: [[0.2, 0.8] if "good" in text else [0.8, 0.2] for text in texts])
+    examples = list(number([({"text": f"good {n}"}, 1) for n in range(20)]))
+    line = Certificate(id="", label=1, prediction=1, hits=30, lower=0.9, words=2, changeable=None, radius=1)
+    lines = [replace(line, id=example.id) for example in examples]
+
+    class Still(WordDrops):
+        def change(self, text, words, fresh, rng):
+            return text.values()
+
+    found = challenge(Certifier(samples=30), victim, Still(delete=0.42), examples, lines, 20)
+    assert found.flipped > 0
+    assert found.contradicted == 0
+
+
 def wrong_certificates(texts):
     """Of texts of which the vote hangs on every word: each is said to stand any change."""
     examples = list(number([({"text": text}, 1) for text in texts]))
@@ -135,7 +161,8 @@ def test_a_wrong_certificate_is_found_and_right_ones_are_not():
     found = challenge(certifier, victim, noise, examples, lines, 30)
     assert (found.texts, found.tries, found.contradicted) == (2, 30, 0)
     more = [*examples, *number([({"text": "bad awful dull bad awful dull"}, 0)])]
-    assert challenge(certifier, victim, noise, more, wrong, 40).contradicted > 10
+    found = challenge(certifier, victim, noise, more, wrong, 40)
+    assert found.flipped >= found.contradicted > 10
     assert challenge(certifier, victim, noise, examples, [replace(line, radius=0) for line in lines], 9).tries == 0
 
 
@@ -162,8 +189,10 @@ def test_attacks_stay_inside_what_certificates_speak_of(monkeypatch):
     sets = Sets({"good": frozenset({"fine"}), "fine": frozenset({"good"})}, lambda _: ("good", "fine"))
     monkeypatch.setattr("malaprop.defences.safer.open_sets", lambda *_: sets)
     attack = make_attack("deepwordbug", {})
-    assert limit_words(Masks(), attack, 3).constraints[-1].count == 3
-    few = limit_words(Swaps(), attack, 2)
+    assert limit_words(Masks(), attack, 3, 100).constraints[-1].count == 3
+    assert limit_words(Masks(), attack, 3, 100).goal == Confident(floor=0.6)
+    assert all(s.constraints[-1].count == 3 for s in limit_words(Masks(), make_attack("strongest", {}), 3, 9).stages)
+    few = limit_words(Swaps(), attack, 2, 100)
     assert few.candidates.noise == Swaps()
     table = Words()
     origin = Text.of("A good, good film", table)

@@ -284,6 +284,7 @@ def test_nothing_made_is_said(tmp_path):
 def test_models_inside_defences():
     inside = {"none": "none", "five": "none", "fact": "fact", "five(fact)": "fact", "safer(none)": "none"}
     inside["ranmask:keep=0.5:samples=8"] = "ranmask:keep=0.5"
+    inside["safer:paper:samples=8"] = "safer:paper"
     assert {spec: name_model(spec) for spec in inside} == inside
     assert put_behind("ranmask:keep=0.5(fact)", toy.victim()).name == "ranmask:keep=0.5(toy)"
     assert put_behind("fact", toy.victim()).name == put_behind("none", toy.victim()).name == "toy"

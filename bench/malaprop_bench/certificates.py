@@ -1,0 +1,133 @@
+"""Certified accuracy by the number of changed words: records of `malaprop certify` as tables and as a picture.
+
+python -m malaprop_bench.certificates add docs/measured/certified.json OUT... --about "MiniLM, one H200"
+python -m malaprop_bench.certificates draw docs/measured/certified.json docs/certified.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.records.certified import CertifiedRecord
+from malaprop.records.codec import decode, encode
+from malaprop.reports.certified import chart, curves
+from malaprop.reports.figures import HEIGHT, WIDTH, legend_mark
+from malaprop.reports.markup import tag
+
+HEAD = ("model", "texts", "defence", "copies, alpha", "vote", "d = 1", "d = 2", "d = 3", "d = 5", "any number")
+HELD = (
+    "model", "texts", "defence", "attack", "d", "certified", "left by the attack", "attacked texts inside",
+    "changed at random inside", "they turn the vote", "they contradict",
+)  # fmt: skip
+_COLORS = ("#0b6fb8", "#c2571a", "#2a8a4a", "#8a3fa0", "#8a6d1f", "#555", "#b0245a", "#15808a")
+_LINE = 20  # height of a line of the key
+
+
+def read(path: Path) -> list[tuple[str, CertifiedRecord]]:
+    """The records of a file that `add` wrote, each with what was certified on which machine."""
+    try:
+        held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runs": []}
+        return _records(held)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path} holds no certificates: {error!r}; write it with: add") from None
+
+
+def _records(held: Mapping[str, Any]) -> list[tuple[str, CertifiedRecord]]:
+    return [(run["about"], decode(CertifiedRecord, run["certified"])) for run in held["runs"]]
+
+
+def add(path: Path, folders: Sequence[Path], about: str) -> None:
+    """The records of these folders behind those of the file; the last of each model, data, defence and attack stays."""
+    found = read(path)
+    for folder in folders:
+        record = CertifiedRecord.read(folder)
+        if record is None:
+            raise RecordError(f"{folder} holds no certified.json; write one with malaprop certify --out")
+        found.append((about, record))
+    kept = {(a, r.victim, r.data, r.defence, r.clean.total, r.top is None): (a, r) for a, r in found}
+    runs = [{"about": about, "certified": encode(record)} for about, record in kept.values()]
+    path.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
+
+
+def rows(held: Mapping[str, Any]) -> list[list[str]]:
+    """Certified accuracy: a line a record that was not attacked."""
+    out = []
+    for about, one in _records(held):
+        if one.top is None:
+            rates = [str(one.certified[d]) for d in (1, 2, 3, 5)]
+            size = f"{one.samples:,}, {one.alpha:g}"
+            out.append([about, one.data, f"`{one.defence}`", size, str(one.clean), *rates, str(one.every)])
+    return out
+
+
+def held_rows(held: Mapping[str, Any]) -> list[list[str]]:
+    """Lower beside upper bound, and what attacked and changed texts say: a line a number of words."""
+    out = []
+    for about, one in _records(held):
+        if one.top is None and one.challenge is None:
+            continue
+        top, tried = one.top, one.challenge
+        both = zip(one.certified, top.accuracy if top else one.certified[:1], strict=False)
+        for d, (low, high) in enumerate(both):
+            tests = [test for test in (top, tried) if test]
+            wrong = [str(sum(getattr(test, name) for test in tests)) for name in ("flipped", "contradicted")]
+            counts = [str(top.inside) if top else "-", f"{tried.tries:,}" if tried else "-", *wrong]
+            name = [about, one.data, f"`{one.defence}`", f"`{top.recipe}`" if top else "-"]
+            again = [""] * len(counts)
+            out.append([*name, str(d), str(low), str(high) if top else "-", *(counts if d == 0 else again)])
+    return out
+
+
+def draw(found: Sequence[tuple[str, CertifiedRecord]]) -> str:
+    """The curves of the records that were attacked, of all where none was, as SVG that stands alone."""
+    some = [(about, one) for about, one in found if one.top is not None] or list(found)
+    named = [(f"{about}, {one.data}, {name}", rates) for about, one in some for name, rates in curves(one)]
+    picture = str(chart("Certified accuracy and accuracy under attack against changed words", "Accuracy", named))
+    key = "".join(
+        str(
+            tag(
+                "g",
+                legend_mark(number),
+                tag("text", name, x=36, y=10),
+                transform=f"translate(46 {HEIGHT + 14 + number * _LINE})",
+            )
+        )
+        for number, (name, _) in enumerate(named)
+    )
+    colors = ";".join(f"--c{number}:{color}" for number, color in enumerate(_COLORS))
+    style = (
+        f"svg{{{colors}}}text{{font:13px system-ui,sans-serif;fill:#333}}.grid{{stroke:#ddd}}.base{{stroke:#888}}"
+        ".line{fill:none;stroke-width:2.25;stroke-linejoin:round}.whisker{stroke:#222;stroke-width:1.5}"
+    )
+    high = HEIGHT + 20 + _LINE * len(named)
+    inner = picture.replace("<svg ", f'<svg width="{WIDTH}" height="{HEIGHT}" ', 1)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}">\n<style>{style}</style>\n'
+        f'<rect width="100%" height="100%" fill="#fff"/>\n{inner}\n{key}\n</svg>\n'
+    )
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m malaprop_bench.certificates", description=__doc__)
+    parts = parser.add_subparsers(dest="what", required=True)
+    one = parts.add_parser("add", help="add the records of folders to the file")
+    one.add_argument("file", type=Path)
+    one.add_argument("folders", type=Path, nargs="+")
+    one.add_argument("--about", required=True, help="what was certified, and on which machine")
+    two = parts.add_parser("draw", help="draw the picture")
+    two.add_argument("file", type=Path)
+    two.add_argument("picture", type=Path)
+    given = parser.parse_args(words)
+    if given.what == "add":
+        add(given.file, given.folders, given.about)
+    else:
+        given.picture.write_text(draw(read(given.file)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
