@@ -94,6 +94,9 @@ def test_translation_compares_both_models(tmp_path):
         )  # fmt: skip
     assert row(tmp_path, "S4").verdict == "holds"
     assert row(tmp_path, "S5").verdict == "holds"
+    translated(tmp_path, "keyword", "lstm", success=Rate(10, 100))
+    assert row(tmp_path, "S4").verdict == "fails"
+    assert "-30.0 points" in row(tmp_path, "S4").why
 
 
 def attended(name: str, elsewhere: float, moved: float, shift: float) -> attention.AttentionModel:
@@ -212,6 +215,12 @@ def test_defences_by_their_names_without_settings(tmp_path):
     )  # fmt: skip
     trial.write(tmp_path / "defences")
     assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F4", "F5")] == ["holds"] * 4
+    turned = [defended("none", 60, 60), defended("twin", 90, 50), defended("fact", 20, 5), defended("five", 50, 9)]
+    replace(trial, rows=tuple(turned), around=around[::-1]).write(tmp_path / "defences")
+    assert [row(tmp_path, id).verdict for id in ("F2", "F3", "F4")] == ["fails"] * 3
+    assert "fact -70.0 points" in row(tmp_path, "F2").why
+    assert "fact -55.0 points" in row(tmp_path, "F3").why
+    assert "mr 90.0% (90/100" in row(tmp_path, "F4").why
     assert row(tmp_path, "F1").verdict == "not done"
 
 

@@ -13,7 +13,7 @@ from malaprop.records.translation import TranslationRecord, TranslationRun
 from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others, translators
-from malaprop.studies.reproduce.weigh import above, gap_text, short, sign, worst
+from malaprop.studies.reproduce.weigh import above, differ, gap_text, short, sign, worst
 
 _READABLE = ("perplexity", "grammar")  # the less the better
 _SPELLED = ("random", "list", "asmin-gr", "asmax-gr", "gs-gr", "gs-ec")
@@ -132,7 +132,13 @@ def _read_translations(root: Path, kind: str) -> tuple[TranslationRun, Translati
 def _keyword(root: Path) -> Reading:
     lstm, transformer = _read_translations(root, "keyword")
     ours = f"LSTM {short(lstm.success)}, Transformer {short(transformer.success)}"
-    return Reading(ours=ours, verdict=above(lstm.success, transformer.success))
+    words = ", ".join(
+        f"{name} {run.changed_words:.2f} words and {run.asked:.0f} queries"
+        for name, run in (("LSTM", lstm), ("Transformer", transformer))
+        if run.changed_words is not None and run.asked is not None
+    )
+    why = f"The LSTM less the Transformer {gap_text(lstm.success, transformer.success)}; a success takes {words}."
+    return Reading(ours=ours, verdict=above(lstm.success, transformer.success), why=why)
 
 
 def _typos(root: Path) -> Reading:
@@ -143,7 +149,12 @@ def _typos(root: Path) -> Reading:
         told.append(f"{name} {found.before} to {found.after}")
         falls.append(found.drop)
     verdicts = [sign(fall.value, fall.low, fall.high) for fall in falls]
-    return Reading(ours=f"BLEU, {', '.join(told)}", verdict=worst((*verdicts, above(*falls))))
+    gap = differ(*falls)
+    why = (
+        f"BLEU lost by the LSTM {falls[0]}, by the Transformer {falls[1]}: a difference of {gap.value:+.2f} "
+        f"({gap.low:+.2f} to {gap.high:+.2f})."
+    )
+    return Reading(ours=f"BLEU, {', '.join(told)}", verdict=worst((*verdicts, above(*falls))), why=why)
 
 
 def _sides(root: Path) -> tuple[list[AttentionModel], list[AttentionModel]]:
@@ -174,7 +185,12 @@ def _sparse(root: Path) -> Reading:
     ]
     verdicts = [above(_first(lstms[0]).elsewhere, _first(m).elsewhere) for m in rest]
     verdicts += [above(lstms[0].layers[-1].relative, m.layers[-1].relative) for m in rest]
-    return Reading(ours="; ".join(told), verdict=worst(verdicts))
+    why = "By layer, R_e and the share of the other words' states that move: " + "; ".join(
+        f"{m.name} "
+        + ", ".join(f"{one.number}: {one.relative.value:.2f}, {one.elsewhere.value:.2f}" for one in m.layers)
+        for m in (*lstms, *rest)
+    )
+    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=f"{why}.")
 
 
 def _theorem(root: Path) -> Reading:
@@ -197,7 +213,11 @@ def _stays(root: Path) -> Reading:
     told = "; ".join(f"{name}: {short(shift)}" for name, shift in shifts)
     first = _first(lstms[0]).shift
     verdicts = [above(first, shift) for m in others if first and (shift := _first(m).shift)]
-    return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts))
+    why = "By layer, the share of attention that moves: " + "; ".join(
+        f"{m.name} " + ", ".join(f"{one.number}: {short(one.shift)}" for one in m.layers if one.shift is not None)
+        for m in (*lstms, *others)
+    )
+    return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts), why=f"{why}.")
 
 
 # --- the settings, fixed before the run

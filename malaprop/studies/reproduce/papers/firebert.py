@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from malaprop.core.errors import RecordError
@@ -10,7 +10,7 @@ from malaprop.records.defences import DefenceRow, DefencesRecord
 from malaprop.studies.reproduce.claim import Claim, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others
-from malaprop.studies.reproduce.weigh import above, short, worst
+from malaprop.studies.reproduce.weigh import above, gap_text, short, worst
 
 
 def _row(record: DefencesRecord, name: str) -> DefenceRow:
@@ -39,8 +39,16 @@ def _compare_made(folder: str) -> Callable[[Path], Reading]:
         record = need(DefencesRecord.read, root / folder)
         told = "; ".join(f"{row.name}: {short(row.clean)}, made {short(row.premade)}{_f1(row)}" for row in record.rows)
         fact, twin, plain = (_row(record, name) for name in ("fact", "twin", "none"))
+        beside = ", ".join(
+            f"{row.name} {gap_text(row.premade, twin.premade)}, and {gap_text(row.clean, twin.clean)} without an attack"
+            for row in record.rows
+            if row not in (twin, plain)
+        )
         return Reading(
-            ours=told, verdict=worst((above(fact.premade, twin.premade), above(twin.premade, plain.premade)))
+            ours=told,
+            verdict=worst((above(fact.premade, twin.premade), above(twin.premade, plain.premade))),
+            why=f"On {twin.premade.total} made samples, beside a twin: {beside}. What a twin gets right shows how much "
+            "of it hangs on one set of weights.",
         )
 
     return read
@@ -51,7 +59,7 @@ def _active(root: Path) -> Reading:
     records = [found for folder in (_PAIRS, _REVIEWS) if (found := DefencesRecord.read(root / folder)) is not None]
     if not records:
         need(DefencesRecord.read, root / _REVIEWS)
-    told, verdicts = [], []
+    told, verdicts, why = [], [], []
     for record in records:
         shown = "; ".join(
             f"{row.name}: {short(row.active.accuracy)}"
@@ -62,19 +70,38 @@ def _active(root: Path) -> Reading:
         plain = _row(record, "none").active.accuracy
         tried = [row for row in record.rows if _plain(row.name) not in ("none", "twin")]
         verdicts += [above(row.active.accuracy, plain) for row in tried]
-    return Reading(ours="; ".join(told), verdict=worst(verdicts))
+        why.append(_explain_active(record, tried))
+    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=" ".join(why))
+
+
+def _explain_active(record: DefencesRecord, tried: Sequence[DefenceRow]) -> str:
+    """What each defence gains over none, and what it costs where nothing is attacked; how hard the attack worked."""
+    plain = _row(record, "none")
+    gains = "; ".join(
+        f"{row.name} {gap_text(row.active.accuracy, plain.active.accuracy)} under attack and "
+        f"{gap_text(row.clean, plain.clean)} without, median queries {_show_median(row)}"
+        for row in tried
+    )
+    return f"{record.data}, beside none (median queries {_show_median(plain)}): {gains}."
+
+
+def _show_median(row: DefenceRow) -> str:
+    return "n/a" if row.active.asked.median is None else f"{row.active.asked.median:.0f}"
 
 
 def _twin(root: Path) -> Reading:
+    found = {folder: DefencesRecord.read(root / folder) for folder in (_REVIEWS, _PAIRS)}
     twin = _row(need(DefencesRecord.read, root / _REVIEWS), "twin").premade
     low, high = twin.interval
     ours = f"a twin is right on {short(twin)} of them"
+    rates = [f"{one.data} {short(_row(one, 'twin').premade)}" for one in found.values() if one is not None]
+    why = f"By data, a twin is right on {'; '.join(rates)}; the paper's two sets lie as far apart, .501 and .827."
     if not twin.total:
-        return Reading(ours=ours, verdict="does not show")
+        return Reading(ours=ours, verdict="does not show", why=why)
     near = 0.35 <= twin.value <= 0.65
     if near:
         return Reading(ours=ours, verdict="holds" if low >= 0.35 and high <= 0.65 else "leans")
-    return Reading(ours=ours, verdict="does not show" if low <= 0.65 and high >= 0.35 else "fails")
+    return Reading(ours=ours, verdict="does not show" if low <= 0.65 and high >= 0.35 else "fails", why=why)
 
 
 def _around(root: Path) -> Reading:
@@ -90,7 +117,12 @@ def _around(root: Path) -> Reading:
         for a in (plain, fact)
     )
     verdicts = (above(plain.original, plain.adversarial), above(fact.adversarial, plain.adversarial))
-    return Reading(ours=told, verdict=worst(verdicts))
+    why = (
+        f"Over {plain.texts} texts, the original word's neighbours less the adversarial one's: before FACT "
+        f"{gap_text(plain.original, plain.adversarial)}, after it {gap_text(fact.original, fact.adversarial)}; around "
+        f"the adversarial word FACT is worth {gap_text(fact.adversarial, plain.adversarial)}."
+    )
+    return Reading(ours=told, verdict=worst(verdicts), why=why)
 
 
 # --- the settings, fixed before the run: TextFooler as its authors' code has it, and in FuSE and FIVE the text itself

@@ -18,7 +18,7 @@ from malaprop.studies.reproduce.claim import Claim, Order, Paper, Reading, Step,
 from malaprop.studies.reproduce.kept import need, read_printed
 from malaprop.studies.reproduce.papers import others
 from malaprop.studies.reproduce.papers.carrying import explain_factors, explain_inputs
-from malaprop.studies.reproduce.weigh import AMISS, HALF, above, average, falling, points, short, sign, worst
+from malaprop.studies.reproduce.weigh import AMISS, HALF, above, average, falling, gap_text, points, short, sign, worst
 
 _FACTORS = ("input form", "architecture", "embedding", "capacity")
 _SMALL = (
@@ -186,14 +186,17 @@ def _table(record: TransferRecord, name: str) -> ClassTable:
 
 def _architectures(root: Path, data: str) -> Reading:
     table = _table(need(TransferRecord.read, root / "transfer" / data), "architecture")
-    told, verdicts = [], []
+    told, verdicts, gaps = [], [], []
     for at, name in enumerate(table.classes):
-        own, row = table.cells[at][at], [cell for place, cell in enumerate(table.cells[at]) if place != at and cell]
+        own, row = table.cells[at][at], {table.classes[i]: c for i, c in enumerate(table.cells[at]) if i != at and c}
         if own is None or not row:
             continue
-        told.append(f"{name} to itself {short(own)}, to others {', '.join(f'{cell.value:.3f}' for cell in row)}")
-        verdicts += [above(own, cell) for cell in row]
-    return Reading(ours="; ".join(told) or "one class alone", verdict=worst(verdicts))
+        told.append(f"{name} to itself {short(own)}, to others {', '.join(f'{c.value:.3f}' for c in row.values())}")
+        verdicts += [above(own, cell) for cell in row.values()]
+        gaps += [f"{name} to itself less to {other} {gap_text(own, cell)}" for other, cell in row.items()]
+    return Reading(
+        ours="; ".join(told) or "one class alone", verdict=worst(verdicts), why=f"By classes: {'; '.join(gaps)}."
+    )
 
 
 def _inputs(root: Path, data: str) -> Reading:
@@ -235,7 +238,9 @@ def _broken(root: Path, data: str) -> Reading:
         raise RecordError("no text of any model was attacked")
     values = [100 * rate.value for rate in rates]
     ours = f"mean of {len(rates)} models {fmean(values):.1f}%, {min(values):.1f}% to {max(values):.1f}%"
-    return Reading(ours=ours, verdict=above(_add(rates), HALF))
+    least = sorted((m for m in record.models if m.success.total), key=lambda m: m.success.value)[:3]
+    why = f"The hardest to break are {', '.join(f'{m.name} {short(m.success)}' for m in least)}."
+    return Reading(ours=ours, verdict=above(_add(rates), HALF), why=why)
 
 
 def _ensembles(root: Path, data: str) -> Reading:
@@ -245,7 +250,8 @@ def _ensembles(root: Path, data: str) -> Reading:
         raise RecordError("the study has no expert's ensemble to compare with")
     told = "; ".join(f"size {c.size}: {short(c.difference)} over the expert's" for c in found)
     verdicts = (sign(c.difference.value, c.difference.low, c.difference.high) for c in found)
-    return Reading(ours=told, verdict=worst(verdicts))
+    why = "Sizes were varied from the smallest to the largest; the difference of each is given with its interval."
+    return Reading(ours=told, verdict=worst(verdicts), why=why)
 
 
 def _read_measures(root: Path, data: str) -> MeasuredRecord:
@@ -273,7 +279,19 @@ def _rules(root: Path, data: str) -> Reading:
     return Reading(
         ours=f"{_mean(best)} against {_mean(base)}, {ahead}, {words}{everywhere}",
         verdict=verdict if best.words <= base.words else worst((verdict, "leans")),
+        why=_explain_rules(_read_measures(root, data)),
     )
+
+
+def _explain_rules(found: MeasuredRecord) -> str:
+    """What the last rules gain over those from counts, family by family."""
+    gains: dict[str, list[float]] = {}
+    base = {cell.victim: cell.success for cell in found.cells if cell.rules == found.wholes[0].rules}
+    for cell in _of_last(found):
+        if cell.victim in base:
+            gains.setdefault(_family(cell.victim), []).append(100 * (cell.success.value - base[cell.victim].value))
+    told = ", ".join(f"{name} {fmean(values):+.1f} points ({len(values)})" for name, values in gains.items())
+    return f"By family of the victim, the mean gain over rules from counts is {told}."
 
 
 def _add(rates: Sequence[Rate]) -> Rate:
@@ -289,12 +307,16 @@ def _of_last(found: MeasuredRecord) -> list[MeasuredCell]:
 def _families(root: Path, data: str) -> Reading:
     rates: dict[str, list[Rate]] = {}
     for cell in _of_last(_read_measures(root, data)):
-        name = next((family for family, mark in _FAMILIES.items() if mark in cell.victim), "BERT")
-        rates.setdefault(name, []).append(cell.success)
+        rates.setdefault(_family(cell.victim), []).append(cell.success)
     added = {name: _add(rows) for name, rows in rates.items()}
     shown = [name for name in ("word", "ELMo", "character", "BERT") if name in added]
     told = ", ".join(f"{name} {short(added[name])}" for name in shown)
-    return Reading(ours=told, verdict=falling([added[name] for name in shown]))
+    gaps = "; ".join(f"{one} less {two} {gap_text(added[one], added[two])}" for one, two in pairwise(shown))
+    return Reading(ours=told, verdict=falling([added[name] for name in shown]), why=f"One after the other: {gaps}.")
+
+
+def _family(victim: str) -> str:
+    return next((family for family, mark in _FAMILIES.items() if mark in victim), "BERT")
 
 
 def _growth(root: Path, data: str) -> Reading:
@@ -306,14 +328,20 @@ def _growth(root: Path, data: str) -> Reading:
     grown = falling(list(reversed(shares.values())))
     members = points(all(one < two for one, two in pairwise(sizes)))
     ours = f"members: {', '.join(f'{100 * x:.1f}%' for x in sizes)}; words allowed: {told}"
-    return Reading(ours=ours, verdict=worst((grown, members)))
+    wholes = ", ".join(f"{whole.rules} {_mean(whole)}" for whole in found.wholes)
+    why = f"Members and words allowed were varied. By ensemble, with intervals: {wholes}."
+    return Reading(ours=ours, verdict=worst((grown, members)), why=why)
 
 
 def _bias(root: Path, data: str) -> Reading:
     record = need(DiagnosisRecord.read, root / "rules" / data / "shown")
     told = [f"away from {one.label}: falls {short(one.falls)}, others rise {short(one.rises)}" for one in record.found]
     verdicts = [above(rate, HALF) for one in record.found for rate in (one.falls, one.rises)]
-    return Reading(ours="; ".join(told), verdict=worst(verdicts))
+    gaps = "; ".join(
+        f"away from {one.label}: falls {gap_text(one.falls, HALF)}, rises {gap_text(one.rises, HALF)}"
+        for one in record.found
+    )
+    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=f"Beside half of the rules, {gaps}.")
 
 
 def _spread(root: Path, data: str) -> Reading:
