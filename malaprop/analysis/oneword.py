@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from malaprop.core.errors import RecordError
-from malaprop.records.oneword import Against, OneWordCell, OneWordMean, OneWordModel, OneWordRecord
+from malaprop.records.oneword import Against, DistanceCurve, OneWordCell, OneWordMean, OneWordModel, OneWordRecord
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import read_outcomes
@@ -18,6 +20,7 @@ from malaprop.records.summary import Rate, Summary
 RECIPES = ("random", "list", "asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec", "gs-gr", "gs-ec")
 PAIRS = (("gs-gr", "gs-ec"), ("asmax-gr", "asmax-ec"), ("asmin-gr", "asmin-ec"))
 TEXTS = "texts.json"
+_FEW = 5  # successes of which deciles say something
 
 Quality = Callable[[Sequence[Outcome]], Mapping[str, list[float]]]
 
@@ -129,7 +132,26 @@ def gather(
             for model, recipe in plan.cells()
         ),
         against=tuple(found for model in plan.models for pair in PAIRS for found in _against(model, pair, measured)),
+        curves=tuple(
+            found
+            for model in plan.models
+            for pair in PAIRS
+            for found in draw_curves(model, {name: runs.get((model, name), []) for name in pair})
+        ),
     )
+
+
+def draw_curves(model: str, runs: Mapping[str, Sequence[Outcome]]) -> Iterator[DistanceCurve]:
+    """Of recipes on one model, by the deciles of the first one's distances; none where it has too few."""
+    tried = {name: [o for o in runs[name] if o.status in ("success", "failed")] for name in runs}
+    needed = {name: [o.measures["distance"] for o in some if "distance" in o.measures] for name, some in tried.items()}
+    first = next(iter(runs))
+    if len(needed[first]) < _FEW:
+        return
+    bounds = [round(float(bound), 6) for bound in np.quantile(needed[first], np.linspace(0.1, 1, 10))]
+    for name, far in needed.items():
+        points = tuple((b, Rate(sum(d <= b + 1e-6 for d in far), len(tried[name]))) for b in bounds)
+        yield DistanceCurve(model=model, recipe=name, points=points)
 
 
 Measured = dict[str, dict[str, float]]  # by measure and by the id of an outcome

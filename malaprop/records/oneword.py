@@ -74,6 +74,18 @@ class Against:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceCurve:
+    """Of the texts that a recipe was tried on, those that it breaks within a distance, L1 in the victim's own vector.
+
+    The distances are the deciles of what the first of two recipes needs, so that both can be held beside each other.
+    """
+
+    model: str
+    recipe: str
+    points: tuple[tuple[float, Rate], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OneWordRecord(Record):
     """`examined` test texts were put to all models; `common` of them all answered correctly; `texts` were attacked."""
 
@@ -89,6 +101,7 @@ class OneWordRecord(Record):
     models: tuple[OneWordModel, ...]
     cells: tuple[OneWordCell, ...]
     against: tuple[Against, ...] = ()
+    curves: tuple[DistanceCurve, ...] = ()
 
     @property
     def recipes(self) -> tuple[str, ...]:

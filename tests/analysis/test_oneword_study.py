@@ -8,7 +8,17 @@ import pytest
 import toy
 from typer.testing import CliRunner
 
-from malaprop.analysis.oneword import PAIRS, RECIPES, OneWordDesign, Texts, common, gather, is_done, run_folder
+from malaprop.analysis.oneword import (
+    PAIRS,
+    RECIPES,
+    OneWordDesign,
+    Texts,
+    common,
+    draw_curves,
+    gather,
+    is_done,
+    run_folder,
+)
 from malaprop.analysis.quality import quality
 from malaprop.attacks import recipes
 from malaprop.cli.main import app
@@ -59,6 +69,18 @@ def made(root, **more) -> OneWordRecord:
     )
     lacking = {("plain", "asmax-gr"): "shows no attention"}
     return gather(root, plan, TEXTS, kin={"m": "LSTM"}, lacking=lacking, **more)
+
+
+def test_curves_count_what_is_broken_within_a_distance():
+    first = [outcome(str(n), "success", distance=float(n)) for n in range(1, 11)] + [outcome("x", "failed")]
+    second = [outcome(str(n), "success", distance=n / 2) for n in range(1, 11)]
+    one, two = draw_curves("m", {"gs-gr": first, "gs-ec": second})
+    assert [bound for bound, _ in one.points] == [bound for bound, _ in two.points]
+    assert [rate.hits for _, rate in one.points] == list(range(1, 11))
+    assert one.points[-1] == (10.0, Rate(10, 11))
+    assert one.points[4][0] == pytest.approx(5.5)
+    assert two.points[4][1] == Rate(10, 10)
+    assert list(draw_curves("m", {"gs-gr": first[:2], "gs-ec": second})) == []
 
 
 def test_the_record_adds_the_runs_up(root):

@@ -117,7 +117,23 @@ def _nearer(root: Path) -> Reading:
     shown = [f"{a.measure} of {a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g})" for a in read]
     ours = f"nearer by construction, L1 in the victim's own vector: {', '.join(told)}"
     verdict = worst(sign(-a.gap.value, -a.gap.high, -a.gap.low) for a in read) if read else "by construction"
-    return Reading(ours=f"{ours}; readability: {', '.join(shown) or 'not measured'}", verdict=verdict)
+    within = _compare_curves(record)
+    ours = f"{ours}{f'; {within}' if within else ''}; readability: {', '.join(shown) or 'not measured'}"
+    pairs = ", ".join(f"{a.measure} of {a.model} {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read)
+    why = f"By what stands in for readers, GS-GR and GS-EC have, on texts that both broke: {pairs}."
+    return Reading(ours=ours, verdict=verdict, why=why)
+
+
+def _compare_curves(record: OneWordRecord) -> str:
+    """What each breaks within the distance that GS-GR needs for half of its successes."""
+    found = {(curve.model, curve.recipe): curve.points for curve in record.curves}
+    told = []
+    for model in record.models:
+        one, two = (found.get((model.name, recipe)) for recipe in ("gs-gr", "gs-ec"))
+        if one and two:
+            bound, (first, second) = one[4][0], (points[4][1] for points in (one, two))
+            told.append(f"{model.name} {bound:.3g}: {first.hits} and {second.hits} of {first.total}")
+    return f"broken within the median distance of GS-GR, by it and by GS-EC: {', '.join(told)}" if told else ""
 
 
 def _read_translations(root: Path, kind: str) -> tuple[TranslationRun, TranslationRun]:
