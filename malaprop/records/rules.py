@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -40,22 +42,31 @@ class Rule:
     number: int | None = None
 
 
+_FIELDS = tuple(one.name for one in fields(Rule))
 Best = Mapping[str, tuple[str, float]]  # a word in lower case to its strongest replacement and that one's salience
 
 
 class Rules:
-    """Rules in the order of their file, and where they came from. Its text is short, for run.toml."""
+    """Rules in the order of their file, and where they came from. Its text is short, for run.toml.
 
-    __slots__ = ("_best", "fingerprint", "rules", "source")
+    Sent to another process they are packed once, and unpacked there once, however many tasks hold them.
+    """
+
+    __slots__ = ("_best", "_packed", "fingerprint", "rules", "source")
 
     def __init__(self, rules: Iterable[Rule], source: str = "rules") -> None:
         self.rules, self.source = tuple(rules), source
         whole = "\x1e".join(f"{r.label}\x1f{r.number}\x1f{r.word}\x1f{r.to}\x1f{r.salience!r}" for r in self.rules)
         self.fingerprint = blake2b(whole.encode("utf-8", "replace"), digest_size=8).hexdigest()
         self._best: dict[tuple[str, ...], dict[int, dict[str, tuple[str, float]]]] = {}
+        self._packed: bytes | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Rules, (self.rules, self.source)
+        if self._packed is None:
+            self._packed = zlib.compress(
+                json.dumps([[getattr(rule, name) for name in _FIELDS] for rule in self.rules]).encode(), 1
+            )
+        return _unpack, (self._packed, self.source)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -125,6 +136,11 @@ class Rules:
                 )
             self._best[key] = found
         return found
+
+
+@lru_cache(maxsize=16)
+def _unpack(packed: bytes, source: str) -> Rules:
+    return Rules((Rule(**dict(zip(_FIELDS, row, strict=True))) for row in json.loads(zlib.decompress(packed))), source)
 
 
 def read_rules(path: Path | str) -> Rules:

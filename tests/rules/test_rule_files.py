@@ -155,6 +155,7 @@ def test_rules_of_which_none_may_be_applied_are_refused():
 def test_rules_travel_and_say_what_they_are():
     rules = Rules(SOME, "some/where/rules.csv")
     back = pickle.loads(pickle.dumps(rules))
+    assert pickle.loads(pickle.dumps(rules)) is back, "a process unpacks them once, whatever task brings them"
     assert back == rules
     assert hash(back) == hash(rules)
     assert str(rules).startswith("Rules(rules.csv, 4, ")

@@ -119,8 +119,8 @@ def _nearer(root: Path) -> Reading:
     verdict = worst(sign(-a.gap.value, -a.gap.high, -a.gap.low) for a in read) if read else "by construction"
     within = _compare_curves(record)
     ours = f"{ours}{f'; {within}' if within else ''}; readability: {', '.join(shown) or 'not measured'}"
-    pairs = ", ".join(f"{a.measure} of {a.model} {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read)
-    why = f"By what stands in for readers, GS-GR and GS-EC have, on texts that both broke: {pairs}."
+    both = ", ".join(f"{a.measure} of {a.model} {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read)
+    why = f"By what stands in for readers, GS-GR and GS-EC have, on texts that both broke: {both}."
     return Reading(ours=ours, verdict=verdict, why=why)
 
 
