@@ -63,9 +63,8 @@ class Rules:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._packed is None:
-            self._packed = zlib.compress(
-                json.dumps([[getattr(rule, name) for name in _FIELDS] for rule in self.rules]).encode(), 1
-            )
+            rows = [[getattr(rule, name) for name in _FIELDS] for rule in self.rules]
+            self._packed = zlib.compress(json.dumps(rows).encode(), 1)
         return _unpack, (self._packed, self.source)
 
     def __len__(self) -> int:
