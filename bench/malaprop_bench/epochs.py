@@ -19,7 +19,19 @@ from malaprop_bench.table import lines
 
 PLAIN = "plain"
 METHODS = (
-    *("flooding", "dsrm", "infobert", "miyato", "smart", "freelb", "ascc", "dne", "a2t", "augment:recipe=pwws"),
+    *(
+        "flooding",
+        "dsrm",
+        "infobert",
+        "miyato",
+        "smart",
+        "freelb",
+        "ascc",
+        "dne",
+        "swaps",
+        "a2t",
+        "augment:recipe=pwws",
+    ),
     *("blackbox", "fact", "safer", "ranmask"),
 )
 BAR = 3.0  # the most that a2t, ascc and flooding are to cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from malaprop.records.outcome import Outcome
 from malaprop.records.summary import Rate, Summary
 
 _TIMED = 64  # texts whose answers are timed
-_REPEATS = 3
+_REPEATS = 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +211,15 @@ def count_passes(victim: Victim) -> float:
     return round(passes, 2)
 
 
+def _computes_here(victim: Victim) -> bool:
+    """Whether a model of ours answers on this processor: its own time is then not changed by what else runs there."""
+    from malaprop.models.victims.tokens import TokenVictim
+
+    while isinstance(victim, Defended):
+        victim = victim.victim
+    return isinstance(victim, TokenVictim) and victim.device == "cpu"
+
+
 def best_time(victim: Victim, examples: Iterable[Example]) -> float:
     """Seconds for some of these texts in one batch, by the victim's fast path; the best of a few tries."""
     texts = [tuple(example.fields.values()) for example in islice(examples, _TIMED)]
@@ -222,10 +231,11 @@ def best_time(victim: Victim, examples: Iterable[Example]) -> float:
     ]
     few, pool, best = Pool(groups[:2]), Pool(groups), float("inf")
     victim.finish(victim.begin(few, np.arange(few.size)))  # what is read or made once is no part of the time
+    clock = process_time if _computes_here(victim) else perf_counter
     for _ in range(_REPEATS):
-        began = perf_counter()
+        began = clock()
         victim.finish(victim.begin(pool, np.arange(pool.size)))
-        best = min(best, perf_counter() - began)
+        best = min(best, clock() - began)
         if best > 2:
             break
     return best

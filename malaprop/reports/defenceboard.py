@@ -25,6 +25,12 @@ MODELS: Mapping[str, tuple[str, ...]] = {
 MISSING = "not measured"
 TITLE = "Leaderboard of defences"
 HEAD = ("defence", "right without attack", "right under the worst attack", "gain", "certified", "time", "passes")
+SHORT = "What is left of each defence under the worst attack, by data and model. Believe this before any single attack."
+MADE = (
+    "Each record is the `defences.json` that [`malaprop study defences`](defences.md) writes. The page is made of them "
+    "by one command: `malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md`, "
+    "which gives the same as HTML in `board.html`. What has no record says so."
+)
 LEAD = (
     "Under the worst attack: the share of texts that are right under every attack of the test, plain, knowing the "
     "defence, and transferred from the undefended model. The gain is that minus the undefended model's, on the same "
@@ -100,7 +106,7 @@ def describe(model: str, record: DefencesRecord) -> str:
 def write_markdown(records: Sequence[DefencesRecord]) -> str:
     """The page of the documentation."""
     board = Board(records)
-    lines = [f"# {TITLE}", "", f"**In short:** {LEAD}", ""]
+    lines = [f"# {TITLE}", "", f"**In short:** {SHORT}", "", LEAD, "", MADE, ""]
     for data in board.data:
         lines += [f"## {data}", ""]
         rows = board.overview(data)

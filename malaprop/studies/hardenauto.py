@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 AUTO, NONE = "auto", "none"
 TRIALS = "trials.jsonl"
-METHODS = ("flooding", "freelb", "dne", "ascc", "a2t", "fact", "safer")
+METHODS = ("flooding", "swaps", "freelb", "dne", "ascc", "a2t", "fact", "safer")
 AROUND = ("purify:spell", "purify:mlm", "fuse", "safer:samples=16(none)", "ranmask:keep=0.7:samples=16(none)")
 _WIDTH = 256
 _SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")

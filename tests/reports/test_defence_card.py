@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from malaprop.records.defences import (
     NeighbourStrip,
     NoiseField,
 )
+from malaprop.records.kinds import find
 from malaprop.records.summary import Rate, Spread
 from malaprop.reports import certified
 from malaprop.reports.defenceboard import write_markdown
@@ -159,6 +161,14 @@ def test_the_leaderboard_has_a_place_for_what_was_not_measured():
     assert "+30.0 points (+20.0 to +40.0)" in page
     assert "Leaderboard of defences" in trials(twice)
     assert "Leaderboard of defences" not in trials(twice[:1])
+
+
+def test_the_page_of_the_documentation_is_what_the_records_say():
+    docs = Path(__file__).parents[2] / "docs"
+    records = [found.record for found in find([docs / "measured" / "defences"])]
+    assert records
+    page = (docs / "leaderboard.md").read_text(encoding="utf-8")
+    assert page == write_markdown(records), "write it again: malaprop report --leaderboard"
 
 
 def test_words_from_outside_stay_text():
