@@ -11,6 +11,8 @@ import pytest
 from malaprop.cli.main import main
 from malaprop.records.certified import CertifiedRecord
 from malaprop.records.defences import DefencesRecord
+from malaprop.studies.defence_columns import columns
+from malaprop.studies.defence_test import DefenceTest
 
 SMALL = [word for pair in ("dim=12", "hidden=8", "epochs=4", "batch=16", "rate=0.02") for word in ("--set", pair)]
 
@@ -173,3 +175,9 @@ def test_bad_input_is_told_in_one_line(type_in, words, said):
     assert code == 2
     assert said in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_without_draws_no_attack_knows_the_defence():
+    names = {d: [c.name for c in columns(DefenceTest(defences=("five",), draws=d), "five")] for d in (4, 0)}
+    assert "textfooler-adaptive" in names[4]
+    assert names[0] == [name for name in names[4] if name != "textfooler-adaptive"]
