@@ -72,6 +72,10 @@ def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
     assert row(tmp_path, "S1").verdict == "holds"
     one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 50}, "BERT": {"gs-gr": 90}}, folder="oneword/imdb")
     assert row(tmp_path, "S1").verdict == "fails"
+    assert "have not been varied" in row(tmp_path, "S1").why
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 33}, "BERT": {"gs-gr": 11}}, folder="oneword/yelp-500")
+    assert row(tmp_path, "S1").verdict == "fails", "what is varied explains, and does not decide"
+    assert "with 500 words: BiLSTM-Attention 33.0% (33/100" in row(tmp_path, "S1").why
 
 
 def test_a_study_without_an_lstm_says_so(tmp_path):
