@@ -29,23 +29,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackTraining:
-    """Adversarial training with any recipe: in each step `share` of the texts are attacked on the model as it is then.
+    """Adversarial training with any recipe: `share` of the texts are attacked, each on the model as it is then.
 
     The adversarial texts, whether they turned the label or went farthest towards it, stand behind the batch with the
-    true labels. `budget` bounds the queries of a text. An attack sees the weights of its step alone, so a training that
+    true labels. A search takes as many rounds for one text as for many, so the attacks of `every` steps are made in one
+    of them. `budget` bounds the queries of a text. An attack sees the weights of its step alone, so a training that
     was killed goes on as if it had not been.
     """
 
     recipe: str = "pwws"
     share: float = 0.2
+    every: int = 1
     budget: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1 or (self.budget is not None and self.budget < 1):
+        if not 0 < self.share <= 1 or self.every < 1 or (self.budget is not None and self.budget < 1):
             raise SettingError(
-                f"training on attacked texts wants 0 < share <= 1 and a budget of at least 1, got {self.share} and "
-                f"{self.budget}"
+                "training on attacked texts wants 0 < share <= 1, every and budget of at least 1, got "
+                f"{self.share}, {self.every} and {self.budget}"
             )
         assert RECIPES[self.recipe]  # a name that is none is said before any data is read
 
@@ -64,17 +66,26 @@ class AttackTraining:
 
         victim, attack = ModelInTraining(job, len(data.labels)), self.attack
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
-        return Hooks(batch=AttackedBatch(job=job, data=data, attack=attack, share=self.share, victim=victim))
+        attacked = AttackedBatch(
+            job=job, data=data, attack=attack, share=min(1.0, self.share * self.every), every=self.every, victim=victim
+        )
+        return Hooks(batch=attacked)
 
 
-def train_a2t(*, share: float = 0.2, count: int = 8, words: str = "near", budget: int | None = 100) -> AttackTraining:
+def train_a2t(
+    *, share: float = 0.2, every: int = 5, count: int = 8, words: str = "near", budget: int | None = 100
+) -> AttackTraining:
     """A2T (Yoo and Qi 2021): training on texts that the recipe `a2t` changes, by gradients and without an encoder.
 
-    Differs: texts are attacked in every step, a fifth of each batch, not at the start of each epoch; sentences are not
+    Differs: texts are attacked in every fifth step, all of its batch, not at the start of each epoch; sentences are not
     compared, which would cost more than the training.
     """
     return AttackTraining(
-        recipe="a2t", share=share, budget=budget, settings={"count": count, "words": words, "similarity": None}
+        recipe="a2t",
+        share=share,
+        every=every,
+        budget=budget,
+        settings={"count": count, "words": words, "similarity": None},
     )
 
 
@@ -154,11 +165,14 @@ class AttackedBatch:
     data: Splits
     attack: Attack
     share: float
+    every: int
     victim: ModelInTraining
 
     def __call__(self, batch: Batch) -> Batch:
         from malaprop.runs.local import run
 
+        if batch.step % self.every:
+            return batch
         seed = int(torch.randint(1 << 62, ()))  # torch draws from the step's own seed here
         many = max(1, round(self.share * len(batch.rows)))
         chosen = torch.randperm(len(batch.rows))[:many].tolist()

@@ -161,6 +161,10 @@ def test_attacked_texts_stand_behind_the_batch_with_the_true_labels():
     assert torch.equal(found.ids[:10, : batch.ids.shape[1]], batch.ids)
     for row, label in zip(found.rows[10:].tolist(), found.labels[10:].tolist(), strict=True):
         assert data().train[row].label == label
+    seldom = AttackTraining(recipe="deepwordbug", share=0.5, every=2).hooks(made, data()).batch
+    with seeded(1):
+        assert seldom(batch._replace(step=1)).ids is batch.ids
+        assert len(found.labels) < len(seldom(batch._replace(step=2)).labels) <= 20
     assert made.model.training
 
 
