@@ -1,10 +1,11 @@
 """Certificates: how many words of a text may change without a change of a smoothed victim's label.
 
 The victim's label is the one that most copies get, were all copies asked. Some are drawn to guess it, others to bound
-its chance from below (Clopper and Pearson's exact bound, one-sided); as far as the noise cannot take that bound to one
-half, no change of the kind that the noise covers can move the label. Each certificate is wrong with a chance of at most
-alpha. Where a text has no more copies than would be drawn, all of them are asked: the chance is known, and the
-certificate is certain.
+its chance from below and those of other labels from above (Clopper and Pearson's exact bound, one-sided, alpha shared
+out among them). A change moves each chance by no more than the noise allows; as far as twice that does not reach from
+one bound to the other, no change of the kind that the noise covers can move the label. Each certificate is wrong with a
+chance of at most alpha. Where a text has no more copies than would be drawn, all of them are asked: the chances are
+known, and the certificate is certain.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +33,7 @@ from malaprop.records.certified import Certificate
 
 _AT_ONCE = 1 << 15  # copies asked together
 _HALVINGS = 60
-_HALF = 0.5 + 1e-12  # a chance that is one half but for rounding is no majority
+_TIE = 1e-12  # chances that differ by rounding alone are the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +59,20 @@ class Certifier:
             table = Words()
             texts = [cut_text(tuple(example.fields.values()), table) for example in block]
             every, drawn = self._split(victim, noise, texts)
-            found = {place: (int(v.argmax()), int(v.max()), float(v.max() / v.sum())) for place, v in every.items()}
+            found = {place: _know(votes) for place, votes in every.items()}
             found |= zip(drawn, self._bound(victim, noise, [texts[place] for place in drawn]), strict=True)
             for place, (example, text) in enumerate(zip(block, texts, strict=True)):
-                yield _make(example, text, noise, *found[place], exact=place in every)
+                yield _make(example, text, noise, found[place], exact=place in every)
 
-    def _bound(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> Iterator[tuple[int, int, float]]:
-        """Of each text the label that some copies say, how many others have it, and the bound on its chance."""
+    def _bound(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> Iterator[VoteBounds]:
+        """Of each text the label that some copies say, and how many others have it, with bounds on its chance."""
         if not texts:
             return
         first = winners(self._votes(victim, noise, texts, self.select, 2 * self.seed + 1)).tolist()
         second = self._votes(victim, noise, texts, self.samples, 2 * self.seed + 2)
         for guess, votes in zip(first, second, strict=True):
-            hits = round(float(votes[guess]) * self.samples)
-            yield guess, hits, lower_bound(hits, self.samples, self.alpha)
+            hits = np.rint(votes * self.samples).astype(np.int64)
+            yield VoteBounds(guess, int(hits[guess]), *bound(hits, guess, self.alpha))
 
     def vote(self, victim: Victim, noise: Noise, texts: Sequence[Text]) -> list[int]:
         """The label of each text by all of its copies, or by as many drawn ones as bound a certificate."""
@@ -106,19 +108,48 @@ class Certifier:
         return np.asarray(total / samples, np.float32)
 
 
-def _make(
-    example: Example, text: Text, noise: Noise, guess: int, hits: int, lower: float, *, exact: bool
-) -> Certificate:
+class VoteBounds(NamedTuple):
+    """The label of a text, how many copies have it, its least chance and the greatest of any other label."""
+
+    label: int
+    hits: int
+    lower: float
+    upper: float
+
+
+def _know(votes: Ints) -> VoteBounds:
+    """What all copies say: the chances themselves."""
+    label, total = int(votes.argmax()), int(votes.sum())
+    others = np.delete(votes, label)
+    return VoteBounds(label, int(votes[label]), int(votes[label]) / total, int(others.max(initial=0)) / total)
+
+
+def bound(hits: Ints, label: int, alpha: float) -> tuple[float, float]:
+    """The least chance of a label and the greatest of any other; both hold with confidence 1 - alpha.
+
+    Of two labels one bound gives the other. Of more, half of alpha is for the label and half for the others.
+    """
+    total, others = int(hits.sum()), np.delete(hits, label).tolist()
+    if len(others) < 2:
+        lower = lower_bound(int(hits[label]), total, alpha)
+        return lower, 1 - lower
+    lower = lower_bound(int(hits[label]), total, alpha / 2)
+    upper = 1 - lower_bound(total - max(others), total, alpha / 2 / len(others))
+    return lower, min(upper, 1 - lower)
+
+
+def _make(example: Example, text: Text, noise: Noise, found: VoteBounds, *, exact: bool) -> Certificate:
     return Certificate(
         id=example.id,
         label=example.label,
-        prediction=guess,
-        hits=hits,
-        lower=lower,
+        prediction=found.label,
+        hits=found.hits,
+        lower=found.lower,
         words=text.slots,
         changeable=noise.limit(text),
-        radius=radius(noise, text, lower),
+        radius=radius(noise, text, found.lower, found.upper),
         exact=exact,
+        upper=found.upper,
     )
 
 
@@ -132,19 +163,23 @@ def noise_of_method(method: Method) -> Noise | None:
     return method.noise if isinstance(method, RanMask | Safer | RanDel) else None
 
 
-def radius(noise: Noise, text: Text, lower: float) -> int | None:
-    """The most words that may change; None: not even the text as it stands is sure to keep its label."""
-    if lower <= _HALF:
+def radius(noise: Noise, text: Text, lower: float, upper: float | None = None) -> int | None:
+    """The most words that may change; None: not even the text as it stands is sure to keep its label.
+
+    `lower` bounds the chance of the label, `upper` those of others, 1 - `lower` if not given.
+    """
+    apart = (lower - (1 - lower if upper is None else upper)) / 2 - _TIE
+    if apart <= 0:
         return None
     low, high = 0, noise.limit(text)
     if high is None:
         high = 1
-        while lower - noise.shift(text, high) > _HALF:
+        while noise.shift(text, high) < apart:
             high *= 2
     # the shift never falls, so the border can be halved in on
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if lower - noise.shift(text, middle) > _HALF else (low, middle - 1)
+        low, high = (middle, high) if noise.shift(text, middle) < apart else (low, middle - 1)
     return low
 
 

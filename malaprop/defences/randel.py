@@ -34,8 +34,14 @@ class WordDrops:
 
     With s words replaced, i added and d deleted, a = s + d, b = s + i and r = s + i + d. For given d the right side is
     least at i = 0 and a = b + d = r, where it is (P(x) - 1 + q**r) / q**d. So P(x) - (1 - q**r) > 1/2 makes P(y) > 1/2
-    for every kind of r edits: the largest shift is 1 - q**r, reached by replacing. Copies hold words alone, no
-    punctuation and one space between words, so changes there are none; a copy without words is the unknown word.
+    for every kind of r edits: the largest shift is 1 - q**r, reached by replacing.
+
+    Of several labels one stays ahead of another when it leads by 2 (1 - q**r). The lead that is needed is
+    q**(a-b) + 1 - 2 q**a, because the other's chance is 1 less that of all but it; this is largest at a = b = r if q**r
+    is above 1/2.
+
+    Copies hold words alone, no punctuation and one space between words, so changes there are none; a copy without words
+    is the unknown word.
     """
 
     delete: float = 0.9

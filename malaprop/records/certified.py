@@ -31,6 +31,7 @@ class Certificate:
     words: int
     changeable: int | None  # words that can change at all, in the sense of the certificate; None: words may be added
     radius: int | None
+    upper: float | None = None  # bound on the chance of any other label; None: 1 - lower
     exact: bool = False  # all copies were asked, so the bound is the chance itself and the certificate is certain
 
     @property
