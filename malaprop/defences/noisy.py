@@ -16,16 +16,22 @@ from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.models.zoo.finetune import FineTuning
 from malaprop.models.zoo.train import Job
-from malaprop.models.zoo.training import Batch
+from malaprop.models.zoo.training import Batch, Hooks, Rows
+
+_COPIES, _JUDGED = 5, 5000  # copies of a text that an epoch is judged by, and about how many in all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NoisyTraining:
-    """Each text of a batch gives way to a noisy copy of it."""
+    """Each text of a batch gives way to a noisy copy of it, and epochs are judged by noisy copies too."""
 
     job: Job
     data: Splits
     noise: Noise
+
+    @property
+    def hooks(self) -> Hooks:
+        return Hooks(batch=self, held_out=self.copy_held_out)
 
     def __call__(self, batch: Batch) -> Batch:
         rng = generator(int(torch.randint(1 << 62, ())))  # torch draws from the step's own seed here
@@ -37,6 +43,14 @@ class NoisyTraining:
             line[: len(row)] = row
         device = batch.ids.device
         return Batch(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device), batch.labels, batch.rows)
+
+    def copy_held_out(self, rows: Rows) -> Rows:
+        """Noisy copies of the texts that epochs are judged by, the same ones after every epoch."""
+        texts = self.data.held_out
+        times = max(1, min(_COPIES, _JUDGED // max(1, len(texts))))
+        rng = generator(0, "held out")
+        copies = [self._copy(tuple(text.fields.values()), rng) for text in texts for _ in range(times)]
+        return Rows(self.job.rows(copies), [label for label in rows.labels for _ in range(times)], rows.pad)
 
     def _copy(self, fields: Fields, rng: np.random.Generator) -> Fields:
         return self.noise.draw(cut_text(fields, Words()), 1, unknown_word(self.job), rng)[0].pick(0).values()

@@ -150,4 +150,4 @@ class DeletionTraining:
         return f"trained on texts of which each word is deleted with a chance of {self.delete:.0%} (RanDel)"
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        return Hooks(batch=NoisyTraining(job=job, data=data, noise=WordDrops(delete=self.delete)))
+        return NoisyTraining(job=job, data=data, noise=WordDrops(delete=self.delete)).hooks

@@ -141,4 +141,4 @@ class MaskedTraining:
         return f"trained on texts of which {self.keep:.0%} of the words, drawn at random, are left (RanMASK)"
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        return Hooks(batch=NoisyTraining(job=job, data=data, noise=Masks(keep=self.keep)))
+        return NoisyTraining(job=job, data=data, noise=Masks(keep=self.keep)).hooks

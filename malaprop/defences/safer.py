@@ -176,4 +176,4 @@ class SwappedTraining:
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
         noise = Swaps(sets=self.sets, floor=self.floor, most=self.most)
-        return Hooks(batch=NoisyTraining(job=job, data=data, noise=noise))
+        return NoisyTraining(job=job, data=data, noise=noise).hooks

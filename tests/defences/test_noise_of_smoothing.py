@@ -54,6 +54,15 @@ def test_each_step_draws_anew_and_the_same_step_the_same(job):
     assert (noisy(job, 0).ids != noisy(job, 1).ids).any()
 
 
+def test_epochs_are_judged_by_noisy_copies_of_other_texts(job):
+    data = SimpleNamespace(train=[], held_out=toy.examples(TEXTS))
+    rows = MaskedTraining(keep=0.5).hooks(job, data).held_out(Rows([], [1, 0, 1], 0))
+    assert len(rows.tokens) == 5 * len(TEXTS)
+    assert rows.labels == [1] * 5 + [0] * 5 + [1] * 5
+    assert [sum(token == UNK for token in row) for row in rows.tokens[:10]] == [2] * 5 + [4] * 5
+    assert len({tuple(row) for row in rows.tokens[5:10]}) > 1
+
+
 def test_a_defence_says_what_it_did():
     assert "30%" in str(MaskedTraining())
     assert "cosine 0.8" in str(SwappedTraining())

@@ -68,7 +68,8 @@ class Hooks:
     that it reads instead; the network must offer `from_vectors` (see `blocks.offers.Shows`). `loss` stands in for cross
     entropy; the network it is given has `embedded` in it. A part of the loss that it has walked back itself it gives
     detached: gradients add up. `graded` gets the model when its gradients are there, before they are clipped and the
-    step is taken; `stepped` gets it after the step. `epoch` hears how it goes.
+    step is taken; `stepped` gets it after the step. `epoch` hears how it goes. `held_out` puts other rows in the place
+    of those that epochs are judged by, such as texts with the noise that the model is to stand.
     """
 
     batch: Callable[[Batch], Batch] | None = None
@@ -77,6 +78,7 @@ class Hooks:
     graded: Callable[[nn.Module, Batch], None] | None = None
     stepped: Callable[[nn.Module, Batch], None] | None = None
     epoch: Callable[[Epoch], None] | None = None
+    held_out: Callable[[Rows], Rows] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,7 @@ class Classifying:
         self.device = next(model.parameters()).device
         self.ragged = Ragged.of(train.tokens)
         self.placed = Placed.of(self.ragged, train.labels, train.pad, self.device)
-        self.held_out = held_out
+        self.held_out = hooks.held_out(held_out) if hooks.held_out else held_out
         self.a_pass = math.ceil(len(self.ragged) / settings.batch)
         phase = Phase(
             losses=self.losses,
