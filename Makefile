@@ -59,11 +59,11 @@ docs: $(VENV)/ready
 package: $(VENV)/ready
 	$(RUN)/python tools/package.py --extras $(or $(EXTRAS),none)
 
-# torch first and pinned: a looser wish pulls gigabytes of CUDA on machines without a GPU
+# constraints.txt pins torch: a looser wish pulls gigabytes of CUDA on machines without a GPU. What is imported is
+# compiled then: to compile all that is installed takes a minute.
 $(VENV)/ready: pyproject.toml bench/pyproject.toml masked-lm/pyproject.toml constraints.txt
 	test -x $(RUN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(PIP_ENV) $(RUN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable ./bench --editable ./masked-lm
+	$(PIP_ENV) $(RUN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]' --editable ./bench --editable ./masked-lm
 	touch $@
 
 $(PEERS)/ready: bench/malaprop_bench/peer-textattack.txt

@@ -1,6 +1,7 @@
 """The table of README: what Malaprop, TextAttack and OpenAttack can do, and how long each takes for the same work.
 
-What the peers can do was read from their installed source, of the versions that the speed was measured with.
+What the peers can do was read from their installed source, of the versions that the speed was measured with. Where it
+stands there is in docs/measured/peer-features.json: file, line and words, or the words that occur nowhere.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from typing import Any
 from malaprop_bench.table import lines, number
 
 FEATURES = (
-    ("attack recipes", "{recipes}", "24", "15"),
+    ("attack recipes", "{recipes}", "24", "14"),
     ("victims without code", "transformers, scikit-learn, ONNX, address, LLM prompt", "transformers", "transformers"),
     ("other victims", "a function", "a wrapper class", "a wrapper class"),
     ("texts under attack at a time", "hundreds, in shared batches", "one a process", "one a process"),
-    ("a success is asked again before it counts", "yes", "no", "no"),
+    ("a success is asked again before it counts", "yes", "no", "yes; one that fails ends the run"),
     ("a killed run goes on", "yes, loses nothing", "from checkpoints", "no"),
     ("limits", "queries a text; queries, tokens, cost and time of a run", "queries a text", "queries a text"),
-    ("result", "HTML report, records, figures with intervals", "log, CSV", "log"),
+    ("result", "HTML report, records, figures with intervals", "log, CSV, JSON summary", "log"),
     ("training against attacks", "{methods} methods", "adversarial training", "no"),
     ("certified accuracy", "SAFER, RanMASK", "no", "no"),
     ("languages of word recipes", "English", "English; Chinese, French, Spanish in part", "English, Chinese"),
-    ("sentence paraphrases", "no", "no", "GAN, SCPN"),
+    ("sentence paraphrases", "no", "back-translation, in no recipe", "GAN, SCPN"),
 )  # fmt: skip
 SHOWN = ("LSTM-W-GloVe-1", "BERT")  # the smallest and the largest victim; docs/figures.md has all cells
 

@@ -60,7 +60,7 @@ TRAINED = (
     "seconds",
     "right on the test part",
     "attack",
-    "broken",
+    "attack success",
 )
 
 

@@ -33,7 +33,7 @@ DETAILED = (
 PROMPTS = {"default": TEXT_PROMPT, "bare": "Text: {text}\nLabel:", "detailed": DETAILED}
 TURN = 5  # texts that both sides attack before the next ones
 
-SPEED = ("side", "texts", "broken", "prompts scored", "tokens read", "processor s", "times")
+SPEED = ("side", "texts", "successes", "prompts scored", "tokens read", "processor s", "times")
 FORWARD = (
     "model", "precision", "device", "texts", "prompts scored", "tokens of the prompts", "tokens read",
     "tokens read a second", "forward passes alone", "share",

@@ -47,7 +47,7 @@ RESULTS = (
     "precision",
     "tool",
     "texts",
-    "broken of correct",
+    "attack success",
     "words changed",
     "asked",
     "unique",

@@ -38,7 +38,7 @@ HEAD = (
     "share",
     "host s",
     "victim s",
-    "broken of correct",
+    "attack success",
 )
 _WARM = {"cpu": 4}  # texts, not among those attacked, that fill caches and compile kernels before the clock starts
 _CHOICE = 8  # times as many texts that those are chosen from

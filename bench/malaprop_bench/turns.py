@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-HEAD = ("victim", "recipe", "side", "texts", "broken", "asked", "forwarded", "processor s a text", "times TextAttack")
+HEAD = (
+    "victim", "recipe", "side", "texts", "successes", "asked", "forwarded", "processor s a text", "times TextAttack",
+)  # fmt: skip
 PEER = "TextAttack"
 
 

@@ -85,7 +85,7 @@ def _row(chosen: ChosenEnsemble, unseen: bool) -> tuple[str, ...]:
 
 def names(record: EnsemblesRecord) -> tuple[str, ...]:
     held = (f"{len(record.unseen)} models no choice saw",) if record.unseen else ()
-    return ("Size, chosen by", "Members", "Fitness", "Broken", "Tried", "Outside", "Outside all of that size", *held)
+    return ("Size, chosen by", "Members", "Fitness", "Attack success", "Tried", "Outside", "Outside all of that size", *held)
 
 
 def _table(record: EnsemblesRecord) -> Markup:
@@ -111,7 +111,7 @@ def _contrasts(record: EnsemblesRecord) -> Markup:
 def terminal(record: EnsemblesRecord) -> str:
     """A line an ensemble, its members, and the two lines of reference."""
     held = ("on what no choice saw",) if record.unseen else ()
-    names = ("size, chosen by", "fitness", "broken", "tried", "rate outside (95%)", *held)
+    names = ("size, chosen by", "fitness", "success", "tried", "rate outside (95%)", *held)
     found = rows(record)
     title = "ensembles, attacked and tried on the models outside"
     parts = [lines_of(title, names, [(row[0], *row[2:6], *row[7:]) for row in found])]

@@ -52,7 +52,7 @@ def _changes(changes: Sequence[HotFlipChange]) -> Markup:
         asked = "none" if not change.confidence else f"{change.confidence:g}"
         rows.append((change.attack, asked, str(change.success), share(change.share.mean, 2), *parts, f"{total:,}"))
     operations = [name.capitalize() for name in changes[0].operations] if changes else []
-    names = ("Attack", "Confidence", "Broken", "Characters changed, mean", *operations, "Operations")
+    names = ("Attack", "Confidence", "Attack success", "Characters changed, mean", *operations, "Operations")
     return table("What was changed", names, rows)
 
 
@@ -61,7 +61,7 @@ def _training(models: Sequence[Hardened]) -> Markup:
         (m.name, str(m.error), str(m.success), m.epochs, f"{m.epoch_seconds:.1f}", m.about.partition("Hardened: ")[2])
         for m in models
     ]
-    names = ("Training", "Error without attack", "Broken by flips", "Epochs", "Seconds an epoch", "How")
+    names = ("Training", "Error without attack", "Attack success of flips", "Epochs", "Seconds an epoch", "How")
     note = (
         "The error is on the whole test part; the attack is the beam search with flips alone. Seconds compare only "
         "where models were trained one at a time."
@@ -76,7 +76,7 @@ def _economy(economy: Economy) -> Markup:
     ]
     ratio = economy.ratio
     note = "" if ratio is None else f"Adversarial texts a second: {ratio:.0f} times as many by derivatives."
-    return table("What the gradient saves", ("Greedy search, flips", "Broken", "Seconds"), rows, note)
+    return table("What the gradient saves", ("Greedy search, flips", "Attack success", "Seconds"), rows, note)
 
 
 def _neighbours(study: HotFlipRecord) -> Markup:
@@ -96,7 +96,7 @@ def terminal(study: HotFlipRecord) -> str:
     """Each model under the attack by flips, and without an attack."""
     rows = [(m.name, str(m.error), str(m.success)) for m in study.hardened]
     title = f"{study.model} on {study.data}, {study.texts:,} texts a run"
-    return lines_of(title, ("training", "error without attack", "broken by flips"), rows)
+    return lines_of(title, ("training", "error without attack", "success of flips"), rows)
 
 
 SECTION = Section(rank=60, title=TITLE, body=studies, terminal=terminal)

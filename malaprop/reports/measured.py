@@ -21,7 +21,7 @@ def measurements(found: Sequence[MeasuredRecord]) -> Markup:
 def _card(record: MeasuredRecord, number: int) -> Markup:
     lead = (
         f"{len(record.files)} files of word replacement rules on {record.n:,} texts of {record.data}: no victim is "
-        f"asked which rule to take, and at most {percent(record.share)} of the words change. Broken is over texts that "
+        f"asked which rule to take, and at most {percent(record.share)} of the words change. Attack success is over texts that "
         "a victim got right, with 95% intervals; those of the mean come from drawing texts anew."
     )
     names = ("Victim", "Rules", "Attack success", "Words changed")
@@ -48,10 +48,10 @@ def _figure(record: MeasuredRecord) -> Markup:
     most = max((mark.at for _, _, marks in curves for mark in marks), default=0.0)
     if not most:
         return Markup("")
-    title = "Broken texts against the share of words that may change"
+    title = "Attack success against the share of words that may change"
     axis = Axis(label="Share of words changed at most", low=0, high=most, show=percent)
     key = legend([(name, color) for name, color, _ in curves])
-    return panels(panel(title, rate_chart(title, "Broken", curves, axis), key), kind="panels lone")
+    return panels(panel(title, rate_chart(title, "Attack success", curves, axis), key), kind="panels lone")
 
 
 def terminal(record: MeasuredRecord) -> str:

@@ -179,7 +179,7 @@ def _classes(found: ClassTable) -> Markup:
 
 def _models(record: TransferRecord) -> Markup:
     rows = [(_name(m), str(m.clean), str(m.success), m.drawn, m.second or "none") for m in record.models]
-    return table("Sources", ("Model", "Right without attack", "Broken", "Tried on others", "Second"), rows)
+    return table("Sources", ("Model", "Right without attack", "Attack success", "Tried on others", "Second"), rows)
 
 
 def speed_line(speed: Speed) -> str:

@@ -15,7 +15,7 @@ _NAMES = (
     "Victim",
     "Attack",
     "Data",
-    "Broken",
+    "Attack success",
     "Skipped",
     "Errors",
     "BLEU before",
@@ -33,7 +33,7 @@ def translations(studies: Sequence[TranslationRecord]) -> Markup:
     if not runs:
         return Markup("")
     note = (
-        "Broken: of the sentences that were attacked, those on which the goal was reached and a fresh translation "
+        "Attack success: of the sentences that were attacked, those on which the goal was reached and a fresh translation "
         "confirmed it. Skipped: it was reached without an attack, or there was nothing to change. BLEU as sacrebleu "
         "computes it by default, over the attacked sentences, with 95% of redrawn sets; the drop is paired."
     )
@@ -102,7 +102,7 @@ def headline(studies: Sequence[TranslationRecord]) -> Markup | None:
 
 def terminal(study: TranslationRecord) -> str:
     """A row a run."""
-    names = ("victim", "attack", "broken", "skipped", "errors", "BLEU before", "BLEU after", "asked")
+    names = ("victim", "attack", "success", "skipped", "errors", "BLEU before", "BLEU after", "asked")
     rows = []
     for run in study.runs:
         bleu = ("-" if found is None else str(found) for found in (run.before, run.after))

@@ -80,7 +80,7 @@ def test_tables_have_a_full_line_a_cell_and_one_a_side():
     assert (times["OpenAttack s"], times["times OpenAttack"]) == ("3", "6 on 1")
     assert (times["goal"], times["floor s"], times["share of floor"]) == ("40", "2", "0.25")
     assert [row["tool"] for row in results] == ["ours", "TextAttack", "OpenAttack"]
-    assert results[1]["broken of correct"].startswith("100.0% (2/2")
+    assert results[1]["attack success"].startswith("100.0% (2/2")
     assert [(row["asked"], row["unique"], row["forwarded"]) for row in results[:2]] == [
         ("10", "9", "8"),
         ("11", "3", "8"),
