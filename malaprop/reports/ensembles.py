@@ -85,7 +85,8 @@ def _row(chosen: ChosenEnsemble, unseen: bool) -> tuple[str, ...]:
 
 def names(record: EnsemblesRecord) -> tuple[str, ...]:
     held = (f"{len(record.unseen)} models no choice saw",) if record.unseen else ()
-    return ("Size, chosen by", "Members", "Fitness", "Attack success", "Tried", "Outside", "Outside all of that size", *held)
+    rates = ("Attack success", "Tried", "Outside", "Outside all of that size")
+    return ("Size, chosen by", "Members", "Fitness", *rates, *held)
 
 
 def _table(record: EnsemblesRecord) -> Markup:

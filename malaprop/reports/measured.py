@@ -21,8 +21,8 @@ def measurements(found: Sequence[MeasuredRecord]) -> Markup:
 def _card(record: MeasuredRecord, number: int) -> Markup:
     lead = (
         f"{len(record.files)} files of word replacement rules on {record.n:,} texts of {record.data}: no victim is "
-        f"asked which rule to take, and at most {percent(record.share)} of the words change. Attack success is over texts that "
-        "a victim got right, with 95% intervals; those of the mean come from drawing texts anew."
+        f"asked which rule to take, and at most {percent(record.share)} of the words change. Attack success is over "
+        "texts that a victim got right, with 95% intervals; those of the mean come from drawing texts anew."
     )
     names = ("Victim", "Rules", "Attack success", "Words changed")
     shown = table("Every file on every victim", names, rows(record))

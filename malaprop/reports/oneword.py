@@ -99,8 +99,8 @@ def _rates(study: OneWordRecord) -> tuple[str, str, Sequence[str], Rows]:
                 row.append(f"{paper[model.kin][recipe]:g}%" if recipe in paper[model.kin] else DASH)
         rows.append(tuple(row))
     note = (
-        f"Attack success rates. For random: the mean share of {study.trials:,} trials that work, as in the paper, and then the "
-        "texts that at least one trial breaks."
+        f"Attack success rates. For random: the mean share of {study.trials:,} trials that work, as in the paper, and "
+        "then the texts that at least one trial breaks."
     )
     return "Success of one-word attacks", note, names, rows
 

@@ -33,9 +33,9 @@ def translations(studies: Sequence[TranslationRecord]) -> Markup:
     if not runs:
         return Markup("")
     note = (
-        "Attack success: of the sentences that were attacked, those on which the goal was reached and a fresh translation "
-        "confirmed it. Skipped: it was reached without an attack, or there was nothing to change. BLEU as sacrebleu "
-        "computes it by default, over the attacked sentences, with 95% of redrawn sets; the drop is paired."
+        "Attack success: of the sentences that were attacked, those on which the goal was reached and a fresh "
+        "translation confirmed it. Skipped: it was reached without an attack, or there was nothing to change. BLEU as "
+        "sacrebleu computes it by default, over the attacked sentences, with 95% of redrawn sets; the drop is paired."
     )
     figures = _figures([sight for study in studies for sight in study.sights])
     table = grid("Attacks on translation", _NAMES, [_row(run) for run in runs])
