@@ -6,6 +6,7 @@ from sample_attention import study as attention
 from sample_study import STUDY as HOTFLIP
 
 from malaprop.core.spending import Limits
+from malaprop.records.autoharden import AutoHardenRecord, AutoTrial
 from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.check import BarResult, CheckRecord, CheckRow, MarkedRun, NewlyBroken
 from malaprop.records.claims import ClaimRow, ClaimsRecord
@@ -132,6 +133,10 @@ RECORDS = {
                             perplexity_original=float("nan"), perplexity_adversary=2.0),),
         shown={"v": (SentenceTurn(id="1", status="failed", label="a", answer="a", fields={"text": "t"},
                                   field="text"),)},
+    ),
+    "autoharden": AutoHardenRecord(
+        model="m", data="toy", attacks=("pwws",), texts=2, loss=2.0, budget=60.0, chosen="none", why="no gain",
+        victim="m", trials=(AutoTrial(method="none", stage=2, epochs=0, clean=HALF, worst=HALF, gain=_GAIN),),
     ),
     "trained": TrainedRecord(
         command="train", models=(TrainedModel(name="m", data="toy", figures={"test_accuracy": 0.5, "epochs": 2}),),
