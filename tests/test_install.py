@@ -99,6 +99,15 @@ def test_every_extra_is_on_the_page_about_installing():
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(PROJECT["optional-dependencies"])
 
 
+def test_the_pythons_that_were_tried_are_those_that_are_named():
+    lines = (ROOT / "docs" / "measured" / "install-pythons.jsonl").read_text(encoding="utf-8").splitlines()
+    tried = [json.loads(line) for line in lines]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert all(f"{row['python']} " in page.replace(",", " ") and f"{row['megabytes']} MB" in page for row in tried)
+    named = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if name.startswith("Programming Language")}
+    assert named == {"3.11", *(row["python"].rpartition(".")[0] for row in tried)}
+
+
 def test_the_image_is_built_from_what_is_here():
     recipe, let_in = ((ROOT / name).read_text(encoding="utf-8") for name in ("Dockerfile", ".dockerignore"))
     copied = [name for line in re.findall(r"^COPY (.+)$", recipe, re.MULTILINE) for name in line.split()[:-1]]
