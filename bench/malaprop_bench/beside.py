@@ -21,7 +21,7 @@ FEATURES = (
     ("limits", "queries a text; queries, tokens, cost and time of a run", "queries a text", "queries a text"),
     ("result", "HTML report, records, figures with intervals", "log, CSV, JSON summary", "log"),
     ("training against attacks", "{methods} methods", "adversarial training", "no"),
-    ("certified accuracy", "SAFER, RanMASK", "no", "no"),
+    ("certified accuracy", "SAFER, RanMASK, RanDel", "no", "no"),
     ("languages of word recipes", "English", "English; Chinese, French, Spanish in part", "English, Chinese"),
     ("sentence paraphrases", "no", "back-translation, in no recipe", "GAN, SCPN"),
 )  # fmt: skip

@@ -174,7 +174,13 @@ class Certify:
         return {"data": found}
 
     def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
-        """Which texts the victim inside answers correctly, as it is."""
+        """Which texts the victim inside answers correctly, as it is; refuses an attack that the vote does not allow."""
+        from malaprop.core.capability import check
+        from malaprop.defences.wrap import defend
+
+        if self.attack != "none":
+            vote, attack = defend(self.defence, desk.victim(inputs["victim"])), self.limited
+            check(attack.name, attack.needs, vote.name, vote.offers, vote.withheld)
         yield examine(desk.victim(inputs["victim"]), inputs["data"])
 
     def choose(self, inputs: Inputs) -> Examples:

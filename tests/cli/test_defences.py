@@ -144,6 +144,9 @@ def test_certificates(type_in):
     code, _, err = type_in(*words, "--attack", "deepwordbug", "--words", "99")
     assert (code, len(err.splitlines())) == (2, 1)
     assert "the longest of these texts has" in err
+    code, _, err = type_in(*words, "--attack", "hotflip-word")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "hotflip-word needs gradients" in err
     Path("pairs.csv").write_text("premise,hypothesis,label\na dog runs,a cat,no\na dog,an animal,yes\n")
     code, _, err = type_in(*words[:3], "--data", "pairs.csv", "--device", "cpu")
     assert (code, len(err.splitlines())) == (2, 1)
