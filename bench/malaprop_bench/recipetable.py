@@ -118,11 +118,17 @@ def _line(cell: Held, run: str, side: Held, rows: int) -> list[str]:
         str(rows),
         _rate(side),
         "-" if share is None else f"{share:.1%}",
-        number(quality.get("similarity")),
-        number(quality.get("perplexity")),
+        _measured(quality, "similarity"),
+        _measured(quality, "perplexity"),
         number(side["median_queries"]),
         number(1000 * side["processor_s"] / max(1, rows)),
     ]
+
+
+def _measured(quality: Held, name: str) -> str:
+    """One measure, with the texts that it is of where these are fewer than the row's."""
+    few = f" ({quality['texts']} texts)" if "texts" in quality and name in quality else ""
+    return number(quality.get(name)) + few
 
 
 def _rate(side: Held) -> str:

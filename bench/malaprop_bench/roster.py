@@ -11,6 +11,9 @@ from typing import Any
 
 TEXTATTACK, OPENATTACK = "TextAttack", "OpenAttack"
 _ENCODER = "MiniLM in place of the Universal Sentence Encoder, on both sides"
+_FIRST = (
+    "theirs asks the encoder about every change before it asks the victim, ours about those alone that would be taken"
+)
 _MASKED = "our masked language model in place of BERT-base, on both sides"
 
 
@@ -60,8 +63,8 @@ def _textattack() -> Iterator[PeerRecipe]:
         "bae",
         "BAEGarg2019",
         "bae:textattack",
-        differs=f"{_MASKED}; {_ENCODER}; theirs compares a window of 15 words, and has parts of speech from tagging "
-        "each changed text",
+        differs=f"{_MASKED}; {_ENCODER}; {_FIRST}; theirs compares a window of 15 words, and has parts of speech from "
+        "tagging each changed text",
     )
     yield one("bert-attack", "BERTAttackLi2020", "bert-attack:textattack", exact=True, differs=f"{_MASKED}; {_ENCODER}")
     yield one("clare", "CLARE2020", "clare:textattack", differs=f"{_MASKED}; {_ENCODER}")
@@ -71,7 +74,7 @@ def _textattack() -> Iterator[PeerRecipe]:
         "a2t",
         differs="MiniLM in place of a DistilBERT of its own, on both sides; ours has parts of speech from WordNet",
     )
-    yield one("textbugger", "TextBuggerLi2018", "textbugger:textattack", differs=f"random; {_ENCODER}")
+    yield one("textbugger", "TextBuggerLi2018", "textbugger:textattack", differs=f"random; {_ENCODER}; {_FIRST}")
     yield one("pruthi", "Pruthi2019", "pruthi:textattack", differs="inserted letters are random")
     yield one(
         "faster-genetic",

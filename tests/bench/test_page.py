@@ -67,7 +67,7 @@ def test_lines_are_added(tmp_path):
         ("install.md", 1),
         ("labels-alone.md", 2),
         ("certified.md", 2),
-        ("peers.md", 3),
+        ("peers.md", 4),
         ("hardening.md", 1),
     ],
 )

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from malaprop_bench import own, page, quality, recipetable
+from malaprop_bench import merge, own, page, quality, recipetable
 from malaprop_bench.bout import Terms
 from malaprop_bench.forked import run_each
 from malaprop_bench.measured import Ended, Measured, read_rows, write_rows
@@ -162,3 +162,23 @@ def test_the_roster_names_each_recipe_once():
     assert len([e for e in ROSTER if e.tool == OPENATTACK]) == 15
     assert "gan" not in names_of(OPENATTACK)
     assert find(TEXTATTACK, "chinese") is None
+
+
+def test_cells_measured_again_take_the_place_of_the_earlier_ones(tmp_path, roll):
+    rolled, _ = roll
+    cells = [cell.to_dict() for cell in rolled.cells(["pwws", "keyboard"])]
+    cells[0]["peers"]["OpenAttack"]["quality"] = cells[0]["ours"]["quality"] = {"similarity": 0.9}
+    terms = {"texts": 3, "seconds": 8.0, "threads": 1, "data": "mr", "seed": 0, "width": 256}
+    again = {**cells[0], "rows": 200, "peers": {"TextAttack": cells[0]["peers"]["TextAttack"]}}
+    again["ours"] = {name: value for name, value in again["ours"].items() if name != "quality"}
+    record, later = tmp_path / "recipes.json", tmp_path / "bench.json"
+    record.write_text(json.dumps({"terms": terms, "cells": cells}))
+    later.write_text(json.dumps({"terms": {**terms, "texts": 200}, "cells": [again]}))
+    assert merge.main([str(record), str(later)]) == 0
+    first, second = json.loads(record.read_text())["cells"]
+    assert (first["rows"], first["terms"]) == (200, {"texts": 200})
+    assert first["ours"]["quality"] == {"texts": cells[0]["rows"], "similarity": 0.9}
+    assert set(first["peers"]) == {"TextAttack", "OpenAttack"}
+    assert second == cells[1]
+    later.write_text(json.dumps({"terms": {**terms, "seed": 1}, "cells": []}))
+    assert merge.main([str(record), str(later)]) == 2

@@ -1,0 +1,80 @@
+"""Cells measured again put in the place of the earlier ones in a record of `bench --together`.
+
+python -m malaprop_bench.merge RECORD LATER...     each LATER a bench.json; RECORD is written anew
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import MalapropError, SettingError, plain
+
+Held = dict[str, Any]  # what JSON holds
+_SAME = ("threads", "data", "seed", "width")  # without which two cells cannot stand in one table
+
+
+def merge(record: Held, later: Mapping[str, Any]) -> Held:
+    """The record with the later cells; what one has on other terms stands with it.
+
+    A peer that was not run again keeps its earlier side, and where quality was not measured again the earlier measures
+    stay, with the number of texts that they are of.
+    """
+    terms, now = record["terms"], later["terms"]
+    if odd := [name for name in _SAME if terms.get(name) != now.get(name)]:
+        raise SettingError(f"the two records differ in {', '.join(odd)}; measure again on the terms of the first")
+    cells = list(record["cells"])
+    places = {_name(cell): at for at, cell in enumerate(cells)}
+    for cell in later["cells"]:
+        at = places.get(_name(cell))
+        made = {**cell, "terms": {name: value for name, value in now.items() if terms.get(name) != value}}
+        if at is None:
+            cells.append(made)
+        else:
+            cells[at] = _keep_earlier(made, cells[at])
+    return {**record, "cells": cells}
+
+
+def _name(cell: Mapping[str, Any]) -> tuple[str, ...]:
+    return cell["recipe"], cell["victim"], cell["precision"]
+
+
+def _keep_earlier(cell: Held, earlier: Held) -> Held:
+    for path, was in _sides(earlier):
+        side = dict(_sides(cell)).get(path)
+        if side is not None and was.get("quality") and not side.get("quality"):
+            side["quality"] = {"texts": earlier["rows"], **was["quality"]}
+    return {**cell, "peers": {**earlier["peers"], **cell["peers"]}}
+
+
+def _sides(cell: Held) -> Iterator[tuple[tuple[str, ...], Held]]:
+    """Every run of a cell, with where it stands."""
+    for name in ("ours", "defaults"):
+        if cell[name] is not None:
+            yield (name,), cell[name]
+    for tool, peer in cell["peers"].items():
+        yield (tool,), peer
+        yield (tool, "ours"), peer["ours"]
+
+
+def main(given: Sequence[str]) -> int:
+    if len(given) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    first, *later = map(Path, given)
+    try:
+        record = json.loads(first.read_text(encoding="utf-8"))
+        for path in later:
+            record = merge(record, json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, MalapropError) as error:
+        print(f"cannot merge: {plain(error)}", file=sys.stderr)
+        return 2
+    first.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
