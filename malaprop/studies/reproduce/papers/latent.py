@@ -222,7 +222,7 @@ _SPOKEN = {
     "full": "an ARAE of a part of SNLI; three classifiers in place of the paper's",
 }
 _ASKED = {
-    "small": "an ARAE of 300 steps on packaged sentences; a translator of 8,000 pairs",
+    "small": "an ARAE of 300 steps on packaged sentences; a translator of 12,000 pairs",
     "full": "an ARAE of a part of SNLI; a translator of Multi30k",
 }
 

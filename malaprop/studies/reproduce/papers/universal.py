@@ -51,7 +51,7 @@ _MEMBERS = {"small": "2..3", "full": "2..7"}
 _MINED = {"small": ("genetic2", "genetic3"), "full": ("genetic2", "genetic4", "genetic6", "expert6")}
 _MINED_TEXTS = {"small": 0, "full": 8000}  # 0: all
 _PUT_TO = {"small": 300, "full": 500}
-# Whose importance is weighed: word models, and BERT, which is no model of the small study and is trained for it.
+# Whose importance is weighed: word models and BERT. At small size those of the cache: BERT is none of the six models.
 _WEIGHED = {
     "small": ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"),
     "full": ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "BERT"),
@@ -105,7 +105,8 @@ def _steps(data: str) -> tuple[Step, ...]:
         "rules measure", files=tuple(folders), victims=victims, n=_PUT_TO[size], jobs="{jobs}", out="{here}",
         resume=True, **both,
     )  # fmt: skip
-    weighed = ",".join(f"{{root}}/models/{data}/{one}" if one in names else one for one in _WEIGHED[size])
+    place = "" if size == "small" else f"{{root}}/models/{data}/"
+    weighed = ",".join(f"{place}{one}" for one in _WEIGHED[size])
     choose = order("ensemble", from_=f"{{root}}/{transfer}", size=_MEMBERS[size], jobs="{jobs}")
     named = " and ".join(mined)
     return (
@@ -113,7 +114,7 @@ def _steps(data: str) -> tuple[Step, ...]:
         step(f"genetic/{data}", f"{models}, {few} texts", _transfer(data, "genetic:wordnet", few), needs=(transfer,)),
         step(
             f"importance/{data}", f"{many} texts", others.explain(data=data, n=many, victim=weighed, json=True),
-            needs=(transfer,),
+            needs=() if size == "small" else (transfer,),
         ),
         step(f"ensembles/{data}", f"chosen from {models}", choose, needs=(transfer,)),
         step(
