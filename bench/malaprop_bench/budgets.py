@@ -38,7 +38,7 @@ class BudgetCell:
     texts: int
     right: int
     broken: int
-    changed: float  # share of words, mean over broken texts
+    changed: float | None  # share of words, mean over broken texts; None: read from the run with a larger budget
     queries: float  # median over texts that were attacked
 
     @property
@@ -46,7 +46,9 @@ class BudgetCell:
         return self.victim, RECIPES.index(self.recipe), self.budget
 
 
-def measure(victim: str, *, n: int, data: str = "mr", budgets: Sequence[int] = BUDGETS) -> list[BudgetCell]:
+def measure(
+    victim: str, *, n: int, data: str = "mr", budgets: Sequence[int] = BUDGETS, recipes: Sequence[str] = RECIPES
+) -> list[BudgetCell]:
     """Every recipe with every budget, on the same texts and with the same replacements: WordNet's.
 
     The victim's answers are kept meanwhile: with a smaller budget an attack asks what it asks with a larger one.
@@ -65,7 +67,7 @@ def measure(victim: str, *, n: int, data: str = "mr", budgets: Sequence[int] = B
         model = Paid(open_victim(victim, quiet=True), Path(folder) / "answers.db")
         chosen = load(data).sample(n)
         texts = agree(chosen, model).examples
-        for recipe, budget in product(RECIPES, sorted(budgets, reverse=True)):
+        for recipe, budget in product(recipes, sorted(budgets, reverse=True)):
             settings: dict[str, Any] = {} if recipe == SEES_SCORES else {"words": "wordnet"}
             found = list(run(make(recipe, budget=budget, **settings), model, texts))
             tried = [one for one in found if one.status in ("success", "failed")]
@@ -108,7 +110,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
     for (victim, recipe), cells in lines.items():
         at = cells[1000]
         rates = [f"{c.broken / c.right:.1%} ({c.broken}/{c.right})" if (c := cells.get(b)) else "-" for b in BUDGETS]
-        out.append([victim, f"`{recipe}`", *rates, f"{at.changed:.1%}", f"{at.queries:.0f}"])
+        out.append([victim, f"`{recipe}`", *rates, f"{at.changed or 0:.1%}", f"{at.queries:.0f}"])
     return out
 
 
@@ -190,12 +192,15 @@ def main(words: Sequence[str] | None = None) -> None:
     one.add_argument("--victim", required=True)
     one.add_argument("--data", default="mr")
     one.add_argument("--n", type=int, default=100)
+    one.add_argument("--recipes", default=",".join(RECIPES))
+    one.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     two = parts.add_parser("draw", help="draw the picture")
     two.add_argument("file", type=Path)
     two.add_argument("picture", type=Path)
     given = parser.parse_args(words)
     if given.what == "measure":
-        cells = measure(given.victim, n=given.n, data=given.data)
+        budgets = [int(budget) for budget in given.budgets.split(",")]
+        cells = measure(given.victim, n=given.n, data=given.data, budgets=budgets, recipes=given.recipes.split(","))
         write(given.file, [*read(given.file), *cells])
     else:
         given.picture.write_text(draw(read(given.file)), "utf-8")

@@ -17,6 +17,7 @@ import numpy as np
 
 from malaprop.attacks.quality import STRICT
 from malaprop.core.score import Floats
+from malaprop.core.text import Text, Words
 from malaprop.records.outcome import Outcome
 from malaprop.records.run import Run
 from malaprop.records.store import find_runs, outcomes_of
@@ -28,6 +29,7 @@ HEAD = (
     "attack success rate",
     "words changed",
     "pairs",
+    "words changed in a pair, mean",
     "entailed both ways",
     "contradicted",
     "MPNet",
@@ -79,6 +81,7 @@ def measure(pairs: Mapping[str, Sequence[Pair]], nli: str) -> dict[str, dict[str
     return {
         name: {
             "pairs": len(some),
+            "edits": round(fmean(count_edits(*pair) for pair in some), 2),
             "entailed": sum(verdicts[pair] == ("entailment", "entailment") for pair in some),
             "contradicted": sum("contradiction" in verdicts[pair] for pair in some),
             **{
@@ -89,6 +92,12 @@ def measure(pairs: Mapping[str, Sequence[Pair]], nli: str) -> dict[str, dict[str
         }
         for name, some in pairs.items()
     }
+
+
+def count_edits(before: str, after: str) -> int:
+    """How many words differ between two texts of as many words."""
+    table = Words()
+    return len(Text.of(after, table).changed(Text.of(before, table)))
 
 
 def read_verdicts(pairs: Sequence[Pair], nli: str) -> dict[Pair, tuple[str, str]]:
@@ -124,6 +133,7 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
             str(Rate(one["broken"], one["correct"])),
             f"{one['changed']:.1%}",
             str(one["pairs"]),
+            f"{one['edits']:.1f}",
             str(Rate(one["entailed"], one["pairs"])),
             str(Rate(one["contradicted"], one["pairs"])),
             *(f"{one[encoder]:.3f}" for encoder in ("mpnet", "use")),

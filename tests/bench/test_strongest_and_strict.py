@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import toy
-from malaprop_bench import ensembled, strictness
+from malaprop_bench import ensembled, longtexts, reading, strictness
+from malaprop_bench.measured import Ended, Measured
 from toy import examples, listed
 
 from malaprop.attacks.attack import try_in_turn
@@ -53,6 +55,37 @@ def test_pairs_are_measured_both_ways(tmp_path, monkeypatch):
     told = {name: (one["broken"], one["entailed"], one["contradicted"]) for name, one in held["recipes"].items()}
     assert told == {"dear": (2, 0, 1), "dear:strict": (1, 1, 0)}, "pairs are of the text that both broke"
     assert [row[0] for row in strictness.rows(held)] == ["`dear`", "`dear:strict`"]
+    assert strictness.count_edits("a fine film", "a poor movie") == 2
+    assert held["recipes"]["dear:strict"]["edits"] == 1
+
+
+def test_what_every_recipe_broke_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "read_vectors", lambda texts, _: dict(zip(texts, toy.encode(texts), strict=True)))
+    monkeypatch.setattr(reading, "read_perplexities", lambda texts: {text: float(len(text)) for text in texts})
+    monkeypatch.setattr(reading, "why_not", lambda _: "")
+    checker = SimpleNamespace(mistakes=lambda texts: [text.count("awful") for text in texts])
+    monkeypatch.setattr("malaprop.assets.grammar.open_checker", lambda: checker)
+    never = listed({"nothing": ("much",)}, name="never")
+    for attack in (DEAR, never):
+        run_to_folder(attack, toy.victim(), of(examples(TEXTS)), tmp_path / attack.name)
+    held = reading.keep([tmp_path])
+    dear = held["recipes"]["dear"]
+    assert (dear["broken"], dear["correct"], dear["read"], dear["grammar"]) == (2, 3, 2, 1.0)
+    assert [row[3:6] for row in reading.rows(held) if "never" in row[0]] == [["-", "-", "-"]]
+    monkeypatch.setattr(reading, "why_not", lambda _: "grammar needs a library")
+    held = reading.keep([tmp_path])
+    assert (held["grammar"], held["recipes"]["dear"]["grammar"]) == ("grammar needs a library", None)
+
+
+def test_figures_of_long_texts_come_from_the_files_of_single_runs(tmp_path):
+    ended = (Ended(status="success", text="a", queries=10), Ended(status="failed", text="b", queries=30))
+    made = Measured(
+        tool="malaprop", threads=1, wall_s=9, model_s=1, forwarded=40, outcomes=ended, processor_s=5, texts=("a", "b")
+    )
+    made.write(tmp_path / "pwws (our defaults).json")
+    held = longtexts.keep([tmp_path])
+    assert held == {"recipes": {"pwws": {"texts": 2, "broken": 1, "queries": 20.0, "processor_s": 2.5}}}
+    assert longtexts.rows(held) == [["[pwws](recipes/pwws.md)", "2", "1", "20", "2.5"]]
 
 
 def test_strongest_leaves_no_more_than_the_best_recipe_at_under_three_times_its_queries():
@@ -73,5 +106,18 @@ def test_over_all_recipes_strict_pairs_are_entailed_more_and_contradicted_less_o
     assert (paper["entailed"], strict["entailed"]) == (16, 24)
     assert (paper["contradicted"], strict["contradicted"]) == (19, 9)
     assert strict["broken"] < paper["broken"]
+    assert [round(some["edits"] / 3, 1) for some in (paper, strict)] == [1.8, 2.6]
     page = (MEASURED.parent / "quality.md").read_text(encoding="utf-8")
     assert "24 of 48 pairs entailed both ways where the papers' have 16, and 9 contradicted where they have 19" in page
+
+
+def test_every_recipe_on_words_or_characters_has_its_figures_and_ends_on_long_texts():
+    read = json.loads((MEASURED / "reading.json").read_text())["recipes"]
+    assert len(read) >= 26
+    assert all(one["read"] == min(reading.MOST, one["broken"]) for one in read.values())
+    assert {name for name, one in read.items() if one["similarity"] is None} == {
+        name for name, one in read.items() if not one["broken"]
+    }
+    long = json.loads((MEASURED / "long-texts.json").read_text())["recipes"]
+    assert len(long) >= 30
+    assert all(one["texts"] and one["processor_s"] < 60 for one in long.values())

@@ -124,8 +124,8 @@ def _of_names(found: Sequence[str], name: str, label_names: Sequence[str]) -> An
 
 def _alone(name: str) -> str:
     return (
-        f"{name} answers with labels alone, which are taken as scores of 1 and 0: an attack sees no progress before "
-        "the label changes"
+        f"{name} answers with labels alone, which are taken as scores of 1 and 0: an attack that follows scores sees "
+        "no progress before the label changes; those of the suite labels-only need no scores"
     )
 
 
