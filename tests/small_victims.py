@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import torch
 
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
@@ -76,3 +79,16 @@ def bert() -> TokenVictim:
     victim = wrap_transformers(model, fast, name="small-bert")
     assert isinstance(victim, TokenVictim)
     return victim
+
+
+def detector(folder: Path) -> Path:
+    """A folder with a detector for the small network, which takes rare words for signs of attack."""
+    from malaprop.defences.detection.detector import Detector, DetectorCard, parse_method
+    from malaprop.defences.detection.suspicion import Learnt
+
+    card = DetectorCard(
+        method="fgws", victim="small", labels=("0", "1"), data="none", false_positives=0.05, threshold=0.1
+    )
+    known = Learnt({"counts": np.asarray([9, 1]), "border": np.asarray([5])}, {"words": ["good", "nice"]})
+    Detector(card=card, suspicion=parse_method("fgws"), learnt=known).write(folder / "detector")
+    return folder / "detector"

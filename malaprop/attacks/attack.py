@@ -12,6 +12,7 @@ from malaprop.attacks.candidates.own import Own
 from malaprop.attacks.candidates.rules import RuleWords
 from malaprop.attacks.constraints.keep import KeepWords
 from malaprop.attacks.encoders import check as check_encoder
+from malaprop.attacks.goals.accepted import Accepted
 from malaprop.attacks.goals.goal import Goal, Untargeted
 from malaprop.attacks.goals.moved import Moved
 from malaprop.attacks.partmarks import Bits
@@ -25,6 +26,7 @@ from malaprop.core.insight import Apart
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
+from malaprop.core.victim import find_rejected
 from malaprop.records.outcome import ALL_PROTECTED, NOTHING_TO_CHANGE, TARGET_ALREADY
 
 MEASURES = ("similarity", "perplexity", "grammar", "agreement", "distance")
@@ -189,6 +191,12 @@ class Attack:
         if isinstance(self.candidates, RuleWords):
             made = replace(made, candidates=self.candidates.for_labels(names))
         return replace(made, stages=tuple(stage.for_labels(names) for stage in self.stages)) if self.stages else made
+
+    def for_victim(self, label_names: Sequence[str]) -> Attack:
+        """The same attack on a victim with these labels: where it may reject texts, a rejected one is no success."""
+        if find_rejected(label_names) < 0 or isinstance(self.goal, Accepted):
+            return self
+        return replace(self, goal=Accepted(self.goal))
 
     def steps(
         self,

@@ -15,6 +15,9 @@ from malaprop.core.text import Ints, Words
 
 Fields = tuple[str, ...]  # the finished strings of one example, in the order of its fields
 NO_LABEL = "(no label)"  # the last label of a model that answers in words: the answer names none of the others
+REJECTED = (
+    "(rejected)"  # the last label of a model behind a detector: it takes the text for an attack, and gives no label
+)
 ANSWERS = frozenset({Capability.LABELS, Capability.SCORES})  # what a victim gives by answering; the rest is in `parts`
 
 
@@ -189,6 +192,11 @@ def in_fields(texts: Iterable[Fields | str]) -> list[Fields]:
     if isinstance(texts, str):
         raise TextError(f"a list of texts is wanted, got the one string {texts[:40]!r}; write [text]")
     return [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+
+
+def find_rejected(label_names: Sequence[str]) -> int:
+    """The number of the label that stands for a rejected text; -1, which is that of none, where none does."""
+    return len(label_names) - 1 if label_names and label_names[-1] == REJECTED else -1
 
 
 def is_language_model(spec: str) -> bool:

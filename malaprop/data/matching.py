@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from malaprop.core.errors import DataError
-from malaprop.core.victim import NO_LABEL
+from malaprop.core.victim import NO_LABEL, REJECTED
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -48,7 +48,7 @@ def agree(data: Some, victim: Scores) -> Some:
     except DataError as error:
         raise DataError(f"{error} (of {victim.name})") from None
     count = victim.labels if victim.labels is not None else count_labels(victim, data)
-    spare = len(names) > 0 and names[-1] == NO_LABEL  # which no example has
+    spare = len(names) > 0 and names[-1] in (NO_LABEL, REJECTED)  # which no example has
     if count is not None and len(turned.labels) not in (count, count - spare):
         raise DataError(
             f"{data.name} has {_counted(data.labels)}, {victim.name} scores {count}"

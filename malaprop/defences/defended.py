@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -64,6 +64,17 @@ class Method(Protocol):
         """Scores [text, label], text i by the draws of seeds[i]. `exact`: by the victim's plain road."""
 
 
+@runtime_checkable
+class Rejecting(Protocol):
+    """A method whose answers have one label more, the last: it rejects the text (`core.victim.REJECTED`)."""
+
+    def name_labels(self, victim: Victim) -> tuple[str, ...]:
+        """The victim's labels, and behind them that of rejected texts."""
+
+    def read_state(self, victim: Victim) -> str:
+        """Changes when its answers may, though its settings stay: with what it has learnt."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Defended(Around):
     """The victim as it answers through a method.
@@ -110,6 +121,15 @@ class Defended(Around):
         return f"{self.spec}({self.victim.name})"
 
     @property
+    def labels(self) -> int | None:
+        return len(self.label_names) if isinstance(self.method, Rejecting) else self.victim.labels
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        found: tuple[str, ...] = self.victim.label_names
+        return self.method.name_labels(self.victim) if isinstance(self.method, Rejecting) else found
+
+    @property
     def offers(self) -> frozenset[Capability]:
         return ANSWERS & self.victim.offers
 
@@ -126,7 +146,8 @@ class Defended(Around):
         """None where draws are fresh: the same text is answered differently."""
         if self.renews or not self.victim.fingerprint:
             return ""
-        whole = f"{self.method!r}\x1f{self.seed}\x1f{self.victim.fingerprint}"
+        state = f"\x1f{self.method.read_state(self.victim)}" if isinstance(self.method, Rejecting) else ""
+        whole = f"{self.method!r}\x1f{self.seed}\x1f{self.victim.fingerprint}{state}"
         return blake2b(whole.encode(), digest_size=8).hexdigest()
 
     @property

@@ -27,6 +27,7 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "safer": {"paper": {"sets": "nearest", "floor": 0.8, "most": 100}},
     "purify": {"spell": {"by": "spell"}, "mlm": {"by": "mlm"}},
 }
+ALONE = {"detect": "by"}  # a setting that may be given without its name
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
 
 
@@ -99,6 +100,8 @@ def read_settings(name: str, settings: Iterable[str]) -> dict[str, Any]:
         key, equals, value = part.partition("=")
         if not equals and key in rows:
             given |= rows[key]
+        elif not equals and name in ALONE and ALONE[name] not in given:
+            given[ALONE[name]] = key.strip()
         elif not equals:
             hint = f"; known by one name: {', '.join(rows)}" if rows else ""
             raise SettingError(f"a setting of {name} is written name=value, got {part!r}{hint}")

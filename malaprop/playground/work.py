@@ -62,6 +62,7 @@ def substitutes_at(found: Importance, slot: int) -> list[dict[str, Any]]:
 def attack_on(desk: AttackDesk, attack: Attack, example: Example, seed: int, tell: Tell | None = None) -> Make[Ending]:
     """A recipe on one example, told step by step to whoever watches."""
     victim = desk.victim
+    attack = attack.for_victim(victim.label_names)
     check(attack.name, attack.needs, desk.name, victim.offers)
 
     def steps(table: Words, owner: int) -> Steps[Ending]:

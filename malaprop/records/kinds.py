@@ -126,6 +126,7 @@ _OWN = (
     _own("humans", "HumansRecord", "human scores", "write it again with malaprop humans score"),
     _own("defences", "DefencesRecord", "a defence test", "run malaprop study defences again"),
     _own("certified", "CertifiedRecord", "certificates", "run malaprop certify again"),
+    _own("detection", "DetectionRecord", "malaprop detect score", "run it again"),
     _own("tuning", "TuningRecord", "malaprop tune", "give another --out"),
     _own("translation", "TranslationRecord", "attacks on translation", "run malaprop translate again"),
     _own("hotflip", "HotFlipRecord", "a HotFlip study", _STUDY),

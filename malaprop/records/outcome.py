@@ -22,6 +22,7 @@ OPS: tuple[Op, ...] = get_args(Op)
 # Reasons that are counted apart, beside the rates.
 NOTHING_TO_CHANGE = "nothing to change"  # of a failed attack that had no edit to try
 ALL_PROTECTED = "nothing to change: every word is protected"  # the same, because of what the user wants kept
+REJECTS = "the detector rejects the text"  # of a skipped text, or of the strongest attempt at one that held
 NAMES_NO_LABEL = "the answer names no label"  # of a skipped text, or of a success, where the victim answers in words
 TARGET_ALREADY = "its label is the target already"  # of a skipped text that the victim answers rightly
 

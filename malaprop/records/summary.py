@@ -77,9 +77,11 @@ class Summary:
 
     `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
     are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
-    named no label, before the attack (skipped) or by it (success). `majority` is the share of the most common label,
-    `chance` one divided by the number of labels. Queries are over attacked examples (success and failed), `to_break`
-    over successes alone. `by` counts successes by the recipe that broke the text, where several were tried in turn.
+    named no label, before the attack (skipped) or by it (success). `rejected_clean` and `rejected_attacked` count texts
+    that a detector rejects: originals, which are errors, and texts that held because the best attempt at them was found
+    out. `majority` is the share of the most common label, `chance` one divided by the number of labels. Queries are
+    over attacked examples (success and failed), `to_break` over successes alone. `by` counts successes by the recipe
+    that broke the text, where several were tried in turn.
 
     `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
     """
@@ -99,6 +101,8 @@ class Summary:
     nothing_to_change: int = 0
     target_already: int = 0
     no_label: int = 0
+    rejected_clean: int = 0
+    rejected_attacked: int = 0
     majority: Rate = Rate(0, 0)
     chance: float = 0.0
     by: dict[str, int] = field(default_factory=dict)
@@ -110,6 +114,8 @@ class Summary:
             (self.nothing_to_change, "nothing to change"),
             (self.target_already, "the target already"),
             (self.no_label, "answered without a label"),
+            (self.rejected_clean, "rejected without an attack"),
+            (self.rejected_attacked, "rejected under attack"),
         )
         return ", ".join(f"{count:,} {what}" for count, what in parts if count)
 
@@ -161,6 +167,8 @@ class Summary:
             "nothing_to_change": self.nothing_to_change,
             "target_already": self.target_already,
             "no_label": self.no_label,
+            "rejected_clean": self.rejected_clean,
+            "rejected_attacked": self.rejected_attacked,
             "warnings": list(self.warnings),
             "by": dict(self.by),
         }

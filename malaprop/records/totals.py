@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import fsum
 
-from malaprop.core.victim import NO_LABEL
+from malaprop.core.victim import NO_LABEL, REJECTED
 from malaprop.records.outcome import (
     ALL_PROTECTED,
     NAMES_NO_LABEL,
     NOTHING_TO_CHANGE,
+    REJECTS,
     STATUSES,
     TARGET_ALREADY,
     Outcome,
@@ -30,9 +31,12 @@ class Totals:
     """A summary under way: `add` each outcome, then read `summary()`, at any time."""
 
     def __init__(self, outcomes: Iterable[Outcome] = (), labels: Sequence[str] = ()) -> None:
-        self.named = len([name for name in labels if name != NO_LABEL])  # which a guess could be; 0: not known
+        self.named = len(
+            [name for name in labels if name not in (NO_LABEL, REJECTED)]
+        )  # which a guess could be; 0: not known
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()  # by status: originals (skipped), and strongest attempts (failed)
         self.apart: Counter[str] = Counter()  # by the reasons that are counted beside the rates
         self.by: Counter[str] = Counter()  # successes by the recipe that broke the text, where several were tried
         self.truths: Counter[int] = Counter()
@@ -50,6 +54,8 @@ class Totals:
             self.width = max(self.width, len(outcome.original.scores))
         if (outcome.status, outcome.reason) in _APART:
             self.apart[outcome.reason or ""] += 1
+        if outcome.reason == REJECTS:
+            self.rejected[outcome.status] += 1
         if outcome.status == "error":
             self.reasons[outcome.reason or "no reason given"] += 1
         if outcome.status in ("success", "failed"):
@@ -87,6 +93,8 @@ class Totals:
             nothing_to_change=self.apart[NOTHING_TO_CHANGE] + self.apart[ALL_PROTECTED],
             target_already=spared,
             no_label=self.apart[NAMES_NO_LABEL],
+            rejected_clean=self.rejected["skipped"],
+            rejected_attacked=self.rejected["failed"],
             majority=Rate(max(self.truths.values(), default=0), self.truths.total()),
             chance=1 / labels if labels else 0.0,
             by=dict(self.by.most_common()),

@@ -27,7 +27,13 @@ def _row(entry: RunEntry, extra: Sequence[str], apart: Sequence[str], wrong: boo
     return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *_apart(entry, apart), *errors
 
 
-_APART = {"nothing to change": "nothing_to_change", "the target already": "target_already", "no label": "no_label"}
+_APART = {
+    "nothing to change": "nothing_to_change",
+    "the target already": "target_already",
+    "no label": "no_label",
+    "rejected clean": "rejected_clean",
+    "rejected attacked": "rejected_attacked",
+}
 
 
 def _apart(entry: RunEntry, names: Sequence[str]) -> tuple[str, ...]:

@@ -16,10 +16,10 @@ from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.spending import Purse
 from malaprop.core.text import Words
-from malaprop.core.victim import NO_LABEL, Victim
+from malaprop.core.victim import NO_LABEL, REJECTED, Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
-from malaprop.records.outcome import NAMES_NO_LABEL, Outcome, Queries, Side, edits_between
+from malaprop.records.outcome import NAMES_NO_LABEL, REJECTS, Outcome, Queries, Side, edits_between
 from malaprop.runs.services import services as make_services
 
 T = TypeVar("T")
@@ -52,6 +52,7 @@ def run(
 
         yield from run_together(attack, victim, list(examples), seed=seed, width=width)
         return
+    attack = attack.for_victim(victim.label_names)
     known = make_services(victim) if services is None else services
     width = min(width, attack.abreast or width)
     rest = iter(examples)
@@ -85,16 +86,21 @@ def _shard(
             purse.end()
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
         ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
-        yield _note_no_label(ended, victim.label_names)
+        yield _note_last_label(ended, victim.label_names)
 
 
-def _note_no_label(ended: Outcome, names: Sequence[str]) -> Outcome:
-    """The outcome with a reason where the victim, which answers in words, named no label."""
-    if not names or names[-1] != NO_LABEL:
-        return ended
-    side = ended.original if ended.status == "skipped" else ended.adversarial if ended.status == "success" else None
-    none = side is not None and side.prediction == len(names) - 1
-    return replace(ended, reason=NAMES_NO_LABEL) if none else ended
+_NO_ANSWER = {  # by the last label of a victim: in which side of which outcome it is noted, and how
+    NO_LABEL: (NAMES_NO_LABEL, {"skipped": "original", "success": "adversarial"}),
+    REJECTED: (REJECTS, {"skipped": "original", "failed": "adversarial"}),
+}
+
+
+def _note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
+    """The outcome with a reason where the victim gave no label: it named none in its words, or rejected the text."""
+    reason, sides = _NO_ANSWER.get(names[-1] if names else "", ("", {}))
+    side: Side | None = getattr(ended, sides.get(ended.status, "adversarial"))
+    none = ended.status in sides and side is not None and side.prediction == len(names) - 1
+    return replace(ended, reason=reason) if none else ended
 
 
 class _Admitted(Generic[T]):

@@ -19,7 +19,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winner
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Victim
+from malaprop.core.victim import Victim, find_rejected
 from malaprop.engine.paid import Paid
 from malaprop.models.llm.template import Template
 from malaprop.models.victims.strings import StringVictim
@@ -211,7 +211,7 @@ def _put(
         elif winner(one) != example.label:
             ending = Ending("skipped", origin, one, None, None, 1, WRONG)
         else:
-            broken = winner(other) != example.label
+            broken = winner(other) not in (example.label, find_rejected(victim.label_names))
             ending = Ending("success" if broken else "failed", origin, one, final, other, 2)
         yield _end(example, change, ending, seed, each)
 

@@ -24,6 +24,7 @@ WRAPPERS = Catalogue(
         "ranmask": "malaprop.defences.ranmask:RanMask",
         "randel": "malaprop.defences.randel:RanDel",
         "purify": "malaprop.defences.purify:Purify",
+        "detect": "malaprop.defences.detect:Detect",
     },
 )
 # How victims are written, and what they are.

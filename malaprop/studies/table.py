@@ -45,6 +45,10 @@ COMMANDS: dict[str, Command] = {
     "harden": Command("malaprop.studies.harden:Harden", "Train a model against attacks, or wrap one in a defence."),
     "tune": Command("malaprop.studies.tune:Tune", "Search for the settings of a defence."),
     "certify": Command("malaprop.studies.certify:Certify", "Prove how many words of a text may change."),
+    "detect fit": Command("malaprop.studies.detect:DetectFit", "Fit a detector of adversarial texts for a victim."),
+    "detect score": Command(
+        "malaprop.studies.detect:DetectScore", "How well a detector tells the texts of attack runs."
+    ),
     "study hotflip": Command(
         "malaprop.studies.hotflip:HotFlip", "Attacks on a model that reads characters, and its hardening."
     ),
@@ -91,6 +95,7 @@ COMMANDS: dict[str, Command] = {
     "natural synthetic": Command(f"{_NATURAL}:NaturalSynthetic", "A curve in the plane: why searches are latent."),
 }
 GROUPS = {
+    "detect": "Detectors of adversarial texts: fit one for a victim, score it on finished attacks.",
     "study": "Do a paper's experiment as a whole, from training to figures.",
     "rules": "Universal word replacement rules: mine them from victims or counts, apply them, show what they tell.",
     "natural": "Natural adversaries: searches in the latent space of a generative model.",

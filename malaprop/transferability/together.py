@@ -70,7 +70,8 @@ def _part(
         for number, i, example in (job for turn in zip_longest(*rows) for job in turn if job is not None):
             victim, owner = sources[number].victim, number * STRIDE + i
             began[owner] = perf_counter()
-            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
+            against = attack.for_victim(victim.label_names)
+            steps = against.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
             yield owner, guarded(steps)
 
     for owner, ending in drive(jobs(), known, width=width * len(sources), lanes=lanes):

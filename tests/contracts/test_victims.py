@@ -83,7 +83,8 @@ MADE: dict[str, Callable[[Path], Victim]] = {
     "on disk": lambda folder: Paid(small_victims.words(), folder / "answers.db"),
     "adaptive": lambda _: Adaptive(defended=around("ranmask")),
     "least": lambda _: victim(Least()),
-    **{name: lambda _, name=name: around(name) for name in WRAPPERS},
+    **{name: lambda _, name=name: around(name) for name in WRAPPERS if name != "detect"},
+    "detect": lambda folder: defend(f"detect:{small_victims.detector(folder)}", small_victims.words()),
 }
 KINDS: dict[str, Any] = {
     "name": str,

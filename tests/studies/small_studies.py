@@ -25,6 +25,9 @@ from malaprop.models.generative.images import save as save_generator
 from malaprop.models.generative.networks import ImageShape
 from malaprop.models.generative.sentencemodel import save as save_sentences
 from malaprop.models.victims.load import load
+from malaprop.studies.settings import build
+from malaprop.studies.study import conduct
+from malaprop.studies.table import find_study
 
 SENTENCES = ["a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves"]
 BUILT_ON = ("ensemble", "reproduce")  # which do other studies' work: tests/transfer and tests/reproduce try them
@@ -60,6 +63,12 @@ def texts(root: Path) -> str:
     rows = ({"text": f"{text}{n}", "label": label} for n, (text, label) in enumerate(zip(made, labels, strict=True)))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
+
+
+def detector(root: Path) -> str:
+    """A detector for the model, beside the attack that it learnt from."""
+    given = SMALL["detect fit"](root) | {"data": texts(root), "device": "cpu", "quiet": True}
+    return str(conduct(build(find_study("detect fit"), given | {"out": root / "detector"})).folder)
 
 
 WORDS = {"dog": "Hund", "cat": "Katze", "fish": "Fisch", "ball": "Ball", "sees": "sieht", "the": "der", "a": "ein"}
@@ -149,6 +158,10 @@ _LEARN = {"epochs": 1, "batch": 16, "dim": 6, "hidden": 4}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
     "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
+    "detect fit": lambda root: {
+        "method": "rde:dim=2", "victim": model(root), "attack": ["deepwordbug"], "goals": ["untargeted"], "n": 75,
+    },
+    "detect score": lambda root: {"folder": detector(root), "data": [str(root / "detector")]},
     "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8, "resume": True},
     "check": lambda root: {
         "victim": model(root), "attacks": ["typos"], "min": {"accuracy": 0.1}, "n": 8, "resume": True,

@@ -1,0 +1,90 @@
+"""Detection: a victim whose answer for a suspicious text is that it rejects it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.score import Floats
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import REJECTED, Victim
+from malaprop.defences.defended import Counters
+from malaprop.defences.detection import DETECTORS
+from malaprop.defences.detection.detector import CARD, Detector, read_detector
+from malaprop.defences.detection.suspicion import ask
+
+_FAR = 8.0  # spreads beyond which a score says no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detect:
+    """The victim's answer with one label more: the text is rejected, which wins where a detector finds it suspicious.
+
+    `by` is a folder that malaprop detect fit wrote, or a method (fgws, wdr ...) whose detector for this victim lies in
+    the cache. The labels' scores are shares of what rejection leaves: divided by it they are the victim's own.
+    """
+
+    by: str = ""
+    kind: ClassVar[str] = "detect"
+    samples: ClassVar[int] = 1
+    discrete: ClassVar[bool] = False
+
+    def check(self, victim: Victim) -> None:
+        self._open(victim).check(victim)
+
+    def name_labels(self, victim: Victim) -> tuple[str, ...]:
+        return (*(victim.label_names or self._open(victim).card.labels), REJECTED)
+
+    def read_state(self, victim: Victim) -> str:
+        return self._open(victim).state
+
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:
+        del victim, counters
+        return texts
+
+    def answers(
+        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
+    ) -> Floats:
+        del seeds
+        detector = self._open(victim)
+        counters.inner += len(prepared)
+        shares = np.exp(ask(victim, [Variants.itself(text) for text in prepared], exact=exact))
+        if shares.shape[1] != len(self.name_labels(victim)) - 1:
+            raise VictimError(f"{victim.name} scores {shares.shape[1]} labels, not those its detector was fitted with")
+        far = np.clip(detector.weigh(detector.judge(victim, prepared, exact=exact)), -_FAR, _FAR)
+        rejected = shares.max(1) * np.exp(far)
+        rows = np.column_stack([shares, rejected])
+        return np.asarray(rows / rows.sum(1, keepdims=True), np.float32)
+
+    def _open(self, victim: Victim) -> Detector:
+        if not self.by:
+            raise SettingError(
+                "detect wants a detector: detect:FOLDER(VICTIM), with a folder that malaprop detect fit wrote, or "
+                f"detect:METHOD(VICTIM) of {', '.join(DETECTORS)}"
+            )
+        folder = Path(self.by).expanduser()
+        if (folder / CARD).is_file() or self.by.partition("=")[0] not in DETECTORS:
+            return read_detector(folder)
+        kept = find_kept(self.by, victim)
+        if not (kept / CARD).is_file():
+            raise SettingError(
+                f"no {self.by} was fitted for {victim.name} yet; fit one first: malaprop detect fit {self.by} --victim "
+                f"{victim.name} --data TRAIN"
+            )
+        return read_detector(kept)
+
+
+def find_kept(method: str, victim: Victim) -> Path:
+    """Where the cache keeps the detector of a victim: by what tells it from others, or by its name."""
+    from hashlib import blake2b
+
+    from malaprop.assets.folders import cache_root
+
+    mark = victim.fingerprint or blake2b(victim.name.encode(), digest_size=8).hexdigest()
+    return cache_root() / "detectors" / f"{method.partition(':')[0]}-{mark}"

@@ -1,0 +1,119 @@
+"""Frequency-guided word substitutions (Mozes et al. 2021): attacks put rare words in; frequent ones undo the harm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import recase
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Text, Words, word_pattern
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask
+
+_SHARES = tuple(range(10, 100, 5))  # percentiles of word frequencies that are tried as the border of rare words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrequencyGuided:
+    """How far the probability of the predicted label falls when rare words give way to more frequent neighbours.
+
+    Frequencies are counts in the texts it is fitted on. A word is rare below the `rare`-th percentile of all words'
+    frequencies; 0: the percentile that tells the adversarial texts of the fit best, or the 80th where there are none.
+    Neighbours are WordNet's synonyms and the `nearest` words of counter-fitted space (the paper has GloVe's).
+    """
+
+    rare: float = 0.0
+    nearest: int = 8
+    needs_attacked: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rare < 100 or self.nearest < 0:
+            raise SettingError(
+                f"fgws wants 0 <= rare < 100, a percentile, and nearest >= 0, got {self.rare} and {self.nearest}"
+            )
+
+    def check(self, victim: Victim) -> None:
+        """Any victim with scores will do."""
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
+        pattern = word_pattern()
+        counts = Counter(
+            word.lower() for fields in lessons.corpus for value in fields for word in pattern.findall(value)
+        )
+        words = sorted(counts)
+        many = np.asarray([counts[word] for word in words], np.int64)
+        known = dict(zip(words, many.tolist(), strict=True))
+        border = _find_border(many, self.rare or 80)
+        if not self.rare and lessons.attacked:
+            border = self._choose(victim, lessons, known, many)
+        return Learnt({"counts": many, "border": np.asarray([border], np.int64)}, {"words": words})
+
+    def _choose(self, victim: Victim, lessons: Lessons, known: Mapping[str, int], many: Any) -> int:
+        """The border of rare words by which the scores of clean and adversarial texts differ best."""
+        from malaprop.defences.detection.rates import find_auc
+
+        borders = sorted({_find_border(many, share) for share in _SHARES})
+
+        def tell(border: int) -> float:
+            clean = self._drops(victim, known, border, lessons.clean, exact=False)
+            attacked = self._drops(victim, known, border, lessons.attacked, exact=False)
+            return find_auc(clean.tolist(), attacked.tolist()).value
+
+        return max(borders, key=tell)
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        return self._drops(victim, _table(learnt), int(learnt.arrays["border"][0]), texts, exact=exact)
+
+    def _drops(
+        self, victim: Victim, known: Mapping[str, int], border: int, texts: Sequence[Text], *, exact: bool
+    ) -> Numbers:
+        groups = [self._replace(text, known, border) for text in texts]
+        found = np.exp(ask(victim, groups, exact=exact)).reshape(len(texts), 2, -1)
+        label = found[:, 0].argmax(1)
+        each = np.arange(len(texts))
+        return np.asarray(found[each, 0, label] - found[each, 1, label])
+
+    def _replace(self, text: Text, known: Mapping[str, int], border: int) -> Variants:
+        """The text itself, and with the most frequent neighbour in the place of every rare word that has one."""
+        slots, words = [], []
+        for slot, word in enumerate(text.strings):
+            low = word.lower()
+            mine = known.get(low, 0)
+            if mine >= border or not low.isalpha():
+                continue
+            best = max(find_neighbours(low, self.nearest), key=lambda other: (known.get(other, 0), other), default=low)
+            if known.get(best, 0) > mine:
+                slots.append(slot)
+                words.append(recase(best, word))
+        rows = np.ones(len(slots), np.int64)
+        return Variants(text, np.asarray(slots, np.int64), _ids(text.table, words), rows, 2)
+
+
+def _ids(table: Words, words: Sequence[str]) -> Any:
+    return table.ids(words) if words else np.empty(0, np.int64)
+
+
+def _find_border(many: Any, share: float) -> int:
+    return int(np.ceil(np.percentile(many, share))) if len(many) else 0
+
+
+@lru_cache(maxsize=8)
+def _table(learnt: Learnt) -> Mapping[str, int]:
+    return dict(zip(learnt.words["words"], learnt.arrays["counts"].tolist(), strict=True))
+
+
+@lru_cache(maxsize=1 << 16)
+def find_neighbours(word: str, nearest: int) -> tuple[str, ...]:
+    """Words that may stand for another: synonyms of WordNet, and the nearest of counter-fitted space."""
+    from malaprop.assets.vectors import open_neighbours
+    from malaprop.assets.wordnet import open_wordnet
+
+    near = open_neighbours("counter-fitted").of(word)[0][:nearest] if nearest else ()
+    return tuple(dict.fromkeys((*open_wordnet().synonyms(word), *near)))

@@ -1,0 +1,38 @@
+"""How well scores tell adversarial texts from clean ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+_Z = 1.959963984540054  # of a 95% interval
+
+
+class Auc(NamedTuple):
+    """The chance that an adversarial text is more suspicious than a clean one, with a 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def find_auc(clean: Sequence[float], attacked: Sequence[float]) -> Auc:
+    """The area under the ROC curve; ties count half. The interval is that of Hanley and McNeil (1982)."""
+    n, m = len(clean), len(attacked)
+    order = np.sort(np.asarray(clean, np.float64))
+    below = np.searchsorted(order, attacked, "left") + np.searchsorted(order, attacked, "right")
+    value = float(below.sum()) / (2 * n * m)
+    one, two = value / (2 - value), 2 * value**2 / (1 + value)
+    spread = value * (1 - value) + (m - 1) * (one - value**2) + (n - 1) * (two - value**2)
+    off = _Z * sqrt(max(0.0, spread) / (n * m))
+    return Auc(value, max(0.0, value - off), min(1.0, value + off))
+
+
+def find_threshold(clean: Sequence[float], false_positives: float) -> float:
+    """The score above which no more than this share of the clean texts lies."""
+    order = np.sort(np.asarray(clean, np.float64))
+    allowed = int(np.floor(false_positives * len(order)))
+    return float(order[len(order) - 1 - allowed])

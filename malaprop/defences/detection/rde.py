@@ -1,0 +1,97 @@
+"""Robust density estimation (Yoo et al. 2022): adversarial texts lie where few texts of their label do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from malaprop.core.capability import Capability
+from malaprop.core.errors import CapabilityError, SettingError
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+
+_MOST = 1500  # vectors that the kernel is made of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobustDensity:
+    """How far the vector that the classifier reads lies from those of clean texts with the same prediction.
+
+    Vectors are reduced to `dim` numbers by kernel PCA (radial basis functions); the distance is that of Mahalanobis, by
+    a covariance from which outliers are left out (MCD), one a predicted label.
+    """
+
+    dim: int = 32
+    needs_attacked: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.dim < 1:
+            raise SettingError(f"rde: dim must be at least 1, got {self.dim}")
+
+    def check(self, victim: Victim) -> None:
+        need_sklearn("rde")
+        if Capability.EMBEDDINGS not in victim.offers:
+            raise CapabilityError(
+                f"rde looks at the vector that a classifier reads, and {victim.name} shows none; use fgws, wdr, rtd or "
+                "perplexity, which need scores alone"
+            )
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
+        from sklearn.covariance import MinCovDet
+        from sklearn.decomposition import KernelPCA
+
+        clean = lessons.clean[:_MOST]
+        x, labels = _vectors(victim, clean), _predict(victim, clean, exact=False)
+        gamma = 1 / (x.shape[1] * x.var() + 1e-12)
+        dim = min(self.dim, len(x) - 1, max(1, np.bincount(labels)[np.unique(labels)].min() // 3))
+        made = KernelPCA(dim, kernel="rbf", gamma=gamma, random_state=0).fit(x)
+        kernel = _apply_kernel(x, x, gamma)
+        axes = made.eigenvectors_ / np.sqrt(np.maximum(made.eigenvalues_, 1e-12))
+        arrays: dict[str, Any] = {
+            "vectors": x.astype(np.float32), "gamma": np.asarray([gamma]), "rows": kernel.mean(0),
+            "mean": np.asarray([kernel.mean()]), "axes": axes, "labels": np.unique(labels),
+        }  # fmt: skip
+        z = _project(arrays, x)
+        fitted = [MinCovDet(random_state=0).fit(z[labels == label]) for label in arrays["labels"]]
+        arrays["centres"] = np.stack([one.location_ for one in fitted])
+        arrays["precisions"] = np.stack([np.linalg.pinv(one.covariance_, hermitian=True) for one in fitted])
+        return Learnt(arrays)
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        arrays = learnt.arrays
+        z, labels = _project(arrays, _vectors(victim, texts)), _predict(victim, texts, exact=exact)
+        out = np.empty(len(texts))
+        for row, label in enumerate(labels.tolist()):
+            known = np.flatnonzero(arrays["labels"] == label)
+            place = int(known[0]) if len(known) else 0  # a label that no text of the fit got
+            off = z[row] - arrays["centres"][place]
+            out[row] = np.log1p(max(0.0, off @ arrays["precisions"][place] @ off))
+        return out
+
+
+def _predict(victim: Victim, texts: Sequence[Text], *, exact: bool) -> Any:
+    return ask(victim, [Variants.itself(text) for text in texts], exact=exact).argmax(1)
+
+
+def _vectors(victim: Victim, texts: Sequence[Text]) -> Numbers:
+    pool = Pool([Variants.itself(text) for text in texts])
+    found: Numbers = victim.parts[Capability.EMBEDDINGS].vectors(pool, np.arange(pool.size)).cpu().double().numpy()
+    return found
+
+
+def _apply_kernel(x: Numbers, others: Numbers, gamma: float) -> Numbers:
+    apart = (x**2).sum(1)[:, None] + (others**2).sum(1)[None] - 2 * x @ others.T
+    return np.asarray(np.exp(-gamma * np.maximum(apart, 0)))
+
+
+def _project(arrays: Any, x: Numbers) -> Numbers:
+    """The principal components of vectors, as scikit-learn's KernelPCA gives them."""
+    kernel = _apply_kernel(x, arrays["vectors"].astype(np.float64), float(arrays["gamma"][0]))
+    centred = kernel - kernel.mean(1, keepdims=True) - arrays["rows"] + arrays["mean"][0]
+    return np.asarray(centred @ arrays["axes"])

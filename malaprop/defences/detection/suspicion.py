@@ -1,0 +1,77 @@
+"""What a detector is: it learns from texts, and says of each text how suspicious it is. The larger, the more so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.errors import AssetError
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Fields, Victim
+from malaprop.models.victims.ensemble import log_probabilities
+
+Numbers = NDArray[np.float64]
+_AT_ONCE = 1 << 14  # variants of one question to the victim
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """What a detector has learnt, as it is stored: arrays and lists of words by name."""
+
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Lessons:
+    """What a detector learns from: texts as they are, and what an attack made of some; `corpus` is for counts alone."""
+
+    clean: Sequence[Text]
+    attacked: Sequence[Text]
+    corpus: Sequence[Fields]
+
+
+class Suspicion(Protocol):
+    """A way to detect: settings alone. What it has learnt is handed to it."""
+
+    needs_attacked: ClassVar[bool]  # whether it cannot be fitted without adversarial texts
+
+    def check(self, victim: Victim) -> None:
+        """Refuses a victim that it cannot judge texts of."""
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt: ...
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """[text], the larger the more suspicious. `exact` asks the victim by its plain road."""
+
+
+def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
+    """Log-probabilities [variant, label] of all variants, group by group."""
+    found = []
+    for begin in range(0, len(groups), 64):
+        part = [group for group in groups[begin : begin + 64] if group.count]
+        if not part:
+            continue
+        if exact:
+            scores = victim.predict([text.values() for group in part for text in group.texts()])
+        else:
+            pool = Pool(part)
+            wanted = np.arange(pool.size)
+            scores = np.concatenate(
+                [victim.finish(victim.begin(pool, wanted[a : a + _AT_ONCE])) for a in range(0, pool.size, _AT_ONCE)]
+            )
+        found.append(log_probabilities(scores))
+    return np.concatenate(found) if found else np.empty((0, victim.labels or 0))
+
+
+def need_sklearn(what: str) -> None:
+    """Raises where scikit-learn, which fits a part of this detector, is not installed."""
+    if find_spec("sklearn") is None:
+        raise AssetError(f"{what} is fitted with scikit-learn; install malaprop[sklearn]")

@@ -1,0 +1,70 @@
+"""Word-level differential reaction (Mosca et al. 2022): an adversarial text hangs by a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+from malaprop.defences.detection.trees import apply_trees, fit_trees
+
+_MOST = 12.0  # log-odds beyond which a difference says no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordDifferences:
+    """A small classifier over what leaving out each word does to the lead of the predicted label.
+
+    The lead is the log-probability of the label that the whole text gets, less that of the best other one (the paper's
+    difference of logits). Leads are sorted; the `least` smallest ones, some quantiles and the lead of the whole text
+    are the features. The classifier is boosted trees, as in the paper, by scikit-learn.
+    """
+
+    least: int = 8
+    needs_attacked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise SettingError(f"wdr: least is a number of words, 1 or more, got {self.least}")
+
+    def check(self, victim: Victim) -> None:
+        del victim
+        need_sklearn("wdr")
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
+        x = self.describe(victim, [*lessons.clean, *lessons.attacked], exact=False)
+        y = np.repeat([0, 1], [len(lessons.clean), len(lessons.attacked)])
+        return Learnt(fit_trees(x, y))
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        return apply_trees(learnt.arrays, self.describe(victim, texts, exact=exact))
+
+    def describe(self, victim: Victim, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """The features [text, feature]."""
+        groups = [_leave_out(text) for text in texts]
+        answers = iter(np.split(ask(victim, groups, exact=exact), np.cumsum([g.count for g in groups])[:-1]))
+        return np.stack([self._summarise(next(answers)) for _ in texts])
+
+    def _summarise(self, answers: Numbers) -> Numbers:
+        label = int(answers[0].argmax())
+        rest = np.delete(answers, label, 1).max(1)
+        leads = np.clip(answers[:, label] - rest, -_MOST, _MOST)
+        own, others = leads[0], np.sort(leads[1:] if len(leads) > 1 else leads)
+        least = np.full(self.least, others[-1])
+        least[: len(others)] = others[: self.least]
+        shape = np.quantile(others, (0.1, 0.25, 0.5, 0.75, 1.0))
+        drops = own - others
+        return np.asarray([own, *least, *(own - least), *shape, drops.mean(), drops.std(), (others < 0).mean()])
+
+
+def _leave_out(text: Text) -> Variants:
+    """The text itself, and without each of its words in turn."""
+    slots = np.arange(text.slots)
+    return Variants(text, slots, np.zeros(text.slots, np.int64), slots + 1, text.slots + 1)

@@ -1,0 +1,425 @@
+"""malaprop detect: a detector of adversarial texts, fitted for a victim and scored on finished attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.studies.attacking import VICTIM, Conditions, DataReading, look_task, run_task
+from malaprop.studies.common import slug
+from malaprop.studies.selection import Selection, trained_on
+from malaprop.studies.settings import opt
+from malaprop.studies.spending import Spending
+from malaprop.studies.study import View
+from malaprop.studies.where import Saving, Where, width_option
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.victim import Fields, Victim
+    from malaprop.data.base import Dataset
+    from malaprop.defences.detection.detector import Detector, DetectorCard
+    from malaprop.records.detection import DetectedRun, DetectionRecord
+    from malaprop.records.outcome import Outcome
+    from malaprop.records.trained import TrainedRecord
+    from malaprop.tasks.desk import Desk
+    from malaprop.tasks.task import Inputs, Task
+
+_LOOK, _ATTACKED, _DETECTOR, _NONE = "look at the victim", "attacked", "detector", "none"
+_BLOCK = 128  # texts between two words on how far it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectFit:
+    """Fit a detector of adversarial texts for a victim; --victim "detect:FOLDER(VICTIM)" then rejects such texts.
+
+    Examples:
+
+      malaprop detect fit fgws --victim BERT --data mr --out models/fgws
+
+      malaprop detect fit wdr --victim ./my-distilbert --data reviews.csv --attack textfooler --out models/wdr
+
+      malaprop detect fit all --victim my_model:predict --data reviews.csv --n 1000
+
+      malaprop audit --victim "detect:models/wdr(./my-distilbert)" --data reviews.csv
+    """
+
+    command: ClassVar[str] = "detect fit"
+
+    method: str = opt(
+        help="fgws (rare words give way to frequent ones), wdr (what leaving out each word does), rde (density of the "
+        "vector that the classifier reads), rtd (words that a masked language model does not expect), perplexity, or "
+        "all (a regression over several of them); settings after a colon, as rtd:hidden=true.",
+        argument=True,
+    )
+    victim: Any = opt(help=VICTIM)
+    attack: tuple[str, ...] = opt(
+        (),
+        "Where the adversarial texts come from that it learns from: recipes and folders of finished runs on this "
+        "victim, separated by commas, or none. If not given, pwws for wdr and all, which cannot do without, and none "
+        "for the others.",
+    )
+    goals: tuple[str, ...] = opt(
+        ("untargeted", "confident:0.9"),
+        "Goals of these recipes, separated by commas. One that learns from texts that just cross the border takes "
+        "doubt for a sign of attack, and misses texts that the victim is sure of.",
+    )
+    false_positives: float = opt(0.05, "The share of clean texts that may be rejected; fixes the threshold.")
+    texts: Selection = Selection(n=800)
+    width: int = width_option()
+    spending: Spending = Spending()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Where adversarial texts come from; none where it does without."""
+        from malaprop.defences.detection.detector import parse_method
+
+        given = tuple(name for name in self.attack if name != _NONE)
+        return given or (("pwws",) if not self.attack and parse_method(self.method).needs_attacked else ())
+
+    @cached_property
+    def attacks(self) -> dict[str, Attack]:
+        """The attacks that make them, by the names of their runs."""
+        from malaprop.runs.api import recipe
+
+        names = [name for name in self.sources if not _is_run(name)]
+        made = {(name, goal): recipe(name, goal=goal) for name in names for goal in self.goals}
+        return {f"{_ATTACKED}/{slug(f'{name}-{goal}')}": one for (name, goal), one in made.items()}
+
+    @cached_property
+    def reading(self) -> DataReading:
+        """Of a dataset, and of a file that the victim was trained on, the part for validation; else the whole file."""
+        texts = self.texts
+        if texts.split == "auto" and isinstance(texts.data, str):
+            marks = set(dict(trained_on([self.victim])).values())
+            learnt = not texts.is_file or (marks and replace(texts, split="all").whole().fingerprint in marks)
+            texts = replace(texts, split="validation" if learnt else "all")
+        return DataReading(selection=texts, victims=(self.victim,))
+
+    def check(self) -> None:
+        from malaprop.data.base import need_two_labels
+        from malaprop.defences.detection.detector import parse_method
+
+        if parse_method(self.method).needs_attacked and not self.sources:
+            raise SettingError(f"{self.method} learns from adversarial texts: name a recipe, as --attack pwws")
+        if not 0 < self.false_positives < 1:
+            raise SettingError(f"--false-positives is a share between 0 and 1, got {self.false_positives:g}")
+        assert self.attacks is not None  # a wrong name should not wait for a model
+        need_two_labels(self.reading.examples)
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.defences.detection.detector import CARD
+        from malaprop.tasks.outputs import OwnFolder
+        from malaprop.tasks.task import Task
+
+        conditions = Conditions(width=self.width)
+        yield look_task(_LOOK, self.victim, conditions, tuple(self.attacks.values()), self.reading)
+        for name, attack in self.attacks.items():
+            yield run_task(name, _LOOK, attack, self.victim, conditions, self.reading)
+        behind = (_LOOK, *self.attacks)
+        yield Task(
+            name=_DETECTOR, work=self.fit, output=OwnFolder(CARD), at=".", after=behind, reads=self.read, vital=True,
+            victims={"victim": self.victim}, holds=(_LOOK,),
+        )  # fmt: skip
+
+    def read(self, inputs: Inputs) -> Inputs:
+        """The texts, those that an attack made of them, and all texts whose words are counted."""
+        from malaprop.records.store import outcomes_of
+
+        runs = [inputs[name] for name in self.attacks]
+        runs += [outcomes_of(Path(name).expanduser()) for name in self.sources if _is_run(name)]
+        found = [[one for one in run if _is_broken(one)] for run in runs]
+        return {
+            "data": self.reading.match(_LOOK, inputs),
+            "attacked": [(o.id, tuple(o.adversarial.fields.values())) for run in found for o in run],
+            "originals": {o.id: tuple(o.original.fields.values()) for run in found for o in run},
+            "corpus": self._read_corpus(),
+        }
+
+    def _read_corpus(self) -> list[Fields]:
+        texts = self.reading.selection
+        if isinstance(texts.data, str) and not texts.is_file:
+            texts = replace(texts, split="train")
+        return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
+
+    def fit(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        from malaprop.defences.detect import find_kept
+        from malaprop.defences.detection.detector import CARD, FitTexts, fit_detector
+        from malaprop.studies.training import fill
+
+        def make(folder: Path) -> DetectorCard:
+            victim, data = desk.victim(inputs["victim"]), inputs["data"]
+            desk.note(
+                f"{self.method}: {len(inputs['attacked'])} adversarial texts; {len(data)} clean ones are answered"
+            )
+            clean = {**_answer_rightly(victim, data), **inputs["originals"]}
+            texts = FitTexts(clean=clean, attacked=inputs["attacked"], corpus=inputs["corpus"])
+            found = fit_detector(victim, self._describe(victim, data), texts)
+            found.write(folder)
+            if self.saving.out is None:
+                found.write(find_kept(self.method, victim))
+            return found.card
+
+        fill(desk.folder, CARD, make)
+        yield from ()
+
+    def _describe(self, victim: Victim, data: Dataset) -> DetectorCard:
+        from malaprop.defences.detection.detector import DetectorCard
+
+        return DetectorCard(
+            method=self.method, victim=victim.name, spec=self.victim if isinstance(self.victim, str) else "",
+            fingerprint=victim.fingerprint, labels=tuple(victim.label_names or data.labels), data=data.name,
+            data_fingerprint=data.fingerprint, attack=", ".join(self.sources),
+            false_positives=self.false_positives, threshold=0.0, seed=self.texts.seed,
+        )  # fmt: skip
+
+    def gather(self, root: Path) -> TrainedRecord:
+        from malaprop.defences.detection.detector import read_detector
+        from malaprop.records.trained import TrainedModel, TrainedRecord
+
+        card = read_detector(root).card
+        figures: dict[str, int | float] = {
+            "clean_texts": card.clean, "adversarial_texts": card.attacked, "held_out_texts": card.held_out,
+            "threshold": card.threshold, "false_positives": card.false_positives,
+        }  # fmt: skip
+        figures |= {} if card.auc is None else {"held_out_auc": round(card.auc, 4)}
+        model = TrainedModel(
+            name=f"detect:{card.method}({card.victim})", data=card.data, seed=card.seed, figures=figures,
+            about=f"a detector of adversarial texts{f', learnt from {card.attack}' if card.attack else ''}",
+        )  # fmt: skip
+        return TrainedRecord(command=self.command, models=(model,))
+
+    def view(self, record: TrainedRecord) -> View:
+        (model,) = record.models
+        victim = self.victim if isinstance(self.victim, str) else "VICTIM"
+        by = self.method.partition(":")[0] if self.saving.out is None else self.saving.out
+        return View(
+            rows=[{"detector": model.name, **model.figures}],
+            summary={"method": self.method, "name": model.name, **model.figures},
+            last=f'attack it with: malaprop audit --victim "detect:{by}({victim})"',
+            report=False,
+            kept=self.saving.out is not None,
+        )
+
+
+def _is_run(source: str) -> bool:
+    from malaprop.records.run import FILE
+
+    return (Path(source).expanduser() / FILE).is_file()
+
+
+def _is_broken(outcome: Outcome) -> bool:
+    return outcome.status == "success" and outcome.adversarial is not None
+
+
+def _answer_rightly(victim: Victim, data: Dataset) -> dict[str, Fields]:
+    """The texts that the victim answers rightly, by their ids."""
+    from malaprop.studies.common import examine
+
+    right = dict(zip((example.id for example in data), examine(victim, data).right, strict=True))
+    return {example.id: tuple(example.fields.values()) for example in data if right[example.id]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspicions:
+    """How suspicious a detector finds the texts of a run; of a file of clean texts there are no others."""
+
+    name: str
+    recipe: str
+    goal: str
+    data: str
+    clean: tuple[float, ...]
+    attacked: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectScore:
+    """Score a fitted detector: how well it tells the adversarial texts of finished attacks from their originals.
+
+    Examples:
+
+      malaprop detect score models/wdr --data runs/pwws,runs/textfooler --out runs/detected
+
+      malaprop detect score models/wdr --data reviews.csv     (clean texts alone: how many it rejects)
+    """
+
+    command: ClassVar[str] = "detect score"
+
+    folder: Path = opt(help="A folder that malaprop detect fit wrote.", argument=True)
+    data: tuple[str, ...] = opt(
+        help="Folders of attack runs, or folders that hold some, and files of clean texts; separated by commas."
+    )
+    victim: Any = opt(None, "The victim; if not given, the one that the detector was fitted for.")
+    n: int = opt(1000, "The most texts that are taken of a file or of a run.", min=1)
+    seed: int = opt(0, "Which texts are taken of a file that has more.", min=0)
+    spending: Spending = Spending()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    @cached_property
+    def detector(self) -> Detector:
+        from malaprop.defences.detection.detector import read_detector
+
+        return read_detector(self.folder)
+
+    @cached_property
+    def target(self) -> Any:
+        found = self.detector.card.spec if self.victim is None else self.victim
+        if not found:
+            raise SettingError("this detector was fitted for an object of Python; name the victim: --victim")
+        return found
+
+    @cached_property
+    def sources(self) -> Mapping[str, Path]:
+        """Runs and files by names fit for a folder."""
+        from malaprop.records.store import find_runs
+
+        out: dict[str, Path] = {}
+        for given in self.data:
+            path = Path(given).expanduser()
+            if path.is_dir() and not (runs := find_runs([path])):
+                raise RecordError(f"{path} holds no attack run; write one with malaprop attack RECIPE --out {path}")
+            for one in runs if path.is_dir() else [path]:
+                name = slug(one.name if one.name not in out else "-".join(one.parts[-2:]))
+                if name in out:
+                    raise SettingError(f"--data names {name} twice")
+                out[name] = one
+        return out
+
+    def check(self) -> None:
+        from malaprop.records.run import Run
+
+        card = self.detector.card
+        assert self.target is not None
+        for path in self.sources.values():
+            if not path.is_dir():
+                continue
+            run = Run.read(path)
+            theirs = run.fingerprints.get("victim", "")
+            if card.fingerprint and theirs and theirs != card.fingerprint:
+                raise SettingError(
+                    f"{path} holds attacks on {run.victim}, and this detector was fitted for {card.victim}, another "
+                    "model; fit one for that victim, or attack this one"
+                )
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.tasks.outputs import JsonFile
+        from malaprop.tasks.task import Task
+
+        for name in self.sources:
+            yield Task(
+                name=f"scores/{name}", work=partial(self.judge, name), output=JsonFile(Suspicions),
+                reads=partial(self.read, name), victims={"victim": self.target}, holds=("victim",), vital=True,
+            )  # fmt: skip
+
+    def read(self, name: str, inputs: Inputs) -> Inputs:
+        """The texts of a run or a file, and the detector, which a worker may not find on its disk."""
+        del inputs
+        path = self.sources[name]
+        texts = _read_run(path, self.n) if path.is_dir() else _read_file(path, self.n, self.seed)
+        return {"texts": texts, "detector": self.detector}
+
+    def judge(self, name: str, desk: Desk, inputs: Inputs) -> Iterator[Suspicions]:
+        texts: RunTexts = inputs["texts"]
+        detector: Detector = inputs["detector"]
+        victim = desk.victim(inputs["victim"])
+        detector.check(victim)
+
+        def judge(fields: Sequence[Fields], what: str) -> tuple[float, ...]:
+            from malaprop.defences.defended import cut_up
+
+            found: list[float] = []
+            for begin in range(0, len(fields), _BLOCK):
+                found += detector.judge(victim, cut_up(fields[begin : begin + _BLOCK]), exact=True).tolist()
+                desk.note(f"{name}: {len(found):,} of {len(fields):,} {what} texts")
+            return tuple(found)
+
+        yield Suspicions(
+            name=name, recipe=texts.recipe, goal=texts.goal, data=texts.data, clean=judge(texts.clean, "clean"),
+            attacked=judge(texts.attacked, "adversarial"),
+        )  # fmt: skip
+
+    def gather(self, root: Path) -> DetectionRecord:
+        from malaprop.records.detection import DetectionRecord
+        from malaprop.tasks.outputs import read_json, value_file
+
+        card = self.detector.card
+        found = [read_json(value_file(root / "scores" / name), Suspicions) for name in self.sources]
+        return DetectionRecord(
+            method=card.method, victim=card.victim, fitted_on=card.data, attack=card.attack,
+            false_positives=card.false_positives, runs=tuple(add_up(one, card) for one in found),
+        )  # fmt: skip
+
+    def view(self, record: DetectionRecord) -> View:
+        rows = [
+            {"run": one.name, "recipe": one.recipe, "goal": one.goal, "auc": one.auc, "caught": one.caught.value,
+             "rejected": one.rejected.value, "rejected_clean": one.rejected_clean.value}
+            for one in record.runs
+        ]  # fmt: skip
+        return View(rows=rows, summary={"command": self.command, **record.to_dict()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTexts:
+    """The texts that a detector is scored on."""
+
+    data: str
+    recipe: str = ""
+    goal: str = ""
+    clean: Sequence[Fields]
+    attacked: Sequence[Fields] = ()
+
+
+def _read_run(folder: Path, most: int) -> RunTexts:
+    from malaprop.records.run import Run
+    from malaprop.records.store import outcomes_of
+
+    run = Run.read(folder)
+    broken = [o for o in outcomes_of(folder) if _is_broken(o)][:most]
+    if not broken:
+        raise RecordError(f"{folder} holds no adversarial text to score: no attack of {run.recipe} succeeded")
+    return RunTexts(
+        data=run.data,
+        recipe=run.recipe,
+        goal=_name_goal(run.parts.get("goal", {})),
+        clean=[tuple(o.original.fields.values()) for o in broken],
+        attacked=[tuple(o.adversarial.fields.values()) for o in broken if o.adversarial is not None],
+    )
+
+
+def _name_goal(parts: Any) -> str:
+    """A goal as it is typed, from what run.toml says of it."""
+    given = dict(parts) if isinstance(parts, Mapping) else {}
+    name = str(given.pop("kind", "")).lower()
+    return ":".join([name, *map(str, given.values())])
+
+
+def _read_file(path: Path, most: int, seed: int) -> RunTexts:
+    found = Selection(data=str(path), n=most, split="all", seed=seed).examples()
+    return RunTexts(data=found.name, clean=[tuple(example.fields.values()) for example in found])
+
+
+def add_up(found: Suspicions, card: DetectorCard) -> DetectedRun:
+    """The rates of one run."""
+    from malaprop.defences.detection.rates import find_auc, find_threshold
+    from malaprop.records.detection import DetectedRun
+    from malaprop.records.summary import Rate
+
+    def count(scores: Sequence[float], threshold: float) -> Rate:
+        return Rate(sum(score > threshold for score in scores), len(scores))
+
+    made = DetectedRun(
+        name=found.name, recipe=found.recipe, goal=found.goal, data=found.data,
+        rejected=count(found.attacked, card.threshold), rejected_clean=count(found.clean, card.threshold),
+    )  # fmt: skip
+    if not found.attacked:
+        return made
+    auc = find_auc(found.clean, found.attacked)
+    caught = count(found.attacked, find_threshold(found.clean, card.false_positives))
+    value, low, high = (round(one, 4) for one in auc)
+    return replace(made, auc=value, auc_low=low, auc_high=high, caught=caught)

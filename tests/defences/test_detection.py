@@ -1,0 +1,233 @@
+"""Detectors: a rejected text is no success and no right answer; scores by hand; folders; what is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import small_victims
+import toy
+
+from malaprop.attacks.goals.accepted import Accepted
+from malaprop.attacks.goals.confident import Confident
+from malaprop.attacks.goals.goal import Targeted, Untargeted
+from malaprop.core.errors import CapabilityError, MalapropError, SettingError
+from malaprop.core.example import Example
+from malaprop.core.victim import REJECTED
+from malaprop.data.matching import agree
+from malaprop.defences.defended import Defended, cut_up
+from malaprop.defences.detect import Detect
+from malaprop.defences.detection.detector import Detector, DetectorCard, FitTexts, fit_detector, parse_method
+from malaprop.defences.detection.rates import find_auc, find_threshold
+from malaprop.defences.detection.suspicion import Learnt, Lessons
+from malaprop.defences.detection.trees import apply_trees, fit_trees
+from malaprop.defences.wrap import defend
+from malaprop.records.outcome import REJECTS
+from malaprop.records.summary import Summary
+from malaprop.runs.local import run
+from malaprop.studies.settings import build
+from malaprop.studies.study import conduct
+from malaprop.studies.table import find_study
+
+CARD = DetectorCard(method="fgws", victim="toy", labels=("no", "yes"), data="d", false_positives=0.05, threshold=0.5)
+
+
+@dataclass(frozen=True)
+class Nice:
+    """Suspects texts that hold the word nice."""
+
+    needs_attacked: ClassVar[bool] = False
+
+    def check(self, victim):
+        pass
+
+    def learn(self, victim, lessons):
+        return Learnt()
+
+    def score(self, victim, learnt, texts, *, exact):
+        return np.asarray([float("nice" in text.strings) for text in texts])
+
+
+@pytest.fixture
+def guarded(monkeypatch):
+    """The toy victim, which rejects texts with the word nice."""
+    found = Detector(card=CARD, suspicion=Nice(), learnt=Learnt(), state="1")
+    monkeypatch.setattr("malaprop.defences.detect.read_detector", lambda _: found)
+    return defend("detect:any", toy.victim())
+
+
+def test_rejected_is_no_success_whatever_the_goal():
+    answers = np.asarray([[0.2, 0.7, 0.1], [0.1, 0.3, 0.6], [0.6, 0.3, 0.1]], np.float32)
+    made = Accepted(Untargeted())
+    assert made.reached(answers, 0).tolist() == [True, False, False]
+    assert made.wrong(answers, 0).tolist() == [True, True, False]
+    assert made.values(answers, 0) == pytest.approx([0.7, 0.3, 0.3])  # what wrong labels have of it
+    sure = np.asarray([[0.0, 0.54, 0.46]], np.float32)  # the model itself is sure; rejection takes its share
+    assert Accepted(Confident(floor=0.9)).reached(sure, 0).tolist() == [True]
+    assert Accepted(Targeted(target=1)).reached(answers, 0).tolist() == [True, False, False]
+
+
+def test_rejection_wins_exactly_above_the_threshold_and_leaves_the_models_own_scores(guarded):
+    texts = [("a good film",), ("a nice film",)]
+    found, own = guarded.predict(texts), toy.victim().predict(texts)
+    assert guarded.label_names == ("no", "yes", REJECTED)
+    assert guarded.labels == 3
+    assert found.argmax(1).tolist() == [1, 2]
+    assert found.sum(1) == pytest.approx([1, 1])
+    assert found[:, :2] / (1 - found[:, 2:]) == pytest.approx(own, abs=1e-5)
+    assert agree(toy_data(), guarded).labels == ("no", "yes", REJECTED)  # which no example has
+
+
+def toy_data():
+    from malaprop.data.base import of
+
+    return of([{"text": "good", "label": "yes"}, {"text": "bad", "label": "no"}])
+
+
+def test_an_attack_does_not_count_what_is_rejected_and_says_so(guarded):
+    """good may become fine or nice; both are still positive, so texts are made that break by other words."""
+    examples = [
+        Example(id="kept", fields={"text": "good"}, label=1),
+        Example(id="clean", fields={"text": "a nice film"}, label=1),
+    ]
+    words = {"good": ("nice", "okay"), "okay": ("nice",)}
+    attack = replace(toy.listed(words), goal=Untargeted())
+    plain = {o.id: o for o in run(attack, toy.victim(), examples)}
+    found = {o.id: o for o in run(attack, guarded, examples)}
+    assert found["clean"].status == "skipped"
+    assert found["clean"].reason == REJECTS
+    assert plain["clean"].status != "skipped"
+    summary = Summary.of(found.values(), guarded.label_names)
+    assert summary.rejected_clean == 1
+    assert summary.chance == 0.5  # nobody guesses that a text is rejected
+    assert summary.to_dict()["rejected_clean"] == 1
+
+
+def test_an_attack_that_sees_the_detector_goes_round_it(monkeypatch):
+    found = Detector(card=CARD, suspicion=Nice(), learnt=Learnt())
+    monkeypatch.setattr("malaprop.defences.detect.read_detector", lambda _: found)
+
+    def score(texts):
+        return [[0.9, 0.1] if {"nice", "poor"} & set(text.split()) else [0.1, 0.9] for text in texts]
+
+    from malaprop.runs.victims import victim
+
+    made = defend("detect:any", victim(score))
+    example = [Example(id="1", fields={"text": "good"}, label=1)]
+    both = toy.listed({"good": ("nice", "poor")})
+    (ended,) = run(both, made, example)
+    assert ended.status == "success"
+    assert ended.adversarial.fields["text"] == "poor"
+    (held,) = run(toy.listed({"good": ("nice",)}), made, example)
+    assert held.status == "failed"
+    assert [one.status for one in run(toy.listed({"good": ("nice",)}), victim(score), example)] == ["success"]
+
+
+def test_rates_by_hand():
+    assert find_auc([1, 2, 3], [2, 4]).value == pytest.approx((1.5 + 3) / 6)
+    low, high = find_auc([1, 2, 3], [2, 4])[1:]
+    assert low < 0.75 < high <= 1
+    assert find_threshold(list(range(100)), 0.05) == 94  # five are above
+    assert find_threshold([3.0], 0.05) == 3.0
+
+
+def test_trees_are_applied_as_scikit_learn_does():
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 4))
+    y = (x[:, 0] * x[:, 1] > 0).astype(int)
+    weights = (len(y) / (2 * np.bincount(y)))[y]
+    theirs = GradientBoostingClassifier(
+        n_estimators=150, max_depth=3, learning_rate=0.06, subsample=0.7, max_features=0.5, random_state=0
+    ).fit(x.astype(np.float32), y, sample_weight=weights)
+    off = theirs.decision_function(x) - apply_trees(fit_trees(x, y), x)
+    assert np.ptp(off) < 1e-9
+
+
+def test_frequent_words_undo_what_rare_ones_do(tiny_assets, monkeypatch):
+    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", lambda word, _: toy.SYNONYMS.get(word, ()))
+    method, victim = parse_method("fgws:rare=50"), toy.victim()
+    corpus = [("good good film film good fine",)]
+    learnt = method.learn(victim, Lessons(clean=[], attacked=[], corpus=corpus))
+    clean, odd = method.score(victim, learnt, cut_up([("good film",), ("great film",)]), exact=True)
+    assert clean == 0
+    own, other = victim.predict([("great film",), ("good film",)])
+    assert odd == pytest.approx(own[1] - other[1], abs=1e-6)  # great, which was never seen, gives way to good
+
+
+@pytest.mark.parametrize("name", ["wdr", "all:of=wdr+rde"])
+def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_path):
+    victim = replace(small_victims.words(), fingerprint="one")
+    rng = np.random.default_rng(1)
+    words = ["good", "bad", "film", "the", "fine", "great", "awful"]
+    texts = {str(n): (" ".join(rng.choice(words, 6)),) for n in range(60)}
+    other = [(key, (text[0].replace("good", "okay") + " poor",)) for key, text in texts.items()]
+    card = replace(CARD, method=name, victim=victim.name, fingerprint=victim.fingerprint)
+    made = fit_detector(victim, card, FitTexts(clean=texts, attacked=other, corpus=list(texts.values())))
+    assert made.card.held_out == 15
+    assert made.card.auc > 0.5
+    made.write(tmp_path / "d")
+    guarded = defend(f"detect:{tmp_path / 'd'}", victim)
+    asked = list(texts.values())[:9]
+    expected = made.judge(victim, cut_up(asked), exact=True)
+    table = guarded.predict(asked)
+    assert (table.argmax(1) == 2).tolist() == (expected > made.card.threshold).tolist()
+    alone = np.concatenate([guarded.predict([text]) for text in asked])
+    assert alone == pytest.approx(table, abs=1e-5)
+    with pytest.raises(SettingError, match="another model"):
+        Defended(victim=replace(victim, fingerprint="two"), method=Detect(by=str(tmp_path / "d")))
+
+
+REFUSED = {
+    "detect(toy:predict)": "detect:FOLDER",
+    "detect:nowhere(toy:predict)": "holds no detector",
+    "detect:wdr(toy:predict)": "malaprop detect fit wdr --victim toy:predict",
+}
+
+
+@pytest.mark.parametrize("spec", REFUSED)
+def test_what_is_no_detector_is_refused_in_a_line(spec, monkeypatch, tmp_path):
+    from malaprop.runs.victims import victim
+
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path))
+    with pytest.raises(SettingError, match=re.escape(REFUSED[spec])):
+        victim(spec)
+
+
+BAD = {
+    "what method": ({"method": "wrd"}, "wdr"),
+    "no attack": ({"method": "wdr", "attack": ["none"]}, "--attack pwws"),
+    "share": ({"false_positives": 2}, "--false-positives"),
+    "one label": ({"data": [("good", 1), ("fine", 1)]}, "label"),
+    "few": ({"data": [("good", 1), ("bad", 0)] * 3}, "clean texts"),
+    "no vector": ({"method": "rde"}, "fgws, wdr, rtd or"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_fit_that_cannot_be_is_refused_in_a_line(case, tiny_assets):
+    more, said = BAD[case]
+    data = [(f"good {n}", 1) for n in range(30)] + [(f"bad {n}", 0) for n in range(30)]
+    given = {"method": "fgws", "victim": toy.predict, "data": data, "quiet": True, "device": "cpu", **more}
+    with pytest.raises((MalapropError, CapabilityError), match=re.escape(said)):
+        conduct(build(find_study("detect fit"), given))
+
+
+def test_a_run_without_adversarial_texts_is_refused(tmp_path, tiny_assets):
+    folder = small_victims.detector(tmp_path)
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\ngood one,1\nbad one,0\n")
+    run_in = {"recipe": "deepwordbug", "victim": "toy:predict", "data": str(rows), "budget": 1, "quiet": True}
+    conduct(build(find_study("attack"), {**run_in, "out": tmp_path / "run"}))
+    given = {"folder": folder, "data": [str(tmp_path / "run")], "victim": "toy:predict", "quiet": True}
+    with pytest.raises(MalapropError, match="no adversarial text"):
+        conduct(build(find_study("detect score"), given))
+    found = conduct(build(find_study("detect score"), {**given, "data": [str(rows)]})).record
+    assert found.runs[0].rejected_clean.total == 2
+    assert found.runs[0].auc is None
+    assert Path(folder, "detector.json").is_file()
