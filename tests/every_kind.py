@@ -11,6 +11,7 @@ from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.check import BarResult, CheckRecord, CheckRow, MarkedRun, NewlyBroken
 from malaprop.records.claims import ClaimRow, ClaimsRecord
 from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecord, Gain
+from malaprop.records.detection import DetectedRun, DetectionRecord
 from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
 from malaprop.records.humans import Accuracy, HumansRecord
@@ -86,6 +87,10 @@ RECORDS = {
     ),
     "certified": CertifiedRecord.of(
         _LINES, victim="v", data="toy", defence="ranmask", about="any words", samples=10, alpha=0.05, plain=HALF
+    ),
+    "detection": DetectionRecord(
+        method="wdr", victim="v", fitted_on="toy", false_positives=0.05,
+        runs=(DetectedRun(name="r", data="toy", auc=0.9, auc_low=0.8, auc_high=1.0, caught=HALF),),
     ),
     "tuning": TuningRecord(
         defence="fuse", victim="v", data="toy", recipe="a", sampler="plain", seed=0, plain=_BOTH,
