@@ -129,7 +129,7 @@ def find_origin(model: str, victim: str, data: str, columns: Mapping[str, str | 
         return Origin(victim=victim, spec=None, seed=0, parts=splits(load, data))
     raise SettingError(
         f"{model} is a model of its own, and {victim} is none that can be trained here; give a folder: "
-        f"--hardened {model.partition(':')[0]}=FOLDER"
+        f"--hardened {model.partition(':')[0]}=FOLDER, or test defences around it: purify:spell, fuse, safer(none)"
     )
 
 

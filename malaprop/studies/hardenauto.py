@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 AUTO, NONE = "auto", "none"
 TRIALS = "trials.jsonl"
 METHODS = ("flooding", "swaps", "freelb", "dne", "ascc", "a2t", "fact", "safer")
+CHARACTERS = ("deepwordbug", "typos", "keyboard", "homoglyph", "key", "key*")
 AROUND = ("purify:spell", "purify:mlm", "fuse", "safer:samples=16(none)", "ranmask:keep=0.7:samples=16(none)")
 _WIDTH = 256
 _SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
@@ -138,7 +139,13 @@ class AutoHarden:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        return self.told.methods or (METHODS if self.trains else AROUND)
+        """What is tried: against changed characters other trainings than against changed words."""
+        if self.told.methods or not self.trains:
+            return self.told.methods or AROUND
+        names = self.told.attacks
+        if names and set(names) <= set(CHARACTERS):
+            return ("blackbox", f"augment:recipe={names[0]}:budget=100", "flooding", "freelb")
+        return METHODS
 
     @cached_property
     def suite(self) -> tuple[Attack, ...]:

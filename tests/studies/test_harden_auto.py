@@ -8,7 +8,7 @@ from malaprop.records.autoharden import AutoTrial, choose_few, choose_one
 from malaprop.records.summary import Rate
 from malaprop.studies import hardentrials
 from malaprop.studies.harden import Harden
-from malaprop.studies.hardenauto import read_span, show_span
+from malaprop.studies.hardenauto import AutoHarden, read_span, show_span
 from malaprop.studies.settings import build
 from malaprop.studies.study import conduct
 
@@ -41,6 +41,15 @@ def test_few_go_on_and_what_fails_does_not():
     short = [trial(name, *figures, stage=1) for name, figures in names.items()]
     failed = AutoTrial(method="f", stage=1, epochs=1, reason="it cannot be trained")
     assert choose_few([*short, failed], PLAIN, 2) == ["b", "d", "a"]  # c loses 8 points, more than 2 and the slack
+
+
+def test_against_characters_other_methods_are_tried():
+    def methods(**more):
+        return AutoHarden(build(Harden, {"method": "auto", "model": "BERT", **more})).methods
+
+    assert "ascc" in methods(attacks="pwws,typos")
+    assert methods(attacks="typos,keyboard")[:2] == ("blackbox", "augment:recipe=typos:budget=100")
+    assert "purify:spell" in methods(model="mine:predict")
 
 
 def test_times_as_they_are_typed():
