@@ -103,7 +103,7 @@ class HardenTrials:
         if left > 0 and self.auto.trains and not is_checkpoint(folder):
             pace = time_epoch(
                 self.auto.model, self.parts, Hardening.of(method), given=self.auto.study.beginning.given,
-                seed=self.auto.study.texts.seed, device=self.desk.device, steps=3,
+                seed=self.auto.study.texts.seed, device=self.desk.device, steps=5,
             )  # fmt: skip
             need += epochs * pace.seconds
             left = self.clock.left - (self.auto.told.seconds / 2 if stage == 1 else 0)

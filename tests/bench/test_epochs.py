@@ -20,9 +20,16 @@ def row(method: str, step: float, **more) -> TimedTraining:
 
 def test_the_table_by_hand_and_the_last_of_each(tmp_path):
     epochs.write(
-        tmp_path / "e.json", [row("plain", 0.02), row("a2t", 0.09), row("a2t", 0.05), row("dne", 0.02, model="n")]
+        tmp_path / "e.json",
+        [
+            row("plain", 0.02),
+            row("a2t", 0.09),
+            row("a2t", 0.05),
+            row("dne", 0.02, model="n"),
+            row("plain", 0.02, model="n"),
+        ],
     )
-    assert [one.step_s for one in epochs.read(tmp_path / "e.json")] == [0.02, 0.05, 0.02]
+    assert [one.step_s for one in epochs.read(tmp_path / "e.json")] == [0.02, 0.05, 0.02, 0.02]
     held = json.loads((tmp_path / "e.json").read_text())
     assert epochs.table_lines(held) == [
         "| method | m, core (plain: 20 ms for 8 texts) | n, core (plain: 20 ms for 8 texts) |",
