@@ -34,6 +34,7 @@ class Detect:
     kind: ClassVar[str] = "detect"
     samples: ClassVar[int] = 1
     discrete: ClassVar[bool] = False
+    steady: ClassVar[bool] = True  # it draws nothing: the plain attack meets all of it
 
     def check(self, victim: Victim) -> None:
         self._open(victim).check(victim)

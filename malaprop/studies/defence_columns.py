@@ -215,13 +215,15 @@ def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator
 
 def transfer(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[TransferredAnswers]:
     """The texts that broke the undefended victim, put to a defence; labels are those that its own run has."""
+    from malaprop.core.victim import find_rejected
     from malaprop.defences.premade import from_outcomes
 
     labels = {outcome.id: outcome.label for outcome in inputs[test.cell(name, attack.name)]}
     made = from_outcomes(sort_by_id(inputs[test.cell(NONE, attack.name)]), attack.name)
-    answers = made.answers(open_defence(test, name, desk, inputs))
-    pairs = zip(made.examples, answers, strict=True)
-    yield TransferredAnswers({one.id: found == labels.get(one.id) for one, found in pairs})
+    victim = open_defence(test, name, desk, inputs)
+    pairs = zip(made.examples, made.answers(victim), strict=True)
+    rejected = find_rejected(victim.label_names)  # which is no success of the attack
+    yield TransferredAnswers({one.id: found in (labels.get(one.id), rejected) for one, found in pairs})
 
 
 def certify(test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
