@@ -78,7 +78,8 @@ def study(
 
     Settings:
         model: A model of the zoo that reads characters: see malaprop list models.
-        methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox.
+        methods: How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips
+            that share of the characters.
         confidences: Confidences in the wrong label that attacks must reach; 0: any confidence.
         beam: Width of the beam search.
         closes: What an edit closes to further ones: word, or character, as the paper's bound can be
@@ -173,8 +174,8 @@ def study(
         trials: Random trials for each text.
         measure: Measures of successes, with commas: similarity, perplexity, grammar.
         gather: Train and attack nothing; compute the figures from what is in --out.
-        set: A setting of the training or the network, or layer, direction and probe of the attacks, as
-            name=value; may be repeated.
+        set: A setting of the training or the network, or layer, direction, probe and near of the
+            attacks, as name=value; may be repeated.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.
         split: train, validation, test or all. Of a file auto is the test part where a victim was
@@ -355,7 +356,7 @@ def study(
         hardened: A model that is there already, as fact=FOLDER; may be repeated.
         premade: Adversarial texts made before, a run folder or a file with text,label; if not given,
             those of this test.
-        draws: Draws that the adaptive attack averages.
+        draws: Draws that the attack that knows a defence averages; 0 leaves that attack out.
         fresh: Fresh draws of which most must be fooled.
         samples: Copies behind a certificate of safer, ranmask or randel; 0 for none.
         alpha: Significance level: the largest chance that a certificate is wrong.
