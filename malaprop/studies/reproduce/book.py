@@ -184,7 +184,8 @@ class Reproduce:
 
         steps = [step for step in steps_of([(paper, claim)]) if step.does.get(self.size)]
         read = [step for step in steps if step.name in claim.steps]
-        about = [step.about[self.size] for step in read if place is None or (place / step.name).is_dir()]
+        there = [step for step in read if place is None or (place / step.name).is_dir()]
+        about = [step.about[self.size] for step in there if step.name not in claim.varies]
         return ClaimRow(
             id=claim.id,
             paper=paper.title,

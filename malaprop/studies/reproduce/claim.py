@@ -129,6 +129,8 @@ class Claim:
     """One row. `read` is given the folder that holds all steps, and reads those of `steps`; without a step, `instead`
     says what there is.
 
+    `varies` are those of its steps that decide nothing: they show why it fails, if it does.
+
     `fails` is written down before anything is run: what would count as a failure. Of a claim that cannot fail, for it
     is true by the way that things are made here, it is empty, and its reading says "by construction".
     """
@@ -137,6 +139,7 @@ class Claim:
     claim: str
     theirs: str
     steps: tuple[str, ...] = ()
+    varies: tuple[str, ...] = ()
     read: Callable[[Path], Reading] | None = None
     fails: str = ""
     instead: str = ""

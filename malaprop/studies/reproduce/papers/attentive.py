@@ -416,6 +416,7 @@ ATTENTIVE = Paper(
             claim="one changed word: an LSTM falls more often than self-attention; the weakest word is worth most",
             theirs="Yelp, LSTM / BERT / not pre-trained: ASMAX-GR 62/17/35, GS-GR 79/52/53, GS-EC 78/50/53 (%)",
             steps=(*_REVIEWS, *_VARIED),
+            varies=tuple(_VARIED),
             read=_one_word(*_REVIEWS),
             fails="on some data the LSTM falls less often than self-attention to the weakest word, or that word is "
             "worth less than the most attended one, beyond the intervals",

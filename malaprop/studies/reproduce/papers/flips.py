@@ -287,6 +287,7 @@ FLIPS = Paper(
             claim="flips of words that keep to all constraints are rare",
             theirs="2% in one or two flips",
             steps=("hotflip-word", *_VARIED),
+            varies=tuple(_VARIED),
             read=_words,
             fails="more than one text in twenty is broken, beyond the interval",
         ),
