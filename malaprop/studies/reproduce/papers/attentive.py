@@ -131,8 +131,10 @@ def _nearer(root: Path) -> Reading:
     verdict = worst(sign(-a.gap.value, -a.gap.high, -a.gap.low) for a in read) if read else "by construction"
     within = _compare_curves(record)
     ours = f"{ours}{f'; {within}' if within else ''}; readability: {', '.join(shown) or 'not measured'}"
-    both = ", ".join(f"{a.measure} of {a.model} {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read)
-    why = f"By what stands in for readers, GS-GR and GS-EC have, on texts that both broke: {both}."
+    both = [
+        f"{a.measure.capitalize()} of {a.model}: {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read
+    ]
+    why = f"What stands in for readers, of GS-GR and GS-EC on texts that both broke. {'. '.join(both)}."
     return Reading(ours=ours, verdict=verdict, why=why)
 
 
@@ -213,8 +215,8 @@ def _sparse(root: Path) -> Reading:
     ]
     verdicts = [above(_first(lstms[0]).elsewhere, _first(m).elsewhere) for m in rest]
     verdicts += [above(lstms[0].layers[-1].relative, m.layers[-1].relative) for m in rest]
-    why = "By layer, R_e and the share of the other words' states that move: " + "; ".join(
-        f"{m.name} "
+    why = "By layer, R_e and the share of the other words' states that move. " + ". ".join(
+        f"{m.name}: "
         + ", ".join(f"{one.number}: {one.relative.value:.2f}, {one.elsewhere.value:.2f}" for one in m.layers)
         for m in (*lstms, *rest)
     )
@@ -241,8 +243,8 @@ def _stays(root: Path) -> Reading:
     told = "; ".join(f"{name}: {short(shift)}" for name, shift in shifts)
     first = _first(lstms[0]).shift
     verdicts = [above(first, shift) for m in others if first and (shift := _first(m).shift)]
-    why = "By layer, the share of attention that moves: " + "; ".join(
-        f"{m.name} " + ", ".join(f"{one.number}: {short(one.shift)}" for one in m.layers if one.shift is not None)
+    why = "By layer, the share of attention that moves. " + ". ".join(
+        f"{m.name}: " + ", ".join(f"{one.number}: {short(one.shift)}" for one in m.layers if one.shift is not None)
         for m in (*lstms, *others)
     )
     return Reading(ours=f"share of attention that moves, first layer: {told}", verdict=worst(verdicts), why=f"{why}.")
