@@ -68,6 +68,7 @@ class DetectFit:
         "doubt for a sign of attack, and misses texts that the victim is sure of.",
     )
     false_positives: float = opt(0.05, "The share of clean texts that may be rejected; fixes the threshold.")
+    keep: bool = opt(True, "Keep a copy in the cache, where detect:METHOD(VICTIM) finds it.", free=True)
     texts: Selection = Selection(n=800)
     width: int = width_option()
     spending: Spending = Spending()
@@ -161,7 +162,7 @@ class DetectFit:
             texts = FitTexts(clean=clean, attacked=inputs["attacked"], corpus=inputs["corpus"])
             found = fit_detector(victim, self._describe(victim, data), texts)
             found.write(folder)
-            if self.saving.out is None:
+            if self.keep:
                 found.write(find_kept(self.method, victim))
             return found.card
 
@@ -197,13 +198,12 @@ class DetectFit:
     def view(self, record: TrainedRecord) -> View:
         (model,) = record.models
         victim = self.victim if isinstance(self.victim, str) else "VICTIM"
-        by = self.method.partition(":")[0] if self.saving.out is None else self.saving.out
+        by = self.saving.out or self.method.partition(":")[0]
         return View(
             rows=[{"detector": model.name, **model.figures}],
             summary={"method": self.method, "name": model.name, **model.figures},
             last=f'attack it with: malaprop audit --victim "detect:{by}({victim})"',
             report=False,
-            kept=self.saving.out is not None,
         )
 
 

@@ -213,7 +213,15 @@ BAD = {
 def test_a_fit_that_cannot_be_is_refused_in_a_line(case, tiny_assets):
     more, said = BAD[case]
     data = [(f"good {n}", 1) for n in range(30)] + [(f"bad {n}", 0) for n in range(30)]
-    given = {"method": "fgws", "victim": toy.predict, "data": data, "quiet": True, "device": "cpu", **more}
+    given = {
+        "method": "fgws",
+        "victim": toy.predict,
+        "data": data,
+        "quiet": True,
+        "device": "cpu",
+        "keep": False,
+        **more,
+    }
     with pytest.raises((MalapropError, CapabilityError), match=re.escape(said)):
         conduct(build(find_study("detect fit"), given))
 
@@ -231,3 +239,21 @@ def test_a_run_without_adversarial_texts_is_refused(tmp_path, tiny_assets):
     assert found.runs[0].rejected_clean.total == 2
     assert found.runs[0].auc is None
     assert Path(folder, "detector.json").is_file()
+
+
+def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_path, monkeypatch):
+    """From Python without a folder, and as a user types it behind --victim."""
+    from malaprop.runs.victims import victim
+
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path))
+    data = [(f"good {'film ' * (n % 5)}{n}", 1) for n in range(30)] + [
+        (f"bad {'film ' * (n % 5)}", 0) for n in range(30)
+    ]
+    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", lambda word, _: toy.SYNONYMS.get(word, ()))
+    rows = tmp_path / "rows.csv"
+    rows.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in data))
+    given = {"method": "fgws:rare=50", "victim": "toy:predict", "data": str(rows), "quiet": True, "device": "cpu"}
+    conduct(build(find_study("detect fit"), given))
+    made = victim("detect:fgws(toy:predict)")
+    assert made.label_names == ("0", "1", REJECTED)
+    assert made.predict([("good film",)]).shape == (1, 3)

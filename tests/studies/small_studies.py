@@ -160,6 +160,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
     "detect fit": lambda root: {
         "method": "rde:dim=2", "victim": model(root), "attack": ["deepwordbug"], "goals": ["untargeted"], "n": 75,
+        "keep": False,
     },
     "detect score": lambda root: {"folder": detector(root), "data": [str(root / "detector")]},
     "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8, "resume": True},
