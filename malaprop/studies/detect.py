@@ -134,7 +134,7 @@ class DetectFit:
 
         runs = [inputs[name] for name in self.attacks]
         runs += [outcomes_of(Path(name).expanduser()) for name in self.sources if _is_run(name)]
-        found = [[one for one in run if _is_broken(one)] for run in runs]
+        found = [sorted(filter(_is_broken, run), key=lambda one: one.id) for run in runs]  # workers end in any order
         return {
             "data": self.reading.match(_LOOK, inputs),
             "attacked": [(o.id, tuple(o.adversarial.fields.values())) for run in found for o in run],
@@ -380,7 +380,7 @@ def _read_run(folder: Path, most: int) -> RunTexts:
     from malaprop.records.store import outcomes_of
 
     run = Run.read(folder)
-    broken = [o for o in outcomes_of(folder) if _is_broken(o)][:most]
+    broken = sorted(filter(_is_broken, outcomes_of(folder)), key=lambda one: one.id)[:most]
     if not broken:
         raise RecordError(f"{folder} holds no adversarial text to score: no attack of {run.recipe} succeeded")
     return RunTexts(
