@@ -58,9 +58,8 @@ def test_the_picture_of_the_page_is_drawn_from_its_record():
 
 
 def test_labels_alone_come_within_a_few_points_of_scores():
-    bounds = {"LSTM-W-GloVe-1": 5, "BERT": 7}  # in points of attack success rate; the goal is 5
     at = {(c.victim, c.recipe): c for c in budgets.read(RECORD) if c.budget == 1000}
     for (victim, recipe), cell in at.items():
         scores = at[victim, "pwws"]
-        assert cell.right == scores.right >= 40
-        assert 100 * (scores.broken - cell.broken) / cell.right <= bounds[victim], (victim, recipe)
+        assert cell.right == scores.right >= 100
+        assert 100 * (scores.broken - cell.broken) / cell.right <= 5, (victim, recipe)
