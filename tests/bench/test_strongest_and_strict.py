@@ -91,7 +91,7 @@ def test_figures_of_long_texts_come_from_the_files_of_single_runs(tmp_path):
 def test_strongest_leaves_no_more_than_the_best_recipe_at_under_three_times_its_queries():
     held = json.loads((MEASURED / "strongest.json").read_text())
     cells = [cell["recipes"] for cell in held["cells"] if "strongest" in cell["recipes"]]
-    assert len(cells) >= 4
+    assert len(cells) >= 6
     for recipes in cells:
         whole, best = recipes["strongest"], recipes[ensembled.best_single(recipes)]
         assert whole["broken"] >= best["broken"]
@@ -102,13 +102,13 @@ def test_over_all_recipes_strict_pairs_are_entailed_more_and_contradicted_less_o
     recipes = json.loads((MEASURED / "quality.json").read_text())["recipes"]
     forms = ([one for name, one in recipes.items() if name.endswith(":strict") is strict] for strict in (False, True))
     paper, strict = ({what: sum(one[what] for one in some) for what in some[0]} for some in forms)
-    assert (paper["pairs"], strict["pairs"]) == (48, 48)
-    assert (paper["entailed"], strict["entailed"]) == (16, 24)
-    assert (paper["contradicted"], strict["contradicted"]) == (19, 9)
+    assert (paper["pairs"], strict["pairs"]) == (182, 182)
+    assert (paper["entailed"], strict["entailed"]) == (60, 76)
+    assert (paper["contradicted"], strict["contradicted"]) == (89, 59)
     assert strict["broken"] < paper["broken"]
-    assert [round(some["edits"] / 3, 1) for some in (paper, strict)] == [1.8, 2.6]
+    assert [round(some["edits"] / 3, 1) for some in (paper, strict)] == [1.5, 2.2]
     page = (MEASURED.parent / "quality.md").read_text(encoding="utf-8")
-    assert "24 of 48 pairs entailed both ways where the papers' have 16, and 9 contradicted where they have 19" in page
+    assert "76 of 182 pairs entailed both ways where the papers' have 60, and 59 contradicted where they have 89" in page
 
 
 def test_every_recipe_on_words_or_characters_has_its_figures_and_ends_on_long_texts():
