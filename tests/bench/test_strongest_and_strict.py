@@ -108,7 +108,9 @@ def test_over_all_recipes_strict_pairs_are_entailed_more_and_contradicted_less_o
     assert strict["broken"] < paper["broken"]
     assert [round(some["edits"] / 3, 1) for some in (paper, strict)] == [1.5, 2.2]
     page = (MEASURED.parent / "quality.md").read_text(encoding="utf-8")
-    assert "76 of 182 pairs entailed both ways where the papers' have 60, and 59 contradicted where they have 89" in page
+    assert (
+        "76 of 182 pairs entailed both ways where the papers' have 60, and 59 contradicted where they have 89" in page
+    )
 
 
 def test_every_recipe_on_words_or_characters_has_its_figures_and_ends_on_long_texts():
