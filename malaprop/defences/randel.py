@@ -8,15 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from malaprop.attacks.constraints.edits import levenshtein
 from malaprop.core.errors import SettingError
-from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Fields, Victim
-from malaprop.defences.defended import Counters
+from malaprop.core.victim import Fields
 from malaprop.defences.noisy import NoisyTraining
-from malaprop.defences.smooth import answer_by_vote, cut_text
-from malaprop.defences.votes import Vote, check_samples, check_vote
+from malaprop.defences.smooth import CopiesVote, cut_text
+from malaprop.defences.votes import Vote
 from malaprop.models.splits import Splits
 from malaprop.models.zoo.train import Job
 from malaprop.models.zoo.training import Hooks
@@ -73,7 +72,7 @@ class WordDrops:
 
     def distance(self, origin: Text, changed: Text) -> int | None:
         before, after = ([[t.strings[s] for s in own] for own in _slots_by_field(t)] for t in (origin, changed))
-        return sum(map(count_edits, before, after))
+        return sum(map(levenshtein, before, after))
 
     def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
         """Words are replaced, deleted and added, each as likely."""
@@ -91,19 +90,8 @@ def _slots_by_field(text: Text) -> list[Ints]:
     return [np.flatnonzero(field == number) for number in range(len(text.names))]
 
 
-def count_edits(one: Sequence[str], other: Sequence[str]) -> int:
-    """The fewest words to replace, add and delete that make one text the other (Levenshtein's distance)."""
-    last = list(range(len(other) + 1))
-    for row, word in enumerate(one, 1):
-        now = [row]
-        for column, beside in enumerate(other, 1):
-            now.append(min(last[column] + 1, now[-1] + 1, last[column - 1] + (word != beside)))
-        last = now
-    return last[-1]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RanDel:
+class RanDel(CopiesVote):
     """The vote of copies that lost words. The victim inside should have been trained so: malaprop harden randel."""
 
     kind: ClassVar[str] = "randel"
@@ -111,30 +99,9 @@ class RanDel:
     samples: int = 64
     vote: Vote = "majority"
 
-    def __post_init__(self) -> None:
-        check_samples(self.samples, "randel's samples")
-        check_vote(self.vote, "randel's vote")
-        WordDrops(delete=self.delete)
-
-    @property
-    def discrete(self) -> bool:
-        return self.vote == "majority"
-
     @property
     def noise(self) -> WordDrops:
         return WordDrops(delete=self.delete)
-
-    def check(self, victim: Victim) -> None:
-        """Any victim will do."""
-
-    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
-        return texts
-
-    def answers(
-        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
-    ) -> Floats:
-        noise = self.noise
-        return answer_by_vote(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,14 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from malaprop.core.errors import SettingError
-from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Fields, Victim
-from malaprop.defences.defended import Counters
+from malaprop.core.victim import Fields
 from malaprop.defences.noisy import NoisyTraining
-from malaprop.defences.smooth import answer_by_vote
-from malaprop.defences.votes import Vote, check_samples, check_vote
+from malaprop.defences.smooth import CopiesVote
+from malaprop.defences.votes import Vote
 from malaprop.models.splits import Splits
 from malaprop.models.zoo.train import Job
 from malaprop.models.zoo.training import Hooks
@@ -94,7 +92,7 @@ def share_touched(words: int, kept: int, changed: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RanMask:
+class RanMask(CopiesVote):
     """The vote of masked copies. The victim inside should have been trained so: malaprop harden ranmask."""
 
     kind: ClassVar[str] = "ranmask"
@@ -102,30 +100,9 @@ class RanMask:
     samples: int = 64
     vote: Vote = "majority"
 
-    def __post_init__(self) -> None:
-        check_samples(self.samples, "ranmask's samples")
-        check_vote(self.vote, "ranmask's vote")
-        Masks(keep=self.keep)
-
-    @property
-    def discrete(self) -> bool:
-        return self.vote == "majority"
-
     @property
     def noise(self) -> Masks:
         return Masks(keep=self.keep)
-
-    def check(self, victim: Victim) -> None:
-        """Any victim will do."""
-
-    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
-        return texts
-
-    def answers(
-        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
-    ) -> Floats:
-        noise = self.noise
-        return answer_by_vote(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,16 +10,14 @@ import numpy as np
 
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.errors import SettingError
-from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import Fields, Victim
-from malaprop.defences.defended import Counters
+from malaprop.core.victim import Fields
 from malaprop.defences.noisy import NoisyTraining
 from malaprop.defences.ranmask import same_gaps
-from malaprop.defences.smooth import answer_by_vote
+from malaprop.defences.smooth import CopiesVote
 from malaprop.defences.synonyms import KINDS, Kind, Sets, open_sets
-from malaprop.defences.votes import Vote, check_samples, check_vote
+from malaprop.defences.votes import Vote
 from malaprop.models.splits import Splits
 from malaprop.models.zoo.train import Job
 from malaprop.models.zoo.training import Hooks
@@ -122,7 +120,7 @@ def _case(word: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Safer:
+class Safer(CopiesVote):
     """The vote of copies with synonyms. The victim inside should have been trained so: malaprop harden safer."""
 
     kind: ClassVar[str] = "safer"
@@ -132,30 +130,9 @@ class Safer:
     samples: int = 64
     vote: Vote = "majority"
 
-    def __post_init__(self) -> None:
-        check_samples(self.samples, "safer's samples")
-        check_vote(self.vote, "safer's vote")
-        Swaps(sets=self.sets, floor=self.floor, most=self.most)
-
-    @property
-    def discrete(self) -> bool:
-        return self.vote == "majority"
-
     @property
     def noise(self) -> Swaps:
         return Swaps(sets=self.sets, floor=self.floor, most=self.most)
-
-    def check(self, victim: Victim) -> None:
-        """Any victim will do."""
-
-    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
-        return texts
-
-    def answers(
-        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
-    ) -> Floats:
-        noise = self.noise
-        return answer_by_vote(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

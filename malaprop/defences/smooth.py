@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
 from malaprop.defences.defended import Counters
-from malaprop.defences.votes import Vote, poll
+from malaprop.defences.votes import Vote, check_samples, check_vote, poll
 
 
 class Noise(Protocol):
@@ -42,6 +42,40 @@ class Noise(Protocol):
 
     def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
         """The text with at most `words` words changed in a way that the certificate covers, to words of `fresh`."""
+
+
+class CopiesVote:
+    """What defences by the vote of noisy copies share: a subclass has settings, and says what its noise is."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    samples: int
+    vote: Vote
+
+    def __post_init__(self) -> None:
+        check_samples(self.samples, f"{self.kind}'s samples")
+        check_vote(self.vote, f"{self.kind}'s vote")
+        _ = self.noise  # which refuses settings of its own
+
+    @property
+    def discrete(self) -> bool:
+        return self.vote == "majority"
+
+    @property
+    def noise(self) -> Noise:
+        raise NotImplementedError
+
+    def check(self, victim: Victim) -> None:
+        """Any victim will do."""
+
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
+        return texts
+
+    def answers(
+        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
+    ) -> Floats:
+        noise = self.noise
+        return answer_by_vote(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
 
 
 def answer_by_vote(

@@ -126,7 +126,7 @@ class SwappedBatch:
         found = self._synonyms.get(word)
         if found is None:
             string = self._table.strings[word]
-            found = self._synonyms[word] = self._table.ids(find_synonyms(string, self.how))
+            found = self._synonyms[word] = self._table.ids(find_swaps(string, self.how))
         return found
 
 
@@ -146,7 +146,7 @@ def make_best_swaps(variants: Variants, gains: Floats, many: int) -> Text:
     return text.refilled(filled)
 
 
-def find_synonyms(word: str, how: WordSwapTraining) -> list[str]:
+def find_swaps(word: str, how: WordSwapTraining) -> list[str]:
     """What may stand for a word, as the attacks on words have it; nothing for a stop word."""
     from malaprop.assets.lexicon import stop_words
     from malaprop.assets.vectors import open_neighbours

@@ -128,7 +128,7 @@ def test_the_worst_mixture_is_worse_than_an_even_one():
 
 @pytest.mark.parametrize("name", ["LSTM-W-Random-1", "CNN-C-Random-1"])
 def test_swapped_words_raise_the_loss(name, monkeypatch):
-    monkeypatch.setattr("malaprop.defences.swaps.find_synonyms", lambda word, _: SYNONYMS.get(word, []))
+    monkeypatch.setattr("malaprop.defences.swaps.find_swaps", lambda word, _: SYNONYMS.get(word, []))
     made = job(name)
     batch = a_batch(made, range(20))
     hook = WordSwapTraining(share=1.0, steps=2).hooks(made, data()).batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -142,8 +143,11 @@ def _distance(trial: Trial, one: int, two: int) -> int:
     return found
 
 
-def levenshtein(one: str, two: str) -> int:
-    """The least number of characters to insert, drop or substitute; what both begin and end with costs nothing."""
+def levenshtein(one: Sequence[str], two: Sequence[str]) -> int:
+    """The least number of characters, or of words, to insert, drop or substitute.
+
+    What both begin and end with costs nothing.
+    """
     begin = _count_alike(one, two)
     one, two = one[begin:], two[begin:]
     end = _count_alike(one[::-1], two[::-1])
@@ -158,6 +162,6 @@ def levenshtein(one: str, two: str) -> int:
     return row[-1]
 
 
-def _count_alike(one: str, two: str) -> int:
-    """How many characters both begin with."""
+def _count_alike(one: Sequence[str], two: Sequence[str]) -> int:
+    """How many characters, or words, both begin with."""
     return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
