@@ -15,11 +15,12 @@ from malaprop.core.catalogue import Catalogue
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.leftovers import clear_leftovers, half_of
 from malaprop.core.seeds import generator
-from malaprop.core.settings import call, parse_value
+from malaprop.core.settings import call
 from malaprop.core.text import word_pattern
 from malaprop.core.victim import Fields, Victim
 from malaprop.data.base import Dataset
 from malaprop.defences.switch import Switch
+from malaprop.defences.wrap import read_settings
 
 _AT_ONCE = 512  # texts
 _SUFFIXES = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
@@ -112,12 +113,7 @@ def _each(text: Fields, seed: int, copies: int) -> list[np.random.Generator]:
 def augmenter(spec: str, copies: int) -> Augmenter:
     """A way to augment as it is typed: switch, switch:words=3, keyboard:r=0.1."""
     name, *settings = spec.split(":")
-    given: dict[str, Any] = {}
-    for part in settings:
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise SettingError(f"a setting of {name} is written name=value, got {part!r}")
-        given[key.strip().replace("-", "_")] = parse_value(value.strip())
+    given = read_settings(name, settings)
     make = AUGMENTERS[name]
     if name == "switch":
         switch: Switch = call(Switch, {"alternatives": copies, **given}, "augment switch")

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.core.settings import call, parse_value
+from malaprop.core.settings import call
 from malaprop.core.text import Text
 from malaprop.core.victim import Fields, Victim
 from malaprop.defences.defended import cut_up
 from malaprop.defences.detection import DETECTORS
 from malaprop.defences.detection.rates import find_auc, find_threshold
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, Suspicion
+from malaprop.defences.wrap import read_settings
 
 CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 1
@@ -101,13 +101,7 @@ class Detector:
 def parse_method(spec: str) -> Suspicion:
     """A way to detect as it is typed: fgws, or rtd:worst=0.5."""
     name, *settings = spec.split(":")
-    given: dict[str, Any] = {}
-    for part in settings:
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise SettingError(f"a setting of {name} is written name=value, got {part!r}")
-        given[key.strip()] = parse_value(value.strip())
-    made: Suspicion = call(DETECTORS[name.strip()], given, name)
+    made: Suspicion = call(DETECTORS[name.strip()], read_settings(name, settings), name)
     return made
 
 
