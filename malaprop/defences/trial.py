@@ -19,6 +19,7 @@ from malaprop.defences.certify import Certifier
 from malaprop.defences.defended import Counters, Defended
 from malaprop.defences.premade import Premade
 from malaprop.defences.smooth import Noise, answer_by_vote, cut_text
+from malaprop.defences.wrap import draws_at_random
 from malaprop.records.certified import Certificate, CertifiedRecord
 from malaprop.records.defences import AttackedDefence, Checked, DefenceAttacked, DefenceRow, Gain
 from malaprop.records.outcome import Outcome
@@ -95,7 +96,11 @@ class DefenceFindings:
             cost=None,
             passes=self.passes,
             verdict=verdict(
-                self.name, gain, kept, first.adaptive is not None, known=self.draws > 0 or self.passes <= 1
+                self.name,
+                gain,
+                kept,
+                first.adaptive is not None,
+                known=self.draws > 0 or not draws_at_random(self.name),
             ),
             certified=self.certified,
             checked=self.checked,

@@ -209,8 +209,13 @@ def assail_knowing(
 
 
 def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[MadeAnswers]:
-    """The made samples, put to a defence."""
-    yield MadeAnswers(tuple(inputs["premade"].answers(open_defence(test, name, desk, inputs))))
+    """The made samples, put to a defence; one that it rejects does no harm and counts as read rightly."""
+    from malaprop.core.victim import find_rejected
+
+    made, victim = inputs["premade"], open_defence(test, name, desk, inputs)
+    rejected = find_rejected(victim.label_names)
+    pairs = zip(made.examples, made.answers(victim), strict=True)
+    yield MadeAnswers(tuple(one.label if found == rejected else found for one, found in pairs))
 
 
 def transfer(attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[TransferredAnswers]:

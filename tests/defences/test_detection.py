@@ -25,10 +25,13 @@ from malaprop.defences.detection.detector import Detector, DetectorCard, FitText
 from malaprop.defences.detection.rates import find_auc, find_threshold
 from malaprop.defences.detection.suspicion import Learnt, Lessons
 from malaprop.defences.detection.trees import apply_trees, fit_trees
+from malaprop.defences.premade import Premade
+from malaprop.defences.trial import count_passes
 from malaprop.defences.wrap import defend
 from malaprop.records.outcome import REJECTS
 from malaprop.records.summary import Summary
 from malaprop.runs.local import run
+from malaprop.studies.defence_columns import answer
 from malaprop.studies.settings import build
 from malaprop.studies.study import conduct
 from malaprop.studies.table import find_study
@@ -50,6 +53,9 @@ class Nice:
 
     def score(self, victim, learnt, texts, *, exact):
         return np.asarray([float("nice" in text.strings) for text in texts])
+
+    def count_passes(self, victim, text):
+        return 0
 
 
 @pytest.fixture
@@ -80,6 +86,31 @@ def test_rejection_wins_exactly_above_the_threshold_and_leaves_the_models_own_sc
     assert found.sum(1) == pytest.approx([1, 1])
     assert found[:, :2] / (1 - found[:, 2:]) == pytest.approx(own, abs=1e-5)
     assert agree(toy_data(), guarded).labels == ("no", "yes", REJECTED)  # which no example has
+
+
+def test_passes_of_the_model_are_counted_as_they_are_made(monkeypatch):
+    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", lambda word, _: toy.SYNONYMS.get(word, ()))
+    texts = [("a good film",), ("a great film that is fine",), ("good",)]
+    lessons = Lessons(clean=cut_up(texts), attacked=cut_up([("a poor film",), ("okay",)]), corpus=texts)
+    for method in ("fgws:rare=50", "wdr", "all:of=fgws+wdr"):
+        asked = toy.Calls()
+        suspicion = parse_method(method)
+        learnt = suspicion.learn(toy.victim(), lessons)
+        found = Detector(card=replace(CARD, method=method), suspicion=suspicion, learnt=learnt)
+        monkeypatch.setattr("malaprop.defences.detect.read_detector", lambda _, found=found: found)
+        whole = defend("detect:any", toy.victim(asked))
+        whole.predict(texts)
+        assert count_passes(whole) == round(len(asked.texts) / len(texts), 2) > 2, method
+
+
+def test_a_made_sample_that_is_rejected_is_no_harm(guarded, monkeypatch):
+    monkeypatch.setattr("malaprop.studies.defence_columns.open_defence", lambda *_: guarded)
+    rows = {"a nice film": 0, "a good film": 0, "a bad film": 0}
+    made = [Example(id=text, fields={"text": text}, label=label) for text, label in rows.items()]
+    premade = Premade(examples=tuple(made), source="")
+    (found,) = answer(None, "detect:any", None, {"premade": premade})
+    assert found.answers == (0, 1, 0)
+    assert premade.count_right(found.answers).hits == 2
 
 
 def toy_data():

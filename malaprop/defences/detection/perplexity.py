@@ -34,6 +34,10 @@ class Perplexity:
         del victim, exact
         return np.asarray(_measure(texts) - float(learnt.arrays["usual"][0]))
 
+    def count_passes(self, victim: Victim, text: Text) -> int:
+        del victim, text
+        return 0
+
 
 def _measure(texts: Sequence[Text]) -> Numbers:
     strings = [" ".join(text.values()) for text in texts]

@@ -59,6 +59,9 @@ class SeveralDetectors:
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         return apply_trees(_take(learnt, "top").arrays, self._see(victim, learnt, texts, exact=exact))
 
+    def count_passes(self, victim: Victim, text: Text) -> int:
+        return sum(member.count_passes(victim, text) for member in self._members(victim).values())
+
     def _see(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """[text, feature] of all members."""
         seen = []

@@ -51,6 +51,9 @@ class Suspicion(Protocol):
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """[text], the larger the more suspicious. `exact` asks the victim by its plain road."""
 
+    def count_passes(self, victim: Victim, text: Text) -> int:
+        """Forward passes of the victim that the score of a text takes."""
+
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
     """Log-probabilities [variant, label] of all variants, group by group."""

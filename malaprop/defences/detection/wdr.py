@@ -46,6 +46,10 @@ class WordDifferences:
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         return apply_trees(learnt.arrays, self.describe(victim, texts, exact=exact))
 
+    def count_passes(self, victim: Victim, text: Text) -> int:
+        del victim
+        return text.slots + 1
+
     def describe(self, victim: Victim, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""
         groups = [_leave_out(text) for text in texts]
