@@ -270,18 +270,19 @@ class TranslateAttack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranslateTypos:
-    """Put one misspelling that people made into each sentence, and score BLEU before and after.
+    """Put misspellings that people made into each sentence, and score BLEU before and after.
 
     Examples:
 
       malaprop translate typos --victim models/nmt --data multi30k
 
-      malaprop translate typos --victim my_model:translate --data pairs.csv --n 200
+      malaprop translate typos --victim my_model:translate --data pairs.csv --n 200 --typos 2
     """
 
     command: ClassVar[str] = "translate typos"
 
     victim: str = opt(help=VICTIM)
+    typos: int = opt(1, "How many words of each sentence are misspelt.", min=1)
     target: Target = Target(n=0)
     width: int = width_option()
     where: Where = Where()
@@ -295,10 +296,11 @@ class TranslateTypos:
         yield self.target.task("typos", self.victim, self.misspell)
 
     def misspell(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
-        from malaprop.attacks.translation.typo import OneTypo
+        from malaprop.attacks.translation.typo import NaturalTypos
 
         translator = self.target.load(desk, inputs["victim"])
-        yield from self.target.attack(translator, OneTypo(), share, "typos", {"kind": "typos"}, self.width)
+        about = {"kind": "typos", **({"typos": self.typos} if self.typos > 1 else {})}
+        yield from self.target.attack(translator, NaturalTypos(typos=self.typos), share, "typos", about, self.width)
 
     def gather(self, root: Path) -> TranslationRecord:
         return gather_runs(root)

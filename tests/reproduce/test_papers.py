@@ -76,6 +76,10 @@ def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
     one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 33}, "BERT": {"gs-gr": 11}}, folder="oneword/yelp-500")
     assert row(tmp_path, "S1").verdict == "fails", "what is varied explains, and does not decide"
     assert "with 500 words: BiLSTM-Attention 33.0% (33/100" in row(tmp_path, "S1").why
+    assert "the LSTM less BERT +22.0 points (+" in row(tmp_path, "S1").why
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 50}, "BERT": {"gs-gr": 90}}, folder="entailment")
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 44}, "BERT": {"gs-gr": 11}}, folder="entailment/premise")
+    assert "with 500 words in the premise: BiLSTM-Attention 44.0%" in row(tmp_path, "S2").why
 
 
 def test_a_study_without_an_lstm_says_so(tmp_path):
@@ -101,6 +105,15 @@ def test_translation_compares_both_models(tmp_path):
     translated(tmp_path, "keyword", "lstm", success=Rate(10, 100))
     assert row(tmp_path, "S4").verdict == "fails"
     assert "-30.0 points" in row(tmp_path, "S4").why
+    for name, lost in (("lstm", 2.0), ("transformer", 5.0)):
+        for kind, times in (("typos", 1), ("typos-4", 3)):
+            drop = translation.Bleu(times * lost, times * lost - 1, times * lost + 1)
+            translated(tmp_path, kind, name, success=Rate(9, 10), before=drop, after=drop, drop=drop)
+    assert row(tmp_path, "S5").verdict == "fails"
+    assert (
+        "with 4 the LSTM loses 6.00 (5.00-7.00), the Transformer 15.00 (14.00-16.00), a difference of -9.00"
+        in row(tmp_path, "S5").why
+    )
 
 
 def attended(name: str, elsewhere: float, moved: float, shift: float) -> attention.AttentionModel:
@@ -133,6 +146,11 @@ def test_attention_is_read_model_by_model(tmp_path):
         data="mr", recipe="gs-ec", texts=50, models=turned, bounds=(bound(0.4, 0.1), bound(0.4, 0.9))
     ).write(tmp_path / "attention")  # fmt: skip
     assert [row(tmp_path, id).verdict for id in ("S6", "S7", "S8")] == ["fails", "fails", "fails"]
+    assert "The number of layers has not been varied" in row(tmp_path, "S6").why
+    models = tuple(replace(model, edits="a random word") for model in turned)
+    attention.AttentionRecord(data="mr", recipe="gs-ec", texts=60, models=models).write(tmp_path / "varied" / "depth")
+    told = "with 1, R_e of the last layer is BiLSTM-Attention 0.800 (0.780 to 0.820), BERT 0.500"
+    assert told in row(tmp_path, "S6").why
 
 
 def tried(victim: str, search: str, right: int, distance: float, asked: float, found: int = 19) -> natural.Tried:

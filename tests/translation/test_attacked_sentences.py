@@ -10,7 +10,7 @@ from malaprop.attacks.translation.goals import BleuDrop, Disappears, KeywordAppe
 from malaprop.attacks.translation.greedy import GreedySource
 from malaprop.attacks.translation.replacements import Typos, Vocabulary
 from malaprop.attacks.translation.sweep import WordSweep
-from malaprop.attacks.translation.typo import OneTypo
+from malaprop.attacks.translation.typo import NaturalTypos
 from malaprop.core.errors import DataError, SettingError
 from malaprop.data.base import of
 from malaprop.records.outcome import compare_key
@@ -73,7 +73,7 @@ def test_bad_sentences_end_alone():
         sweep(Disappears(word="cat", translation="Katze"), words=2),
         sweep(BleuDrop(share=0.4), words=2, guided=False),
         sweep(Probe(name="p", call=lambda source, output: output.count("e") / 9), words=2, guided=False),
-        OneTypo(replacements=WORDS),
+        NaturalTypos(replacements=WORDS),
     ],
 )
 def test_width_and_order_change_nothing(attack):
@@ -99,12 +99,20 @@ def test_what_a_fresh_translation_does_not_confirm_is_no_success():
 
 def test_one_typo_a_sentence(monkeypatch):
     monkeypatch.setattr("malaprop.assets.lexicon.misspellings", lambda: {"cat": ("kat", "catt"), "ball": ("bal",)})
-    found = list(run(OneTypo(), Toy(), pairs([("A cat runs", "ein Katze rennt."), ("it is", "es ist")])))
+    found = list(run(NaturalTypos(), Toy(), pairs([("A cat runs", "ein Katze rennt."), ("it is", "es ist")])))
     assert [o.status for o in sorted(found, key=lambda o: o.status)] == ["skipped", "success"]
     won = next(o for o in found if o.status == "success")
     assert won.edits[0].after in ("kat", "catt")
     assert won.measures["bleu_after"] < won.measures["bleu_before"]
     assert Typos().of("Cat", None, 9) == ["Kat", "Catt"]
+
+
+def test_several_typos_a_sentence(monkeypatch):
+    monkeypatch.setattr("malaprop.assets.lexicon.misspellings", lambda: {"cat": ("kat",), "ball": ("bal",)})
+    (outcome,) = run(NaturalTypos(typos=4), Toy(), pairs([("a cat sees a ball", "ein Katze sieht ein Ball.")]))
+    assert sorted(edit.after for edit in outcome.edits) == ["bal", "kat"], "as many as can be misspelt"
+    with pytest.raises(SettingError, match="at least 1, got 0"):
+        NaturalTypos(typos=0)
 
 
 def test_data_and_settings_that_cannot_be():

@@ -1,4 +1,4 @@
-"""One natural typo a sentence (Belinkov and Bisk 2018): no search, a word and a misspelling drawn by the seed."""
+"""Natural typos (Belinkov and Bisk 2018): no search, words of a sentence and their misspellings drawn by the seed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from malaprop.attacks.translation.replacements import Replacements, Typos
 from malaprop.attacks.translation.sweep import Case, Count, SweepEnding
 from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Text, Words
 from malaprop.models.translation import bleu
@@ -15,10 +16,18 @@ _ALL = 1_000  # misspellings of a word that may be drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneTypo:
-    """A sentence is broken where its BLEU falls; one without a word that people are known to misspell is skipped."""
+class NaturalTypos:
+    """Misspells `typos` words of a sentence, one if nobody says more, or as many as people are known to misspell.
 
+    A sentence is broken where its BLEU falls; one without such a word is skipped.
+    """
+
+    typos: int = 1
     replacements: Replacements = field(default_factory=Typos)
+
+    def __post_init__(self) -> None:
+        if self.typos < 1:
+            raise SettingError(f"typos is how many words of a sentence are misspelt, at least 1, got {self.typos}")
 
     def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
         count = Count()
@@ -31,8 +40,10 @@ class OneTypo:
             if not slots:
                 why = "no word of the source has a known misspelling"
                 return SweepEnding("skipped", origin, None, first, reason=why, spent=count.spent)
-            slot = slots[int(rng.integers(len(slots)))]
-            final = origin.put(slot, able[slot][int(rng.integers(len(able[slot])))])
+            final = origin
+            for _ in range(min(self.typos, len(slots))):
+                slot = slots.pop(int(rng.integers(len(slots))))
+                final = final.put(slot, able[slot][int(rng.integers(len(able[slot])))])
             (last,) = yield Ask("translate", count.add(final.values()))
             before, after = (bleu.sentence(out, case.reference) for out in (first, last))
             broken = after < before

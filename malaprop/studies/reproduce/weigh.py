@@ -65,6 +65,12 @@ def average(numbers: Iterable[float]) -> Estimate:
     return Estimate(middle, middle - half, middle + half)
 
 
+def pool(rates: Sequence[Rate]) -> Rate:
+    """Over several victims; the interval rests on the texts, which are the same for all of them."""
+    total = sum(rate.total for rate in rates)
+    return Rate(sum(rate.hits for rate in rates), total, units=max(1, total // len(rates)))
+
+
 def gap_text(one: Rate | Interval, two: Rate | Interval) -> str:
     """The first rate less the second in points, with its interval."""
     gap = differ(one, two)

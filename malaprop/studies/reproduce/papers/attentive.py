@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,20 @@ from malaprop.records.translation import TranslationRecord, TranslationRun
 from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others, translators
+from malaprop.studies.reproduce.papers.attending import (
+    DEPTH,
+    FINE_TUNED,
+    FULL,
+    LENGTH,
+    ONE_WORD,
+    PAIRS,
+    TYPOS,
+    YELP,
+    explain_depth,
+    explain_typos,
+    explain_words,
+    list_varied,
+)
 from malaprop.studies.reproduce.weigh import above, differ, gap_text, short, sign, worst
 
 _READABLE = ("perplexity", "grammar")  # the less the better
@@ -48,7 +62,7 @@ def _one_word(*folders: str) -> Callable[[Path], Reading]:
         if not records:
             need(OneWordRecord.read, root / folders[0])
         each = [_judge_one_word(record) for record in records]
-        why = " ".join(_explain_one_word(record) for record in records) + _explain_varied(root, folders)
+        why = f"{' '.join(_explain_one_word(record) for record in records)} {explain_words(root, folders)}"
         return Reading(ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each), why=why)
 
     return read
@@ -67,19 +81,6 @@ def _explain_one_word(record: OneWordRecord) -> str:
         f"{record.data}: broken by gs-gr, the LSTM less {beside}; by gs-gr less asmax-gr, {found}; right without an "
         f"attack, {right}. By halves of each model's texts, gs-gr broke of the {halves}."
     )
-
-
-def _explain_varied(root: Path, folders: Sequence[str]) -> str:
-    """The weakest word with other vocabularies and with less of each text, where that was tried."""
-    told = []
-    for name, said in _VARIED.items():
-        record = OneWordRecord.read(root / name) if _YELP in folders else None
-        if record is not None:
-            rates = ", ".join(f"{model.name} {short(_success(record, model.name, 'gs-gr'))}" for model in record.models)
-            told.append(f"{said}: {rates}")
-    if not told:
-        return " The vocabulary and how much of a text is read have not been varied."
-    return f" Varied on Yelp, gs-gr broke with {'; with '.join(told)}."
 
 
 _HALVES = (
@@ -182,7 +183,7 @@ def _typos(root: Path) -> Reading:
     gap = differ(*falls)
     why = (
         f"BLEU lost by the LSTM {falls[0]}, by the Transformer {falls[1]}: a difference of {gap.value:+.2f} "
-        f"({gap.low:+.2f} to {gap.high:+.2f})."
+        f"({gap.low:+.2f} to {gap.high:+.2f}). {explain_typos(root)}"
     )
     return Reading(ours=f"BLEU, {', '.join(told)}", verdict=worst((*verdicts, above(*falls))), why=why)
 
@@ -220,7 +221,7 @@ def _sparse(root: Path) -> Reading:
         + ", ".join(f"{one.number}: {one.relative.value:.2f}, {one.elsewhere.value:.2f}" for one in m.layers)
         for m in (*lstms, *rest)
     )
-    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=f"{why}.")
+    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=f"{why}. {explain_depth(root)}")
 
 
 def _theorem(root: Path) -> Reading:
@@ -252,19 +253,10 @@ def _stays(root: Path) -> Reading:
 
 # --- the settings, fixed before the run
 
-_YELP = "oneword/yelp"
-_REVIEWS = (_YELP, "oneword/imdb", "oneword/mr", "oneword/yelp-mpnet")
-_VARIED = {
-    "oneword/yelp-500": "500 words",
-    "oneword/yelp-20000": "20,000 words",
-    "oneword/yelp-64": "64 tokens of each text",
-}
+_REVIEWS = (YELP, "oneword/imdb", "oneword/mr", "oneword/yelp-mpnet")
 _SMALL: dict[str, Any] = {"n": 40, "vocabulary": 300, "trials": 100, "jobs": "{jobs}", "out": "{here}"}
-_FULL: dict[str, Any] = {"n": 100, "vocabulary": 5000, "trials": 1000, "jobs": "{jobs}", "out": "{here}"}
 # 1,000 random trials of each of 100 texts are the 10^5 of the paper.
 # LIST has the paper's list: the 8 nearest words of counter-fitted vectors, here our own.
-_LENGTH = 256  # tokens that every model reads, words or pieces of them
-_FINE_TUNED = {"epochs": 3, "rate": 2e-5, "frozen": False, "limit": _LENGTH}  # nothing of MiniLM is held
 _FORCED = {"small": ("chien", 60, 200), "full": ("Hund", 200, 1000)}  # a keyword, and texts of both attacks
 
 
@@ -272,41 +264,19 @@ def _reviews(name: str, data: str, start: str, shown: str) -> Step:
     """One-word attacks on an LSTM, a fine-tuned encoder and a Transformer that all read as much of a text."""
     study = order(
         "study oneword", models=("BiLSTM-Attention", f"{{here}}/start/{start}", "Transformer-3"), data=data,
-        set={"limit": _LENGTH, "near": 8}, measure=("similarity", *_READABLE), **_FULL,
+        set={"limit": LENGTH, "near": 8}, measure=("similarity", *_READABLE), **FULL,
     )  # fmt: skip
-    tuned = others.train(start, data=data, settings=_FINE_TUNED, out=f"{{here}}/start/{start}")
+    tuned = others.train(start, data=data, settings=FINE_TUNED, out=f"{{here}}/start/{start}")
     encoder = "MPNet" if start == "MPNet" else "MiniLM, all of it fine-tuned"
-    about = f"an LSTM, {encoder}, and a Transformer on {shown}, {_LENGTH} tokens of each text, 5,000 words"
+    about = f"an LSTM, {encoder}, and a Transformer on {shown}, {LENGTH} tokens of each text, 5,000 words"
     return Step(name=name, does={"full": (tuned, study)}, about={"full": about})
 
 
-def _vary_reviews() -> tuple[Step, ...]:
-    """The weakest word of the same models with other vocabularies, and of models that read less."""
-    models = tuple(
-        f"{{root}}/{_YELP}/{one}" for one in ("models/BiLSTM-Attention", "start/BERT", "models/Transformer-3")
-    )
-    both: dict[str, Any] = {**_FULL, "data": "yelp", "recipes": ("gs-gr",)}
-    steps = [
-        Step(
-            name=name,
-            does={"full": (order("study oneword", models=models, **{**both, "vocabulary": many}),)},
-            about={"full": f"the models of the one-word attacks on Yelp, {said}"},
-            needs=(_YELP,),
-        )
-        for (name, said), many in zip(_VARIED.items(), (500, 20_000), strict=False)
-    ]
-    name, short_of = "oneword/yelp-64", 64
-    tuned = others.train("BERT", data="yelp", settings={**_FINE_TUNED, "limit": short_of}, out="{here}/start/BERT")
-    names = ("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3")
-    study = order("study oneword", models=names, set={"limit": short_of}, **both)
-    about = {"full": f"models of the same kinds on Yelp, {_VARIED[name]}"}
-    return (*steps, Step(name=name, does={"full": (tuned, study)}, about=about))
-
-
-def _translate(size: str, kind: str) -> tuple[Doing, ...]:
+def _translate(size: str, typos: int = 0) -> tuple[Doing, ...]:
+    """A keyword is forced into translations, or words of each sentence are misspelt."""
     data, (keyword, some, more) = translators.PAIRS[size], _FORCED[size]
-    own = {"keyword": (keyword,), "n": some} if kind == "keyword" else {"n": more}
-    command = "translate attack" if kind == "keyword" else "translate typos"
+    own = {"typos": typos, "n": more} if typos > 1 else {"n": more} if typos else {"keyword": (keyword,), "n": some}
+    command = "translate typos" if typos else "translate attack"
     return tuple(
         order(command, victim=translators.place(one), data=data, out=f"{{here}}/{one}", resume=True, **own)
         for one in translators.NAMES
@@ -333,12 +303,11 @@ ATTENTIVE = Paper(
             },
             about={"small": "an LSTM and a Transformer of three epochs, packaged reviews, 300 words"},
         ),
-        _reviews("oneword/yelp", "yelp", "BERT", "Yelp"),
+        _reviews(YELP, "yelp", "BERT", "Yelp"),
         _reviews("oneword/imdb", "imdb-full", "BERT", "IMDB"),
         _reviews("oneword/yelp-mpnet", "yelp", "MPNet", "Yelp"),
-        *_vary_reviews(),
         Step(
-            name="entailment",
+            name=PAIRS,
             does={
                 "small": (
                     order(
@@ -350,13 +319,13 @@ ATTENTIVE = Paper(
                     ),
                 ),
                 "full": (
-                    others.train("BERT", data="mnli", settings=_FINE_TUNED, out="{here}/start/BERT"),
+                    others.train("BERT", data="mnli", settings=FINE_TUNED, out="{here}/start/BERT"),
                     order(
                         "study oneword",
                         models=("Pair-BiLSTM-Attention", "{here}/start/BERT", "Pair-Transformer"),
                         data="mnli",
-                        set={"limit": _LENGTH, "near": 8},
-                        **_FULL,
+                        set={"limit": LENGTH, "near": 8},
+                        **FULL,
                     ),
                 ),
             },
@@ -405,20 +374,21 @@ ATTENTIVE = Paper(
         *(
             Step(
                 name=f"translation/{kind}",
-                does={size: _translate(size, kind) for size in translators.PAIRS},
+                does={size: _translate(size, typos) for size in translators.PAIRS},
                 about=translators.ABOUT,
                 needs=tuple(map(translators.step, translators.NAMES)),
             )
-            for kind in ("keyword", "typos")
+            for kind, typos in (("keyword", 0), ("typos", 1))
         ),
+        *list_varied(_translate),
     ),
     claims=(
         Claim(
             id="S1",
             claim="one changed word: an LSTM falls more often than self-attention; the weakest word is worth most",
             theirs="Yelp, LSTM / BERT / not pre-trained: ASMAX-GR 62/17/35, GS-GR 79/52/53, GS-EC 78/50/53 (%)",
-            steps=(*_REVIEWS, *_VARIED),
-            varies=tuple(_VARIED),
+            steps=(*_REVIEWS, *ONE_WORD[YELP]),
+            varies=tuple(ONE_WORD[YELP]),
             read=_one_word(*_REVIEWS),
             fails="on some data the LSTM falls less often than self-attention to the weakest word, or that word is "
             "worth less than the most attended one, beyond the intervals",
@@ -427,8 +397,9 @@ ATTENTIVE = Paper(
             id="S2",
             claim="the same of entailment",
             theirs="MultiNLI, LSTM / BERT: ASMAX-GR 78/54, GS-GR 95/75, GS-EC 95/75 (%)",
-            steps=("entailment",),
-            read=_one_word("entailment"),
+            steps=(PAIRS, *ONE_WORD[PAIRS]),
+            varies=tuple(ONE_WORD[PAIRS]),
+            read=_one_word(PAIRS),
             fails="the LSTM falls less often than self-attention, or the weakest word is worth less than the most "
             "attended one, beyond the intervals",
         ),
@@ -453,7 +424,8 @@ ATTENTIVE = Paper(
             id="S5",
             claim="one typo a sentence lowers BLEU, of an LSTM more",
             theirs="LSTM 25.10 to 13.44, Transformer 34.90 to 26.02",
-            steps=("translation/typos",),
+            steps=("translation/typos", *TYPOS),
+            varies=tuple(TYPOS),
             read=_typos,
             fails="BLEU rises, or falls more for the Transformer, beyond the intervals",
         ),
@@ -461,7 +433,8 @@ ATTENTIVE = Paper(
             id="S6",
             claim="one changed word moves few states after the first layer of self-attention, all of an LSTM",
             theirs="R_e .83 LSTM, .56 BERT",
-            steps=("attention",),
+            steps=("attention", DEPTH),
+            varies=(DEPTH,),
             read=_sparse,
             fails="the LSTM's last layer moves less, or other words behind its first layer, beyond the intervals",
         ),

@@ -17,8 +17,29 @@ from malaprop.records.transfer import ClassTable, Estimate, TransferRecord
 from malaprop.studies.reproduce.claim import Claim, Order, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need, read_printed
 from malaprop.studies.reproduce.papers import others
-from malaprop.studies.reproduce.papers.carrying import explain_factors, explain_inputs
-from malaprop.studies.reproduce.weigh import AMISS, HALF, above, average, falling, gap_text, points, short, sign, worst
+from malaprop.studies.reproduce.papers.carrying import (
+    KNOWN,
+    OWN,
+    USUAL,
+    explain_factors,
+    explain_inputs,
+    explain_known,
+    explain_own,
+    list_varied,
+)
+from malaprop.studies.reproduce.weigh import (
+    AMISS,
+    HALF,
+    above,
+    average,
+    falling,
+    gap_text,
+    points,
+    pool,
+    short,
+    sign,
+    worst,
+)
 
 _FACTORS = ("input form", "architecture", "embedding", "capacity")
 _SMALL = (
@@ -132,8 +153,13 @@ def _steps(data: str) -> tuple[Step, ...]:
 # --- what the records say
 
 
-def _each(read: Callable[[Path, str], Reading]) -> Callable[[Path], Reading]:
-    """A reading over all datasets of which there is a record: the claim fares as on the worst of them."""
+def _each(
+    read: Callable[[Path, str], Reading], explain: Callable[[Path], str] | None = None
+) -> Callable[[Path], Reading]:
+    """A reading over all datasets of which there is a record: the claim fares as on the worst of them.
+
+    `explain` tells what came out when something was varied.
+    """
 
     def read_all(root: Path) -> Reading:
         found: dict[str, Reading] = {}
@@ -149,8 +175,11 @@ def _each(read: Callable[[Path, str], Reading]) -> Callable[[Path], Reading]:
         told = [f"{_SHOWN[data]}: {one.ours}" for data, one in found.items()]
         told += [f"{_SHOWN[data]}: not done" for data in missing]
         verdicts = [one.verdict for one in found.values()]
-        why = " ".join(f"{_SHOWN[data]}: {one.why}" for data, one in found.items() if one.why and one.verdict in AMISS)
-        return Reading(ours="; ".join(told), verdict="figure" if "figure" in verdicts else worst(verdicts), why=why)
+        why = [f"{_SHOWN[data]}: {one.why}" for data, one in found.items() if one.why and one.verdict in AMISS]
+        why += [explain(root)] if explain is not None else []
+        return Reading(
+            ours="; ".join(told), verdict="figure" if "figure" in verdicts else worst(verdicts), why=" ".join(why)
+        )
 
     return read_all
 
@@ -241,7 +270,7 @@ def _broken(root: Path, data: str) -> Reading:
     ours = f"mean of {len(rates)} models {fmean(values):.1f}%, {min(values):.1f}% to {max(values):.1f}%"
     least = sorted((m for m in record.models if m.success.total), key=lambda m: m.success.value)[:3]
     why = f"The hardest to break are {', '.join(f'{m.name} {short(m.success)}' for m in least)}."
-    return Reading(ours=ours, verdict=above(_add(rates), HALF), why=why)
+    return Reading(ours=ours, verdict=above(pool(rates), HALF), why=why)
 
 
 def _ensembles(root: Path, data: str) -> Reading:
@@ -295,12 +324,6 @@ def _explain_rules(found: MeasuredRecord) -> str:
     return f"By family of the victim, the mean gain over rules from counts is {told}."
 
 
-def _add(rates: Sequence[Rate]) -> Rate:
-    """Over several victims; the interval rests on the texts, which are the same for all of them."""
-    total = sum(rate.total for rate in rates)
-    return Rate(sum(rate.hits for rate in rates), total, units=max(1, total // len(rates)))
-
-
 def _of_last(found: MeasuredRecord) -> list[MeasuredCell]:
     return [cell for cell in found.cells if cell.rules == found.wholes[-1].rules]
 
@@ -309,7 +332,7 @@ def _families(root: Path, data: str) -> Reading:
     rates: dict[str, list[Rate]] = {}
     for cell in _of_last(_read_measures(root, data)):
         rates.setdefault(_family(cell.victim), []).append(cell.success)
-    added = {name: _add(rows) for name, rows in rates.items()}
+    added = {name: pool(rows) for name, rows in rates.items()}
     shown = [name for name in ("word", "ELMo", "character", "BERT") if name in added]
     told = ", ".join(f"{name} {short(added[name])}" for name in shown)
     gaps = "; ".join(f"{one} less {two} {gap_text(added[one], added[two])}" for one, two in pairwise(shown))
@@ -324,7 +347,7 @@ def _growth(root: Path, data: str) -> Reading:
     found = _read_measures(root, data)
     sizes = [whole.mean for whole in found.wholes[1:] if "expert" not in whole.rules]
     cells = [cell.within for cell in _of_last(found)]
-    shares = {share: _add([cell[share] for cell in cells]) for share in cells[0]}
+    shares = {share: pool([cell[share] for cell in cells]) for share in cells[0]}
     told = ", ".join(f"{100 * float(share):.0f}%: {100 * rate.value:.1f}%" for share, rate in shares.items())
     grown = falling(list(reversed(shares.values())))
     members = points(all(one < two for one, two in pairwise(sizes)))
@@ -393,6 +416,7 @@ UNIVERSAL = Paper(
             about={"small": "the names alone; accuracies are in docs/zoo.md", "full": "the names alone"},
         ),
         *(step for data in _DATA for step in _steps(data)),
+        *list_varied(),
     ),
     claims=(
         Claim(id="U1", claim="a zoo of 63 models", theirs="Table 7", steps=("zoo",), read=_zoo),
@@ -400,8 +424,9 @@ UNIVERSAL = Paper(
             id="U2",
             claim="what decides whether PWWS carries over: input form > architecture > embedding > capacity",
             theirs="AG News .286 > .197 > .085 > .066; MR .285 > .145 > .114 > .045",
-            steps=_on_each("transfer/{data}"),
-            read=_each(_factors("transfer")),
+            steps=(*_on_each("transfer/{data}"), *KNOWN),
+            varies=tuple(KNOWN),
+            read=_each(_factors("transfer"), explain_known),
             fails=_ORDER_FAILS,
         ),
         Claim(
@@ -424,8 +449,9 @@ UNIVERSAL = Paper(
             id="U5",
             claim="characters and BERT are hardest to hit",
             theirs="Random .415, Character .263, ELMo .383, BERT .210",
-            steps=_on_each("transfer/{data}"),
-            read=_each(_inputs),
+            steps=(*_on_each("transfer/{data}"), USUAL, OWN),
+            varies=(USUAL, OWN),
+            read=_each(_inputs, explain_own),
             fails="models of some other input are hit less, beyond the intervals",
         ),
         Claim(

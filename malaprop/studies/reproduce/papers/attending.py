@@ -1,0 +1,181 @@
+"""Why claims on self-attention fare as they do here: the steps that vary one thing at a time, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from malaprop.records.attention import AttentionModel, AttentionRecord
+from malaprop.records.oneword import OneWordRecord
+from malaprop.records.translation import TranslationRecord
+from malaprop.studies.reproduce.claim import Doing, Step, order
+from malaprop.studies.reproduce.kept import need
+from malaprop.studies.reproduce.papers import others, translators
+from malaprop.studies.reproduce.weigh import differ, gap_text, short
+
+# --- the settings, fixed before the run
+
+YELP, PAIRS = "oneword/yelp", "entailment"
+FULL: dict[str, Any] = {"n": 100, "vocabulary": 5000, "trials": 1000, "jobs": "{jobs}", "out": "{here}"}
+LENGTH = 256  # tokens that every model reads, words or pieces of them
+FINE_TUNED = {"epochs": 3, "rate": 2e-5, "frozen": False, "limit": LENGTH}  # nothing of MiniLM is held
+_SHORT = 64
+# Of the one-word attacks: other vocabularies, less of each text, and the other field of a pair.
+ONE_WORD = {
+    YELP: {
+        "oneword/yelp-500": "500 words",
+        "oneword/yelp-20000": "20,000 words",
+        "oneword/yelp-64": f"{_SHORT} tokens of each text",
+    },
+    PAIRS: {
+        "entailment/words-50": "50 words",
+        "entailment/words-500": "500 words",
+        "entailment/premise": "500 words in the premise",
+    },
+}
+TYPOS = {"translation/typos-2": 2, "translation/typos-4": 4}  # a sentence
+DEPTH = "varied/depth"
+_DEPTHS = (1, 3)  # layers, of both kinds
+_KINDS = ("BiLSTM-Attention", "Transformer-3")
+
+
+def _vary(name: str, about: str, needs: tuple[str, ...], *does: Doing) -> Step:
+    return Step(name=name, does={"full": does}, about={"full": about}, needs=needs)
+
+
+def _vary_reviews() -> tuple[Step, ...]:
+    """The weakest word of the same models with other vocabularies, and of models that read less."""
+    models = tuple(
+        f"{{root}}/{YELP}/{one}" for one in ("models/BiLSTM-Attention", "start/BERT", "models/Transformer-3")
+    )
+    both: dict[str, Any] = {**FULL, "data": "yelp", "recipes": ("gs-gr",)}
+    few, many, less = ONE_WORD[YELP].items()
+    steps = [
+        _vary(
+            name, f"the models of the one-word attacks on Yelp, {said}", (YELP,),
+            order("study oneword", models=models, **{**both, "vocabulary": words}),
+        )
+        for (name, said), words in ((few, 500), (many, 20_000))
+    ]  # fmt: skip
+    tuned = others.train("BERT", data="yelp", settings={**FINE_TUNED, "limit": _SHORT}, out="{here}/start/BERT")
+    names = ("BiLSTM-Attention", "{here}/start/BERT", "Transformer-3")
+    study = order("study oneword", models=names, set={"limit": _SHORT}, **both)
+    return (*steps, _vary(less[0], f"models of the same kinds on Yelp, {less[1]}", (), tuned, study))
+
+
+def _vary_pairs() -> tuple[Step, ...]:
+    """The weakest word of the same models of entailment with fewer words to put in, and in the premise."""
+    models = tuple(
+        f"{{root}}/{PAIRS}/{one}" for one in ("models/Pair-BiLSTM-Attention", "start/BERT", "models/Pair-Transformer")
+    )
+    both: dict[str, Any] = {**FULL, "data": "mnli", "recipes": ("gs-gr",)}
+    given: tuple[dict[str, Any], ...] = (
+        {"vocabulary": 50},
+        {"vocabulary": 500},
+        {"vocabulary": 500, "fields": "premise"},
+    )
+    return tuple(
+        _vary(
+            name, f"the models of the one-word attacks on MNLI, {said}", (PAIRS,),
+            order("study oneword", models=models, **{**both, **one}),
+        )
+        for (name, said), one in zip(ONE_WORD[PAIRS].items(), given, strict=True)
+    )  # fmt: skip
+
+
+def _vary_typos(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Step, ...]:
+    return tuple(
+        Step(
+            name=name,
+            does={size: translate(size, typos) for size in translators.PAIRS},
+            about=translators.ABOUT,
+            needs=tuple(map(translators.step, translators.NAMES)),
+        )
+        for name, typos in TYPOS.items()
+    )
+
+
+def _vary_depth() -> Step:
+    """Small models of both kinds with as many layers as each other, under the same random edits."""
+    places = {(kind, depth): f"{{here}}/models/{kind}-{depth}" for depth in _DEPTHS for kind in _KINDS}
+    taught = [
+        others.train(kind, data="mr", settings={"epochs": 3, "depth": depth}, out=place)
+        for (kind, depth), place in places.items()
+    ]
+    look = order(
+        "study attention", models=tuple(places.values()), data="mr", n=60, set={"vocabulary": 50}, draws=0,
+        jobs="{jobs}", out="{here}",
+    )  # fmt: skip
+    sizes = ("small", "full")
+    about = dict.fromkeys(sizes, "small models of one and of three layers, packaged reviews")
+    return Step(name=DEPTH, does=dict.fromkeys(sizes, (*taught, look)), about=about)
+
+
+def list_varied(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Step, ...]:
+    """All steps that decide nothing; `translate` gives the commands of a size with so many typos a sentence."""
+    return (*_vary_reviews(), *_vary_pairs(), *_vary_typos(translate), _vary_depth())
+
+
+# --- what they say
+
+
+def explain_words(root: Path, folders: Sequence[str]) -> str:
+    """The weakest word with other vocabularies and with less of each text, where that was tried."""
+    told = []
+    varied = {name: said for base in folders for name, said in ONE_WORD.get(base, {}).items()}
+    for name, said in varied.items():
+        record = OneWordRecord.read(root / name)
+        cells = [] if record is None else [record.cell(model.name, "gs-gr") for model in record.models]
+        found = [cell for cell in cells if cell is not None and not cell.reason]
+        if found:  # the LSTM beside each of the others
+            first = next((cell for cell in found if "LSTM" in cell.model), found[0])
+            rates = ", ".join(f"{cell.model} {short(cell.success)}" for cell in found)
+            gaps = ", ".join(
+                f"{cell.model} {gap_text(first.success, cell.success)}" for cell in found if cell is not first
+            )
+            told.append(f"{said}: {rates}; the LSTM less {gaps}")
+    if not told:
+        return "The vocabulary and how much of a text is read have not been varied."
+    return f"Varied, gs-gr broke with {'. With '.join(told)}."
+
+
+def explain_typos(root: Path) -> str:
+    """What both translators lose with more typos a sentence, where that was tried."""
+    told = []
+    for name, typos in TYPOS.items():
+        records = [TranslationRecord.read(root / name / one) for one in translators.NAMES]
+        falls = [record.runs[0].drop for record in records if record is not None]
+        if len(falls) == 2 and falls[0] is not None and falls[1] is not None:
+            gap = differ(falls[0], falls[1])
+            told.append(
+                f"{typos} the LSTM loses {falls[0]}, the Transformer {falls[1]}, a difference of {gap.value:+.2f} "
+                f"({gap.low:+.2f} to {gap.high:+.2f})"
+            )
+    if not told:
+        return "The number of typos has not been varied."
+    return f"The number of typos a sentence was varied: with {'; with '.join(told)}."
+
+
+def explain_depth(root: Path) -> str:
+    """The same edits in models of the same number of layers; first, in the models that the claim is read from."""
+    record = need(AttentionRecord.read, root / "attention")
+    shared = [model for model in record.models if model.edits != record.recipe]
+    told = f"What is changed was varied: with {shared[0].edits} changed {_list_last(shared)}. " if shared else ""
+    varied = AttentionRecord.read(root / DEPTH)
+    if varied is None:
+        return f"{told}The number of layers has not been varied."
+    by_depth: dict[int, list[AttentionModel]] = {}
+    for model in varied.models:
+        if model.edits != varied.recipe:
+            by_depth.setdefault(model.layers[-1].number, []).append(model)
+    layers = "; with ".join(f"{depth}, {_list_last(models)}" for depth, models in sorted(by_depth.items()))
+    return (
+        f"{told}The number of layers was varied in small models of both kinds on {varied.texts} packaged reviews, each "
+        f"with {shared[0].edits if shared else 'a word'} changed: with {layers}."
+    )
+
+
+def _list_last(models: Sequence[AttentionModel]) -> str:
+    told = ", ".join(f"{model.name} {short(model.layers[-1].relative)}" for model in models)
+    return f"R_e of the last layer is {told}"
