@@ -78,6 +78,12 @@ def gap_text(one: Rate | Interval, two: Rate | Interval) -> str:
     return f"{value} points ({low} to {high})"
 
 
+def tell_larger(one: Rate | Interval, two: Rate | Interval, name: str) -> str:
+    """Whether the first, of this name, is larger than the second beyond the intervals, in words."""
+    said = {"holds": f"{name} is larger", "fails": f"{name} is smaller"}
+    return said.get(above(one, two), "not told apart")
+
+
 def falling(figures: Sequence[Rate | Interval]) -> str:
     """Whether each is larger than the next."""
     return worst(above(one, two) for one, two in pairwise(figures))

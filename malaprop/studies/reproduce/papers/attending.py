@@ -12,7 +12,7 @@ from malaprop.records.translation import TranslationRecord
 from malaprop.studies.reproduce.claim import Doing, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others, translators
-from malaprop.studies.reproduce.weigh import differ, gap_text, short
+from malaprop.studies.reproduce.weigh import differ, gap_text, short, tell_larger
 
 # --- the settings, fixed before the run
 
@@ -136,7 +136,7 @@ def explain_words(root: Path, folders: Sequence[str]) -> str:
             )
             told.append(f"{said}: {rates}; the LSTM less {gaps}")
     if not told:
-        return "The vocabulary and how much of a text is read have not been varied."
+        return ""
     return f"Varied, gs-gr broke with {'. With '.join(told)}."
 
 
@@ -150,7 +150,7 @@ def explain_typos(root: Path) -> str:
             gap = differ(falls[0], falls[1])
             told.append(
                 f"{typos} the LSTM loses {falls[0]}, the Transformer {falls[1]}, a difference of {gap.value:+.2f} "
-                f"({gap.low:+.2f} to {gap.high:+.2f})"
+                f"({gap.low:+.2f} to {gap.high:+.2f}): {tell_larger(falls[0], falls[1], 'that of the LSTM')}"
             )
     if not told:
         return "The number of typos has not been varied."
@@ -169,7 +169,7 @@ def explain_depth(root: Path) -> str:
     for model in varied.models:
         if model.edits != varied.recipe:
             by_depth.setdefault(model.layers[-1].number, []).append(model)
-    layers = "; with ".join(f"{depth}, {_list_last(models)}" for depth, models in sorted(by_depth.items()))
+    layers = "; with ".join(f"{depth} {_list_last(models)}" for depth, models in sorted(by_depth.items()))
     return (
         f"{told}The number of layers was varied in small models of both kinds on {varied.texts} packaged reviews, each "
         f"with {shared[0].edits if shared else 'a word'} changed: with {layers}."
@@ -177,5 +177,10 @@ def explain_depth(root: Path) -> str:
 
 
 def _list_last(models: Sequence[AttentionModel]) -> str:
-    told = ", ".join(f"{model.name} {short(model.layers[-1].relative)}" for model in models)
-    return f"R_e of the last layer is {told}"
+    """What all of them have in their last layer, and whether the LSTM has more than each of the others."""
+    last = {model.name: model.layers[-1].relative for model in models}
+    first = next((name for name in last if "LSTM" in name), "")
+    rest = [name for name in last if first and name != first]
+    beside = [f"beside {name} {tell_larger(last[first], last[name], 'that of the LSTM')}" for name in rest]
+    told = ", ".join(f"{name} {short(mean)}" for name, mean in last.items())
+    return f"R_e of the last layer is {told} ({', '.join(beside)})" if beside else f"R_e of the last layer is {told}"

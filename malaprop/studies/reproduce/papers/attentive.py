@@ -62,13 +62,17 @@ def _one_word(*folders: str) -> Callable[[Path], Reading]:
         if not records:
             need(OneWordRecord.read, root / folders[0])
         each = [_judge_one_word(record) for record in records]
-        why = f"{' '.join(_explain_one_word(record) for record in records)} {explain_words(root, folders)}"
-        return Reading(ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each), why=why)
+        varied = explain_words(root, folders)
+        why = [_explain_one_word(record, halves=not varied) for record in records]
+        why.append(varied or "The vocabulary and how much of a text is read have not been varied.")
+        return Reading(
+            ours="; ".join(one.ours for one in each), verdict=worst(one.verdict for one in each), why=" ".join(why)
+        )
 
     return read
 
 
-def _explain_one_word(record: OneWordRecord) -> str:
+def _explain_one_word(record: OneWordRecord, *, halves: bool) -> str:
     """Between which models and words the difference lies, and whether it is one of length or of confidence."""
     names = [model.name for model in record.models]
     first = next(name for name in names if _recurrent(name))
@@ -76,11 +80,12 @@ def _explain_one_word(record: OneWordRecord) -> str:
     beside = ", ".join(f"{name} {gap_text(weakest[first], weakest[name])}" for name in names if name != first)
     found = ", ".join(f"{n} {gap_text(weakest[n], _success(record, n, 'asmax-gr'))}" for n in names)
     right = ", ".join(f"{model.name} {100 * model.accuracy.value:.1f}%" for model in record.models)
-    halves = ". Of the ".join(_halves(record, *each) for each in _HALVES)
-    return (
+    told = (
         f"{record.data}: broken by gs-gr, the LSTM less {beside}; by gs-gr less asmax-gr, {found}; right without an "
-        f"attack, {right}. By halves of each model's texts, gs-gr broke of the {halves}."
+        f"attack, {right}."
     )
+    split = ". Of the ".join(_halves(record, *each) for each in _HALVES)
+    return f"{told} By halves of each model's texts, gs-gr broke of the {split}." if halves else told
 
 
 _HALVES = (

@@ -56,7 +56,9 @@ def explain_known(root: Path) -> str:
         if record := TransferRecord.read(root / name):
             means = {factor.name: factor.mean for factor in record.factors}
             order = " > ".join(f"{factor} {short(means[factor])}" for factor in record.order if factor in means)
-            told.append(f"{least}: {order}")
+            share = record.order_share
+            papers = "" if share is None else f" (the paper's order in {100 * share:.1f}% of resamples)"
+            told.append(f"{least}: {order}{papers}")
     if not told:
         return "How often a word must be seen to be known has not been varied."
     return f"Varied in {len(_FEW)} models on MR, by how often a word must be seen to be known: {'; '.join(told)}."

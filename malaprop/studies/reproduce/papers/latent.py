@@ -413,8 +413,9 @@ LATENT = Paper(
         Claim(
             id="N8",
             claim="people find natural adversaries more natural than FGSM's",
-            theirs="78%",
-            instead="wants people: malaprop humans asks them; what a judge says of images is in docs/natural.md",
+            theirs="78%; tables 7 and 8",
+            instead="wants people: malaprop humans asks them, and was tried on made answers alone (docs/humans.md); what "
+            "a judge says of images is in docs/natural.md",
         ),
     ),
 )
