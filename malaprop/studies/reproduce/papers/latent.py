@@ -414,8 +414,8 @@ LATENT = Paper(
             id="N8",
             claim="people find natural adversaries more natural than FGSM's",
             theirs="78%; tables 7 and 8",
-            instead="wants people: malaprop humans asks them, and was tried on made answers alone (docs/humans.md); what "
-            "a judge says of images is in docs/natural.md",
+            instead="wants people: malaprop humans asks them, and was tried on made answers alone (docs/humans.md); "
+            "what a judge says of images is in docs/natural.md",
         ),
     ),
 )
