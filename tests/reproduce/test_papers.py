@@ -40,7 +40,7 @@ def one_word(
             gap=oneword.OneWordMean(by, by - 0.5, by + 0.5, 40), lower=Rate(30, 40),
         )
         for model in broken
-        for measure, by in {"distance": -1.0, **({} if gap is None else {"grammar": gap})}.items()
+        for measure, by in {"distance": -1.0, **({} if gap is None else {"grammar": gap, "perplexity": gap})}.items()
     ]  # fmt: skip
     oneword.OneWordRecord(
         data="mr", task="sentiment", examined=200, common=120, texts=100, vocabulary=10, words=1, trials=5, seed=0,
@@ -65,6 +65,10 @@ def test_one_word_by_model(tmp_path, lstm, other, verdict):
 def test_nearer_is_by_construction_and_reading_better_is_not(tmp_path, gap, verdict):
     one_word(tmp_path, {"BiLSTM": {"gs-gr": 70, "gs-ec": 70}, "BERT": {"gs-gr": 60, "gs-ec": 60}}, gap=gap)
     assert row(tmp_path, "S3").verdict == verdict
+    if verdict == "fails":
+        assert "to choose from has not been varied" in row(tmp_path, "S3").why
+        one_word(tmp_path, {"BiLSTM": {}}, folder="varied/nearest/words-2000", gap=-0.3)
+        assert "with 2000 BiLSTM -0.3 (-0.8 to +0.2, 40 texts)." in row(tmp_path, "S3").why
 
 
 def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):

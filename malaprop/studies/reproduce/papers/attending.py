@@ -35,6 +35,8 @@ ONE_WORD = {
     },
 }
 TYPOS = {"translation/typos-2": 2, "translation/typos-4": 4}  # a sentence
+NEAREST = "varied/nearest"
+_CHOICE = (200, 2000)  # words among which GS-EC takes the nearest
 DEPTH = "varied/depth"
 _DEPTHS = (1, 3)  # layers, of both kinds
 _KINDS = ("BiLSTM-Attention", "Transformer-3")
@@ -112,9 +114,24 @@ def _vary_depth() -> Step:
     return Step(name=DEPTH, does=dict.fromkeys(sizes, (*taught, look)), about=about)
 
 
+def _vary_choice() -> Step:
+    """GS-GR and GS-EC with few and with many words to choose from, on small models of both kinds."""
+    first, rest = _CHOICE[0], _CHOICE[1:]
+    both: dict[str, Any] = {
+        "data": "mr", "n": 120, "recipes": ("gs-gr", "gs-ec"), "measure": ("perplexity",), "jobs": "{jobs}",
+    }  # fmt: skip
+    folder = f"{{here}}/words-{first}"
+    taught = order("study oneword", models=_KINDS, set={"epochs": 3}, vocabulary=first, out=folder, **both)
+    again = tuple(f"{folder}/models/{kind}" for kind in _KINDS)
+    does = [
+        order("study oneword", models=again, vocabulary=many, out=f"{{here}}/words-{many}", **both) for many in rest
+    ]
+    return _vary(NEAREST, "an LSTM and a Transformer of three epochs, packaged reviews", (), taught, *does)
+
+
 def list_varied(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Step, ...]:
     """All steps that decide nothing; `translate` gives the commands of a size with so many typos a sentence."""
-    return (*_vary_reviews(), *_vary_pairs(), *_vary_typos(translate), _vary_depth())
+    return (*_vary_reviews(), *_vary_pairs(), *_vary_typos(translate), _vary_choice(), _vary_depth())
 
 
 # --- what they say
@@ -138,6 +155,25 @@ def explain_words(root: Path, folders: Sequence[str]) -> str:
     if not told:
         return ""
     return f"Varied, gs-gr broke with {'. With '.join(told)}."
+
+
+def explain_choice(root: Path) -> str:
+    """How GS-EC's texts read beside GS-GR's with few and with many words to choose from, where that was tried."""
+    told = []
+    for many in _CHOICE:
+        record = OneWordRecord.read(root / NEAREST / f"words-{many}")
+        pairs = () if record is None else record.against
+        gaps = [a for a in pairs if (a.first, a.second, a.measure) == ("gs-gr", "gs-ec", "perplexity")]
+        if gaps:
+            rows = (f"{a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g}, {a.gap.count} texts)"
+                    for a in gaps)  # fmt: skip
+            told.append(f"{many} {', '.join(rows)}")
+    if not told:
+        return "How many words there are to choose from has not been varied."
+    return (
+        "How many words there are to choose from was varied in small models on packaged reviews; the perplexity of "
+        f"GS-EC less that of GS-GR is with {'; with '.join(told)}."
+    )
 
 
 def explain_typos(root: Path) -> str:

@@ -19,10 +19,12 @@ from malaprop.studies.reproduce.papers.attending import (
     FINE_TUNED,
     FULL,
     LENGTH,
+    NEAREST,
     ONE_WORD,
     PAIRS,
     TYPOS,
     YELP,
+    explain_choice,
     explain_depth,
     explain_typos,
     explain_words,
@@ -140,8 +142,8 @@ def _nearer(root: Path) -> Reading:
     both = [
         f"{a.measure.capitalize()} of {a.model}: {a.before:.3g} and {a.after:.3g}, lower in {a.lower}" for a in read
     ]
-    why = f"What stands in for readers, of GS-GR and GS-EC on texts that both broke. {'. '.join(both)}."
-    return Reading(ours=ours, verdict=verdict, why=why)
+    why = f"What stands in for readers, of GS-GR and GS-EC on texts that both broke. {'. '.join(both)}. "
+    return Reading(ours=ours, verdict=verdict, why=why + explain_choice(root))
 
 
 def _compare_curves(record: OneWordRecord) -> str:
@@ -412,7 +414,8 @@ ATTENTIVE = Paper(
             id="S3",
             claim="GS-EC is as successful as GS-GR, closer, and reads better",
             theirs="readability .55 against 1.0; people right on 64.6% and 68.8%",
-            steps=_REVIEWS[:3],
+            steps=(*_REVIEWS[:3], NEAREST),
+            varies=(NEAREST,),
             read=_nearer,
             fails="its texts have a larger perplexity or more mistakes than those of GS-GR, beyond the interval; that "
             "it is as successful and closer cannot fail here",
