@@ -23,6 +23,9 @@ from malaprop.defences.votes import Vote, check_vote, poll
 
 By = Literal["spell", "mlm"]
 _BY = ("spell", "mlm")
+# Logarithms of chances, chosen on validation texts of MR.
+_UNSURE = -3.0  # a word whose lead is larger, while the model sees it, is not looked at again
+_LIKELIER = 3.0  # by how much an alternative must be likelier where neither is seen
 
 
 class _Refill(NamedTuple):
@@ -38,8 +41,9 @@ class Purify:
 
     `spell` takes out what nobody sees, writes look-alike letters of other scripts as Latin ones, and corrects words
     that are one edit, or a known misspelling, away from one far more frequent. Of several corrections a masked language
-    model takes the one that fits; with `context=false`, which needs no model, it is the most frequent. It draws
-    nothing: every attack meets all of it.
+    model takes the one that fits; with `context=false`, which needs no model, it is the most frequent. With
+    `real_words` a word that is spelt rightly gives way too, where the model finds one an edit away far likelier, as
+    tale for tail. It draws nothing: every attack meets all of it.
 
     `mlm` hides `share` of the words, lets a masked language model refill them from the `likely` words it expects, and
     takes the vote over `copies` such copies (after RSMI, Moon et al. 2023, and Text Purification, Li et al. 2023;
@@ -48,6 +52,7 @@ class Purify:
 
     by: By = "spell"
     context: bool = True
+    real_words: bool = True
     copies: int = 8
     share: float = 0.3
     likely: int = 5
@@ -107,15 +112,38 @@ class Purify:
         clean = [make_clean(value) for value in values]
         doubts = [speller.find_doubts(value) for value in clean]
         first = [put_words(value, [d.options[0] for d in own], own) for value, own in zip(clean, doubts, strict=True)]
-        if not self.context or not any(doubts):
+        if not self.context:
             return first
         clozes = [cloze for value, own in zip(first, doubts, strict=True) for cloze in _clozes(value, own)]
-        logs = iter(_masked_lm(self.model, device).fill(clozes))
+        logs = iter(_masked_lm(self.model, device).fill(clozes) if clozes else ())
         out = []
         for value, own in zip(clean, doubts, strict=True):
             best = [int(np.argmax(next(logs).logs - np.asarray(doubt.doubts))) for doubt in own]
             out.append(put_words(value, [doubt.options[i] for doubt, i in zip(own, best, strict=True)], own))
-        return out
+        return self._fit_words(out, device) if self.real_words else out
+
+    def _fit_words(self, values: Sequence[str], device: str) -> list[str]:
+        """The texts with the words that fit in the places of those that do not, where a slip leads from one to another.
+
+        The model first reads each text as it is. Only words that it then finds no likelier than the best alternative
+        by far are hidden in turn. A word of several pieces, of which the model says little, has the chance of its rank.
+        """
+        from malaprop.defences.spellcheck import open_speller, put_words
+
+        speller, model = open_speller(), _masked_lm(self.model, device)
+        found = [(at, doubt) for at, value in enumerate(values) for doubt in speller.find_alternatives(value)]
+        seen = model.fill([_compare(values[at], doubt, hidden=False) for at, doubt in found])
+        some = [(at, doubt, bool(np.isnan(one.logs[0]))) for (at, doubt), one in zip(found, seen, strict=True)
+                if not _find_lead(one.logs, doubt) < _UNSURE]  # fmt: skip
+        logs = model.fill([_compare(values[at], doubt, hidden=True, own=not pieced) for at, doubt, pieced in some])
+        kept: list[tuple[list[Doubt], list[str]]] = [([], []) for _ in values]
+        for (at, doubt, pieced), one in zip(some, logs, strict=True):
+            own = speller.guess_chance(values[at][doubt.start : doubt.end]) if pieced else one.logs[0]
+            chances = one.logs[-len(doubt.options) :] - np.asarray(doubt.doubts)
+            if chances.max() - own > _LIKELIER:
+                kept[at][0].append(doubt)
+                kept[at][1].append(doubt.options[int(chances.argmax())])
+        return [put_words(value, words, doubts) for value, (doubts, words) in zip(values, kept, strict=True)]
 
     def _refills(self, texts: Sequence[Text], device: str) -> list[_Refill]:
         clozes, sizes = [], []
@@ -158,11 +186,26 @@ def _clozes(first: str, doubts: Sequence[Doubt]) -> Iterator[Cloze]:
         shift += size - (doubt.end - doubt.start)
 
 
+def _compare(text: str, doubt: Doubt, *, hidden: bool, own: bool = True) -> Cloze:
+    """How likely a word is where it stands, if that is asked for, and then each of its alternatives."""
+    words = (text[doubt.start : doubt.end], *doubt.options) if own else doubt.options
+    return Cloze(text, doubt.start, doubt.end, hidden=hidden, words=words)
+
+
+def _find_lead(logs: Floats, doubt: Doubt) -> float:
+    """By how much the best alternative is likelier than the word itself; nan of a word that cannot be seen as one."""
+    chances = logs[1:] - np.asarray(doubt.doubts)
+    known = chances[~np.isnan(chances)]
+    return float(known.max() - logs[0]) if len(known) else float(np.where(np.isnan(logs[0]), np.nan, -np.inf))
+
+
 @cache
 def _masked_lm(model: str, device: str) -> Any:
     from malaprop.models.encoders.masked_lm import open_masked_lm
 
-    return open_masked_lm(model, device=device)
+    found = open_masked_lm(model, device=device)
+    found.quantise()
+    return found
 
 
 def _ask(victim: Victim, texts: Sequence[Fields], counters: Counters, *, exact: bool) -> Floats:

@@ -13,14 +13,16 @@ from typing import NamedTuple
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.text import word_pattern
 
-_COMMON = 20_000  # the most frequent words are never corrected
+_COMMON = 20_000  # the most frequent words are never corrected by frequency alone ...
+_SURE = 30  # ... and the, of, to, at not even where they do not fit
 _RATIO = 20  # times as frequent a correction must be
 _TARGETS = 60_000  # words that corrections are chosen from
 _LEAST = 3  # letters of a word that is corrected by its letters; shorter ones are all one edit from some word
-_OPTIONS = 8  # corrections of a word that are weighed
+_OPTIONS = 16  # corrections of a word that are weighed
 _SLIP = 1.0  # what a slip costs a correction, as the logarithm of a chance ...
 _FIRST = 1.0  # ... and one at the first letter
 _PART = re.compile(r"[^\W_]+")
+_CONTRACTED = re.compile("([a-z]+)(?:n['\\u2019]t|['\\u2019](?:ve|re|ll|d|m))")
 # Two characters that are stored in the other order, with controls that draw them in this one (Boucher et al. 2022).
 _SWAPPED = re.compile("\u202d\u2066\u202e\u2066(.)\u2069\u2066(.)\u2069\u202c\u2069\u202c", re.DOTALL)
 _BACKSPACED = re.compile("[^\b]\b")
@@ -80,7 +82,8 @@ class Speller:
     """Finds misspelt words by frequency: `ranks` of known words, the most frequent first, and known misspellings.
 
     A word is in doubt where another one is an edit away, or known to be misspelt so, and far more frequent. What is
-    frequent or in a dictionary (`listed`) stays, and so does what is near to nothing, as names are.
+    frequent or in a dictionary (`listed`) stays, and so does what is near to nothing, as names are. Corrections are
+    frequent words and those of the dictionary.
     """
 
     ranks: Mapping[str, int]
@@ -88,6 +91,7 @@ class Speller:
     listed: Callable[[str], bool]
     _near: dict[str, list[str]] = field(default_factory=dict)  # words by what is left of them without a letter
     _known: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    _frequent: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -102,8 +106,8 @@ class Speller:
             for one in wrong[right]:
                 misspelt.setdefault(one, []).append(right)
         made = cls(ranks, {one: tuple(rights[:_OPTIONS]) for one, rights in misspelt.items()}, listed)
-        for word in words[:_TARGETS]:
-            if len(word) >= _LEAST and word.isalpha():
+        for word, rank in ranks.items():
+            if len(word) >= _LEAST and word.isalpha() and (rank < _TARGETS or listed(word)):
                 for left in {word, *_without_one(word)}:
                     made._near.setdefault(left, []).append(word)
         return made
@@ -118,12 +122,39 @@ class Speller:
         """The words in doubt of a text in which nothing is unseen; of hyphened words each part by itself."""
         out = []
         for found in word_pattern().finditer(clean):
-            parts = [found] if self._rank(found[0].lower()) < _TARGETS else _PART.finditer(clean, *found.span())
-            for part in parts:
+            whole = self._rank(found[0].lower()) < _TARGETS or self._is_contraction(found[0].lower())
+            for part in [found] if whole else _PART.finditer(clean, *found.span()):
                 if options := self._options(part[0].lower()):
                     cased = tuple(recase(option, part[0]) for option, _ in options)
                     out.append(Doubt(*part.span(), cased, tuple(doubt for _, doubt in options)))
         return out
+
+    def _is_contraction(self, low: str) -> bool:
+        """Whether it is a known word with n't, 've and the like behind it."""
+        found = _CONTRACTED.fullmatch(low)
+        return found is not None and self._rank(found[1]) < _COMMON
+
+    def find_alternatives(self, clean: str) -> list[Doubt]:
+        """The words of a text that another, frequent word may have become by a slip, whether they are spelt rightly."""
+        out = []
+        for found in word_pattern().finditer(clean):
+            low = found[0].lower()
+            if options := self._find_frequent(low) if low.isalpha() and self._rank(low) >= _SURE else ():
+                cased = tuple(recase(option, found[0]) for option, _ in options)
+                out.append(Doubt(*found.span(), cased, tuple(doubt for _, doubt in options)))
+        return out
+
+    def guess_chance(self, word: str) -> float:
+        """The logarithm of a word's chance by its rank alone, after Zipf: a tenth of one over the rank."""
+        return -math.log(10 * (min(self._rank(word.lower()), len(self.ranks)) + 1))
+
+    def _find_frequent(self, low: str) -> tuple[tuple[str, float], ...]:
+        known = self._frequent.get(low)
+        if known is None:
+            if len(self._frequent) > 1 << 18:
+                self._frequent.clear()
+            known = self._frequent[low] = tuple(self._weigh(low, lambda word: self._rank(word) < _COMMON))
+        return known
 
     def _options(self, low: str) -> tuple[tuple[str, float], ...]:
         known = self._known.get(low)
@@ -141,12 +172,15 @@ class Speller:
             spelled = low.translate(_slang())
             slang = len(low) >= _LEAST and 2 * sum(map(str.isalpha, low)) >= len(low) and low not in self.ranks
             return [(spelled, 0.0)] if slang and spelled.isalpha() and self._rank(spelled) < _COMMON else []
+        return self._weigh(low, lambda word: (self._rank(word) + 1) * _RATIO < rank)
+
+    def _weigh(self, low: str, fits: Callable[[str], bool]) -> list[tuple[str, float]]:
+        """The likeliest of the fitting words that it is a known misspelling of or one edit away from, with doubts."""
         found = dict.fromkeys(self.misspelt.get(low, ()), 0.0)
         if len(low) >= _LEAST:
             for other in self._candidates(low):
                 found.setdefault(other, doubt_edit(low, other))
-        far = [word for word in found if (self._rank(word) + 1) * _RATIO >= rank]
-        weights = {word: math.log(self._rank(word) + 1) + doubt for word, doubt in found.items() if word not in far}
+        weights = {word: math.log(self._rank(word) + 1) + doubt for word, doubt in found.items() if fits(word)}
         return [(word, found[word]) for word in sorted(weights, key=lambda word: (weights[word], word))[:_OPTIONS]]
 
     def _rank(self, word: str) -> int:

@@ -44,6 +44,7 @@ def speller(monkeypatch: pytest.MonkeyPatch) -> Speller:
         ("wonderf\u00fcl", "wonderful"),
         ("t3rr1ble", "terrible"),
         ("form from 3d zorglub mesmerizing Xanthippe", "form from 3d zorglub mesmerizing Xanthippe"),  # all right
+        ("goodn't film've", "goodn't film've"),  # a known word, shortened
         (
             "\u043c\u043e\u0441\u043a\u0432\u0430",
             "\u043c\u043e\u0441\u043a\u0432\u0430",
@@ -97,6 +98,40 @@ def test_of_several_corrections_the_one_that_fits_is_taken(monkeypatch: pytest.M
     assert made.restore("fromm") == "form"  # the known misspelling
     monkeypatch.setattr(purify, "_masked_lm", lambda *_: Fitting())
     assert Purify()._restore(["it is fromm here , fromm !", "a film"], "cpu") == ["it is from here , from !", "a film"]
+
+
+class Reading:
+    """Sees `flim` in several pieces, and expects `good` but not `form`; where it sees nothing, `film` and `from`."""
+
+    asked: list[Any]
+
+    def fill(self, clozes: Any) -> list[Guesses]:
+        self.asked += [(c.text[c.start : c.end], c.hidden) for c in clozes]
+        return [self.look(c) for c in clozes]
+
+    def look(self, cloze: Any) -> Guesses:
+        own = cloze.text[cloze.start : cloze.end].lower()
+        if not cloze.hidden:
+            found = [
+                np.nan if own == "flim" else 0.0 if own == "good" and word == own else -4.0 for word in cloze.words
+            ]
+        else:
+            found = [-0.5 if word.lower() in ("film", "from") else -8.0 for word in cloze.words]
+        return Guesses(cloze.words, np.asarray(found))
+
+
+def test_words_that_are_spelt_rightly_but_do_not_fit_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Speller.of(WORDS, {"from": ("form",)}, lambda word: word == "flim")  # which a dictionary has
+    model = Reading()
+    model.asked = []
+    monkeypatch.setattr(spellcheck, "open_speller", lambda: made)
+    monkeypatch.setattr(spellcheck, "_SURE", 0)
+    monkeypatch.setattr(purify, "_masked_lm", lambda *_: model)
+    text = "a good Flim form here"
+    assert Purify()._restore([text], "cpu") == ["a good Film from here"]
+    assert Purify(real_words=False)._restore([text], "cpu") == [text]
+    assert ("form", True) in model.asked
+    assert ("good", True) not in model.asked  # what the model expects is not looked at again
 
 
 class Refilling:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from malaprop.core.cloze import Cloze
 from malaprop.core.errors import AssetError
 from malaprop.models.encoders.masked_lm import MaskedLanguageModel, load_masked_lm
 from malaprop.models.pretrain import job
+from malaprop.models.scorers.int8 import can_quantise
 
 
 @pytest.fixture(scope="module", params=["roberta", "mlm-head"])
@@ -53,6 +56,16 @@ def test_guesses_are_the_librarys_own_at_the_mask(model, tmp_path):
         logits = model.model(input_ids=ids).logits[0, (ids[0] == model.tokenizer.mask_token_id).nonzero()[0, 0]]
     best = next(t for t in logits.argsort(descending=True).tolist() if model._whole[t])
     assert guess.words == (model.words[best],)
+
+
+def test_products_in_bytes_change_little(model, tmp_path):
+    clozes = [Cloze(text, 0, text.index(" "), words=(text.split()[0], "the")) for text in texts_of(tmp_path)]
+    other = copy.copy(model)
+    other.quantise()
+    assert (other.model is model.model) is (not can_quantise())
+    assert (other._head is None) is (model._head is None)
+    for one, two in zip(model.fill(clozes), other.fill(clozes), strict=True):
+        assert two.logs == pytest.approx(one.logs, abs=0.3)
 
 
 def test_batches_and_long_texts_change_no_answer(model, tmp_path):

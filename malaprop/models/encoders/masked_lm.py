@@ -16,6 +16,7 @@ from malaprop.core.cloze import Cloze, Guesses
 from malaprop.core.errors import AssetError
 from malaprop.core.text import word_pattern
 from malaprop.models.quiet import quietly
+from malaprop.models.scorers.int8 import can_quantise, quantise
 from malaprop.models.tokens.batches import Bounds, batches
 
 LIMIT = 128  # tokens around a cloze: what lies farther off says little about a word
@@ -48,12 +49,18 @@ class MaskedLanguageModel:
             torch.tensor, (vocabulary.whole, vocabulary.inner, vocabulary.plain)
         )  # of what was read on a device and fetched
         self._places = {self.words[i]: i for i in self._whole.nonzero()[:, 0].tolist()}  # of whole words their tokens
-        self._head: Any = None
-        self._head = self._find_head()
+        self._head: Any = self._find_head()
+
+    def quantise(self) -> None:
+        """From here on its products are in int8, twice as fast, on a CPU that has them; elsewhere nothing changes."""
+        if self.device.type == "cpu" and can_quantise():
+            self.model = quantise(self.model)
+            self._head = self._find_head()
 
     @torch.inference_mode()
     def _find_head(self) -> Any:
         """The part of the model that turns states to logits, if one of the usual names gives what the model gives."""
+        self._head = None
         ids = torch.tensor([[*self.head, self.tokenizer.mask_token_id, *self.tail]], device=self.device)
         place = torch.tensor([len(self.head)], device=self.device)
         wanted = self._at(ids, torch.ones_like(ids), place)
