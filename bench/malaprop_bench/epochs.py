@@ -1,5 +1,7 @@
 """What an epoch of each hardening costs beside plain training: a few steps of each are timed, on the same batches.
 
+They are those of a second pass, as in every epoch but the first, in which `swaps` looks up the synonyms of each text.
+
 python -m malaprop_bench.epochs docs/measured/epochs.json --model LSTM-W-GloVe-1 --machine "one core"
 
 The rows are added to the file, the last of each machine, model and method; `malaprop bench --fill docs/hardening.md`
@@ -75,7 +77,7 @@ def measure(
     for method in (PLAIN, *methods, PLAIN):
         hardening = None if method == PLAIN else Hardening.of(method)
         try:
-            one = time_epoch(model, parts, hardening, device=place, steps=steps)
+            one = time_epoch(model, parts, hardening, device=place, steps=steps, again=True)
         except MalapropError as error:
             print(f"{method} is left out: {error}")
             continue

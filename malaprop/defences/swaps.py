@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,10 +22,12 @@ from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.defences.fact import append_rows, itself
 from malaprop.models.gradients.sizes import token_gradients
-from malaprop.models.gradients.tokens import TokenGradients
+from malaprop.models.gradients.tokens import CutVariants, TokenGradients
 from malaprop.models.splits import Splits
 from malaprop.models.zoo.train import Job
 from malaprop.models.zoo.training import Batch, Hooks
+
+_MOST = 1 << 24  # synonyms of all training texts together that are kept, some 400 MB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,57 +67,83 @@ class WordSwapTraining:
         return Hooks(batch=SwappedBatch(job=job, data=data, how=self, gradients=gradients))
 
 
+class SwapChoices(NamedTuple):
+    """A training text, each synonym of each of its words, and the tokens of both."""
+
+    variants: Variants
+    cut: CutVariants
+    starts: Ints  # where the synonyms of each word begin that has any
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SwappedBatch:
-    """Puts behind a batch the swapped texts of it."""
+    """Puts behind a batch the swapped texts of it.
+
+    What does not hang on the weights is found once for each training text and kept, up to `_MOST` synonyms in all.
+    """
 
     job: Job
     data: Splits
     how: WordSwapTraining
     gradients: TokenGradients
     _table: Words = field(default_factory=Words, init=False, repr=False)
-    _texts: dict[int, Text] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[int, SwapChoices] = field(default_factory=dict, init=False, repr=False)
+    _room: list[int] = field(default_factory=lambda: [_MOST], init=False, repr=False)
     _synonyms: dict[int, Ints] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, batch: Batch) -> Batch:
         rng = generator(int(torch.randint(1 << 62, ())))  # torch draws from the step's own seed here
-        texts = [self._text(row) for row in batch.rows.tolist()]
-        wanted = [self._count(text, rng) for text in texts]
-        now = texts
+        choices = self._find_choices(batch.rows.tolist())
+        origins, labels = [one.variants.base for one in choices], batch.labels.tolist()
+        wanted = [int(np.ceil(rng.random() * self.how.share * len(one.starts))) for one in choices]
+        now = origins
         for step in range(self.how.steps):
+            if step:
+                choices = self._choose([self._vary(text, origin) for text, origin in zip(now, origins, strict=True)])
             most = [-(-many * (step + 1) // self.how.steps) for many in wanted]
-            now = self._swap(now, texts, batch.labels.tolist(), most)
-        changed = [at for at, (text, own) in enumerate(zip(now, texts, strict=True)) if text is not own]
+            now = self._swap(choices, origins, labels, most)
+        changed = [at for at, (text, own) in enumerate(zip(now, origins, strict=True)) if text is not own]
         if not changed:
             return batch
         rows = self.job.rows([now[at].values() for at in changed])
         return append_rows(batch, rows, np.asarray(changed, np.int64), self.job.parts[0].pad)
 
-    def _text(self, row: int) -> Text:
-        found = self._texts.get(row)
-        if found is None:
-            fields = self.data.train[row].fields.values()
-            found = self._texts[row] = Text.of({str(i): v for i, v in enumerate(fields)}, self._table)
-        return found
+    def _find_choices(self, rows: Sequence[int]) -> list[SwapChoices]:
+        """Of each row of the training data; what is not kept is found together."""
+        fresh = [row for row in dict.fromkeys(rows) if row not in self._kept]
+        texts = [self._read(row) for row in fresh]
+        found = dict(zip(fresh, self._choose([self._vary(text, text) for text in texts]), strict=True))
+        for row, one in found.items():
+            if self._room[0] >= one.variants.count:
+                self._room[0] -= one.variants.count
+                self._kept[row] = one
+        return [found[row] if row in found else self._kept[row] for row in rows]
 
-    def _count(self, text: Text, rng: np.random.Generator) -> int:
-        """How many words of a text are swapped this time."""
-        open_ = sum(bool(len(self._words(word))) for word in text.words.tolist())
-        return int(np.ceil(rng.random() * self.how.share * open_))
+    def _read(self, row: int) -> Text:
+        fields = self.data.train[row].fields.values()
+        return Text.of({str(i): v for i, v in enumerate(fields)}, self._table)
 
-    def _swap(self, now: Sequence[Text], origins: Sequence[Text], labels: list[int], most: list[int]) -> list[Text]:
+    def _choose(self, variants: Sequence[Variants]) -> list[SwapChoices]:
+        cut = self.gradients.cut(variants)
+        starts = (np.flatnonzero(np.diff(one.slots, prepend=-1)) for one in variants)
+        return [SwapChoices(*made) for made in zip(variants, cut, starts, strict=True)]
+
+    def _swap(
+        self, choices: Sequence[SwapChoices], origins: Sequence[Text], labels: list[int], most: list[int]
+    ) -> list[Text]:
         """The texts with further words swapped, until each has as many as it may have."""
         looks = [
-            WordLook(variants=self._variants(text, origin), aim=Aim(label=label, odds=True))
-            for text, origin, label in zip(now, origins, labels, strict=True)
+            WordLook(variants=one.variants, aim=Aim(label=label, odds=True))
+            for one, label in zip(choices, labels, strict=True)
         ]
-        seen = self.gradients.words(looks)
-        return [
-            make_best_swaps(look.variants, one.gains, many - len(look.text.changed(origin)))
-            for look, one, many, origin in zip(looks, seen, most, origins, strict=True)
+        seen = self.gradients.weigh_words(looks, [one.cut for one in choices])
+        left = [
+            many - len(one.variants.base.changed(origin))
+            for one, many, origin in zip(choices, most, origins, strict=True)
         ]
+        return make_best_swaps(choices, [one.gains for one in seen], left)
 
-    def _variants(self, text: Text, origin: Text) -> Variants:
+    def _vary(self, text: Text, origin: Text) -> Variants:
         """Each synonym of each word that still stands."""
         here = text.words.tolist()
         slots = [
@@ -130,20 +159,32 @@ class SwappedBatch:
         return found
 
 
-def make_best_swaps(variants: Variants, gains: Floats, many: int) -> Text:
-    """The base with the best swap of each of the `many` words that gain most; no swap that would lower the loss."""
-    text = variants.base
-    if many < 1 or not len(gains):
-        return text
-    order = np.argsort(-gains, kind="stable")
-    order = order[gains[order] > 0]
-    _, first = np.unique(variants.slots[order], return_index=True)
-    best = order[np.sort(first)[:many]]
-    if not len(best):
-        return text
-    filled = text.words.copy()
-    filled[variants.slots[best]] = variants.words[best]
-    return text.refilled(filled)
+def make_best_swaps(choices: Sequence[SwapChoices], gains: Sequence[Floats], many: Sequence[int]) -> list[Text]:
+    """Each text with the best swap of each of the `many` words that gain most; no swap that would lower the loss.
+
+    Of equal gains the first counts.
+    """
+    sizes = [len(one) for one in gains]
+    begin = np.cumsum([0, *sizes])
+    starts = np.concatenate([one.starts + at for one, at in zip(choices, begin[:-1], strict=True)])
+    if not len(starts):
+        return [one.variants.base for one in choices]
+    flat = np.concatenate(gains)
+    best = np.maximum.reduceat(flat, starts)
+    word = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(flat)))
+    tops = np.flatnonzero(flat == best[word])
+    first = tops[np.diff(word[tops], prepend=-1) > 0]  # of each word
+    out, edges = [], np.cumsum([0, *(len(one.starts) for one in choices)])
+    for at, (one, most) in enumerate(zip(choices, many, strict=True)):
+        text, mine = one.variants.base, slice(edges[at], edges[at + 1])
+        ranked = np.argsort(-best[mine], kind="stable")[: max(0, most)]
+        chosen = first[mine][ranked[best[mine][ranked] > 0]] - begin[at]
+        if len(chosen):
+            filled = text.words.copy()
+            filled[one.variants.slots[chosen]] = one.variants.words[chosen]
+            text = text.refilled(filled)
+        out.append(text)
+    return out
 
 
 def find_swaps(word: str, how: WordSwapTraining) -> list[str]:

@@ -78,6 +78,12 @@ def _checked(
 ) -> Splits:
     name = data.name.removesuffix(":train")
     if len({example.label for example in train}) < 2:
+        rows = len(data.examples)
+        if len({example.label for example in data.examples}) > 1:
+            raise DataError(
+                f"{name} has {rows:,} rows of two labels or more, but the {len(train):,} of them to train on have one "
+                "label; training wants 100 rows or more, with several of each label"
+            )
         raise DataError(f"{name} has fewer than two labels to train on; a classifier needs examples of at least two")
     if not held_out or not test:
         raise DataError(f"{name} has {len(data.examples)} rows, too few to hold some out; training wants 100 or more")

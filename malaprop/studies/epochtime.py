@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,20 +38,23 @@ class _Enough(Exception):  # noqa: N818 - nothing is wrong: it ends a training t
 
 
 class _Stopwatch:
-    """Stands behind the hook that follows each step, and ends the training after some of them."""
+    """Stands behind the hook that follows each step, and ends the training after the last of those `at` which to look.
 
-    def __init__(self, steps: int, after: Callable[..., None] | None) -> None:
-        self.left, self.steps, self.after = steps + WARM, steps, after
-        self.marks = list[tuple[float, float]]()  # when the clock started and when it was stopped
+    `marks` has for each of these the time on the clock and that of the processor.
+    """
+
+    def __init__(self, at: Sequence[int], after: Callable[..., None] | None) -> None:
+        self.at, self.after, self.step = at, after, 0
+        self.marks = list[tuple[float, float]]()
 
     def __call__(self, model: Any, batch: Any) -> None:
         if self.after is not None:
             self.after(model, batch)
-        self.left -= 1
-        if self.left in (0, self.steps):
+        self.step += 1
+        if self.step in self.at:
             _wait(model)
             self.marks.append((perf_counter(), process_time()))
-        if not self.left:
+        if self.step == self.at[-1]:
             raise _Enough
 
 
@@ -72,32 +75,43 @@ def time_epoch(
     seed: int = 0,
     device: str = "cpu",
     steps: int = 6,
+    again: bool = False,
 ) -> EpochTime:
-    """Times a few steps of the training that `train_named` would do; the same seed takes the same batches."""
+    """Times a few steps of the training that `train_named` would do; the same seed takes the same batches.
+
+    `again`: the steps of a second pass over the same texts, as in every epoch but the first: what a method finds out
+    once about each text is no part of them.
+    """
     from malaprop.models.zoo.train import Given, InTheLoop, train
     from malaprop.models.zoo.training import Hooks
     from malaprop.studies.training import find_named
 
     named, watches = find_named(name, data, given or Given(), seed), list[_Stopwatch]()
     a_pass = list[int]()
+    size = find_batch(named.spec, named.given, len(named.data.train))
+    whole, data = named.data.train, named.data
+    if again:
+        data = data._replace(train=whole[: steps * size], held_out=named.data.held_out[:1])  # read between passes
+        steps = math.ceil(len(data.train) / size)
+    at = (steps, 2 * steps) if again else (WARM, WARM + steps)
 
     def hook(job: Job) -> Hooks:
-        own = hardening.defence.hooks(job, named.data) if hardening is not None else Hooks()
-        watches.append(_Stopwatch(steps, own.stepped))
+        own = hardening.defence.hooks(job, data) if hardening is not None else Hooks()
+        watches.append(_Stopwatch(at, own.stepped))
         a_pass.append(len(job.parts[0].labels))
         return replace(own, stepped=watches[0])
 
-    unending = {"epochs": steps + WARM, "patience": steps + WARM}
-    size = find_batch(named.spec, named.given, len(named.data.train))
+    unending = {"epochs": at[-1], "patience": at[-1], "batch": size}
     with TemporaryDirectory(prefix="malaprop-") as room, suppress(_Enough):
         train(
-            named.spec, named.data, Path(room) / "timed", seed=named.seed, device=device, quiet=True,
+            named.spec, data, Path(room) / "timed", seed=named.seed, device=device, quiet=True,
             given=replace(named.given, settings={**(named.given.settings or {}), **unending}),
             added=InTheLoop(hooks=hook),
         )  # fmt: skip
     (began, busy), (ended, idle) = watches[0].marks
     return EpochTime(
-        step=(ended - began) / steps, steps=math.ceil(a_pass[0] / size), processor=(idle - busy) / steps
+        step=(ended - began) / steps, processor=(idle - busy) / steps,
+        steps=math.ceil((len(whole) if again else a_pass[0]) / size),
     )  # fmt: skip
 
 

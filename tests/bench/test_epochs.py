@@ -7,8 +7,10 @@ import json
 from malaprop_bench import epochs
 from malaprop_bench.epochs import TimedTraining
 
+from malaprop.defences.blackbox import KeyStar
 from malaprop.defences.harden import Hardening
 from malaprop.models.zoo.train import Given
+from malaprop.models.zoo.training import Hooks
 from malaprop.studies.epochtime import time_epoch
 from malaprop.studies.training import LearningData
 
@@ -51,4 +53,10 @@ def test_a_few_steps_are_timed_and_nothing_is_left(tmp_path, monkeypatch):
         assert 0 < found.step < 30
         assert found.seconds == found.step * found.steps
         assert found.processor > 0
+    seen = list[list[int]]()
+    watch = Hooks(batch=lambda batch: seen.append(batch.rows.tolist()) or batch)
+    monkeypatch.setattr(KeyStar, "hooks", lambda *_: watch)
+    found = time_epoch("LSTM-W-Random-1", parts, Hardening.of("blackbox"), given=small, steps=2, again=True)
+    assert found.steps == -(-len(parts.train) // 32)
+    assert sorted(seen[0] + seen[1]) == sorted(seen[2] + seen[3]) == list(range(64))
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]

@@ -137,6 +137,14 @@ def test_swapped_words_raise_the_loss(name, monkeypatch):
     with seeded(1):
         again = hook(batch)
     assert torch.equal(found.ids, again.ids)
+    monkeypatch.setattr("malaprop.defences.swaps._MOST", 0)  # nothing is kept from one batch to the next
+    forgetful = WordSwapTraining(share=1.0, steps=2).hooks(made, data()).batch
+    for _ in range(2):
+        with seeded(1):
+            assert torch.equal(found.ids, forgetful(batch).ids)
+    monkeypatch.setattr("malaprop.defences.swaps.find_swaps", None)  # what was found once is not asked for again
+    with seeded(1):
+        assert torch.equal(found.ids, hook(batch).ids)
     assert torch.equal(found.ids[:20, : batch.ids.shape[1]], batch.ids)
     behind = slice(20, None)
     assert len(found.rows[behind])

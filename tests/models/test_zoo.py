@@ -1,5 +1,7 @@
 """Names of the zoo, and training one of them to a folder that loads as a victim."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,22 @@ def test_splits_are_made_where_they_are_missing():
         splits(lambda spec, split: of([(f"t {i}", 1) for i in range(99)], name=spec), "x")
     with pytest.raises(DataError, match="too few"):
         splits(lambda spec, split: of([(f"t {i}", i % 2) for i in range(4)], name=spec), "x")
+
+
+def test_a_training_part_of_one_label_is_told_from_a_file_of_one_label():
+    errors = []
+    for lone in range(20):  # the only row of its label; where it is held out, none is left to train on
+        try:
+            splits(lambda spec, split, lone=lone: of([(f"t {i}", int(i == lone)) for i in range(20)], name=spec), "x")
+        except DataError as error:
+            errors.append(str(error))
+    assert errors
+    for error in errors:
+        assert re.fullmatch(
+            r"x has 20 rows of two labels or more, but the 1\d of them to train on have one label; training wants 100 "
+            "rows or more, with several of each label",
+            error,
+        )
 
 
 @pytest.mark.parametrize("name", ["LSTM-W-GloVe-1", "BiLSTM-W-Random-2", "CNN-W-GloVe-1", "CNN-W-Random-2"])

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from malaprop.core.capability import Capability
@@ -17,6 +18,7 @@ from malaprop.core.errors import CapabilityError, VictimError
 from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Ints
+from malaprop.core.variants import Variants
 from malaprop.models.gradients.backward import below_mean, differentiable, log_odds
 from malaprop.models.gradients.layout import Laid, Layout
 from malaprop.models.scorers.plain import Forward
@@ -26,6 +28,7 @@ from malaprop.models.tokens.splice import ship
 
 AnyLook = TypeVar("AnyLook", WordLook, SlotLook)
 AnySeen = TypeVar("AnySeen", WordSeen, SlotSeen)
+_NONE = np.empty(0, np.int64)
 _PAIRS = 1 << 16  # of a token and another in its place, weighed at a time
 
 
@@ -55,10 +58,27 @@ class TokenGradients:
         return []
 
     def words(self, looks: Sequence[WordLook]) -> list[WordSeen]:
-        return self._in_batches(looks, self._batch)
+        return self.weigh_words(looks, self.cut([look.variants for look in looks]))
 
     def slots(self, looks: Sequence[SlotLook]) -> list[SlotSeen]:
-        return self._in_batches(looks, self._weigh)
+        return self._in_batches(looks, self.layout.lay([look.text for look in looks]), self._weigh)
+
+    def cut(self, variants: Sequence[Variants]) -> list[CutVariants]:
+        """The tokens of texts and of the words that might stand in them: all that does not hang on the weights."""
+        return [
+            CutVariants(laid, *self._cut_words(one))
+            for laid, one in zip(self.layout.lay([one.base for one in variants]), variants, strict=True)
+        ]
+
+    def _cut_words(self, variants: Variants) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        assert variants.rows is None, "a look takes variants of one edit each"
+        fresh = self.layout.tokens(variants.base, variants.slots, variants.words)
+        many = np.fromiter(map(len, fresh), np.int32, len(fresh))
+        return np.concatenate([*fresh, _NONE]).astype(np.int32), many
+
+    def weigh_words(self, looks: Sequence[WordLook], cut: Sequence[CutVariants]) -> list[WordSeen]:
+        """As `words`, for looks whose variants were cut before."""
+        return self._in_batches(looks, [one.laid for one in cut], self._batch, cut)
 
     def mixes(self, looks: Sequence[MixLook]) -> list[MixSeen]:
         from malaprop.models.gradients.mixing import mix
@@ -66,16 +86,20 @@ class TokenGradients:
         return [mix(self, look) for look in looks]
 
     def _in_batches(
-        self, looks: Sequence[AnyLook], work: Callable[[list[AnyLook], list[Laid]], list[AnySeen]]
+        self,
+        looks: Sequence[AnyLook],
+        laid: Sequence[Laid],
+        work: Callable[[list[AnyLook], list[Any]], list[AnySeen]],
+        cut: Sequence[CutVariants] | None = None,
     ) -> list[AnySeen]:
-        """What the work gives for each look, done for looks of like length together."""
-        laid = self.layout.lay([look.text for look in looks])
+        """What the work gives for each look and its `cut`, or else `laid`; looks of like length are done together."""
+        given: Sequence[Any] = laid if cut is None else cut
         out: dict[int, AnySeen] = {}
         lengths = np.fromiter((len(one.row) for one in laid), np.int64, len(laid))
         bounds = self.bounds or bounds_for(torch.device(self.device), bytes_per_token=1 << 18)
         for part in batches(lengths, bounds, even=not self.masks):
             mine = part.tolist()
-            out |= zip(mine, work([looks[i] for i in mine], [laid[i] for i in mine]), strict=True)
+            out |= zip(mine, work([looks[i] for i in mine], [given[i] for i in mine]), strict=True)
         return [out[i] for i in range(len(looks))]
 
     def _weigh(self, looks: list[SlotLook], laid: list[Laid]) -> list[SlotSeen]:
@@ -87,11 +111,11 @@ class TokenGradients:
             for answer, one, slope in zip(answers, laid, slopes, strict=True)
         ]
 
-    def _batch(self, looks: list[WordLook], laid: list[Laid]) -> list[WordSeen]:
-        ids, lengths = padded([one.row for one in laid], self.pad, self.device)
+    def _batch(self, looks: list[WordLook], cut: list[CutVariants]) -> list[WordSeen]:
+        ids, lengths = padded([one.laid.row for one in cut], self.pad, self.device)
         slopes, logits = self.slopes(ids, lengths, [look.aim for look in looks])
         answers = logits.float().softmax(-1).cpu().numpy()
-        gains = self._gains(looks, laid, slopes)
+        gains = self._gains(looks, cut, slopes)
         return [WordSeen(answer=answer, gains=gain) for answer, gain in zip(answers, gains, strict=True)]
 
     def slopes(
@@ -111,21 +135,19 @@ class TokenGradients:
             return slope.float()[:, : ids.shape[1]] * weight[:, None, None], logits.detach()
 
     @torch.no_grad()
-    def _gains(self, looks: list[WordLook], laid: list[Laid], slopes: Float[Tensor, "batch token dim"]) -> list[Floats]:
+    def _gains(
+        self, looks: list[WordLook], cut: list[CutVariants], slopes: Float[Tensor, "batch token dim"]
+    ) -> list[Floats]:
         """Sums over tokens of slope times (new vector - old vector), as flat arrays over all looks."""
-        sizes = [look.variants.count for look in looks]
-        first = np.cumsum([0, *sizes])
-        work = [self._pairs(look, one) for look, one in zip(looks, laid, strict=True)]
-        variant = np.concatenate([pairs.variant + at for pairs, at in zip(work, first[:-1].tolist(), strict=True)])
-        row = np.repeat(np.arange(len(work)), [len(pairs.variant) for pairs in work])
-        place, new, old = (np.concatenate([getattr(pairs, n) for pairs in work]) for n in ("place", "new", "old"))
-        met, at = np.unique(np.concatenate([new, old]), return_inverse=True)
+        pairs = self._pairs(looks, cut)
+        met, at = find_distinct(np.concatenate([pairs.new, pairs.old]))
         vectors = self._vectors(met, slopes.device) if len(met) else None
-        total = torch.zeros(int(first[-1]), device=slopes.device)
+        total = torch.zeros(len(pairs.barred), device=slopes.device)
         signs = torch.tensor([look.signs for look in looks], device=slopes.device)
-        for begin in range(0, len(variant), _PAIRS):
+        many = len(pairs.new)
+        for begin in range(0, many, _PAIRS):
             assert vectors is not None
-            arrays = (variant, row, place, at[: len(new)], at[len(new) :])
+            arrays = (pairs.variant, pairs.look, pairs.place, at[:many], at[many:])
             v, r, p, n, o = ship(slopes.device, *(x[begin : begin + _PAIRS] for x in arrays))
             change, slope = vectors[n] - vectors[o], slopes[r, p]
             gains = (slope * change).sum(-1)
@@ -133,46 +155,66 @@ class TokenGradients:
                 gains = torch.where(signs[r], -(change.sign() - slope.sign()).abs().sum(-1), gains)
             total.index_add_(0, v, gains)
         flat: Floats = total.cpu().numpy()
-        flat[np.concatenate([pairs.barred for pairs in work])] = -np.inf
-        return np.split(flat, first[1:-1])
+        flat[pairs.barred] = -np.inf
+        return np.split(flat, np.cumsum([len(one.many) for one in cut])[:-1])
 
     def _vectors(self, tokens: Ints, device: torch.device) -> Float[Tensor, "token dim"]:
         """Of these tokens; -1 is nothing."""
         made: Tensor = self.embedding(torch.from_numpy(np.maximum(tokens, 0)).to(device)[None])[0]
         return made.float() * torch.from_numpy(tokens >= 0).to(device)[:, None]
 
-    def _pairs(self, look: WordLook, laid: Laid) -> _Pairs:
-        """Each variant's tokens, new against old, from the left."""
-        variants = look.variants
-        assert variants.rows is None, "a look takes variants of one edit each"
-        fresh = self.layout.tokens(look.text, variants.slots, variants.words)
-        many, had = np.fromiter(map(len, fresh), np.int64, len(fresh)), laid.size[variants.slots]
-        barred = had < 1
-        if look.known and self.unknown is not None:
-            barred |= np.asarray([self.unknown in row for row in fresh], bool) | (many == 0)
-        size = np.where(barred, 0, np.maximum(many, had))
-        variant = np.repeat(np.arange(len(size)), size)
-        i = runs(np.zeros(len(size), np.int64), size)
-        flat = np.concatenate([*fresh, np.full(1, -1)])
-        begin, start = (np.cumsum(many) - many)[variant], laid.start[variants.slots][variant]
-        many, had = many[variant], had[variant]
-        return _Pairs(
-            variant,
-            start + np.minimum(i, had - 1),
-            np.where(i < many, flat[np.minimum(begin + i, len(flat) - 1)], -1),
-            np.where(i < had, laid.row[start + np.minimum(i, had - 1)], -1),
-            barred,
+    def _pairs(self, looks: list[WordLook], cut: list[CutVariants]) -> _Pairs:
+        """Each variant's tokens, new against old, from the left; of all looks, one after another."""
+        many = np.concatenate([one.many for one in cut]).astype(np.int64)
+        flat = np.concatenate([*(one.flat for one in cut), np.full(1, -1)])
+        slots = [look.variants.slots for look in looks]
+        had, start = (
+            np.concatenate([getattr(one.laid, name)[mine] for one, mine in zip(cut, slots, strict=True)])
+            for name in ("size", "start")
         )
+        barred, first = had < 1, np.cumsum(many) - many
+        if self.unknown is not None and any(look.known for look in looks):
+            strict = np.repeat([look.known for look in looks], [len(mine) for mine in slots])
+            lacks = many == 0
+            lacks[np.repeat(np.arange(len(many)), many)[flat[:-1] == self.unknown]] = True
+            barred |= strict & lacks
+        size = np.where(barred, 0, np.maximum(many, had))
+        variant, i = np.repeat(np.arange(len(size)), size), runs(np.zeros(len(size), np.int64), size)
+        look = np.repeat(np.arange(len(cut)), [len(mine) for mine in slots])[variant]
+        many, had = many[variant], had[variant]
+        place = start[variant] + np.minimum(i, had - 1)
+        rows = np.concatenate([one.laid.row for one in cut])
+        behind = np.cumsum([0, *(len(one.laid.row) for one in cut[:-1])])
+        new = np.where(i < many, flat[np.minimum(first[variant] + i, len(flat) - 1)], -1)
+        return _Pairs(variant, look, place, new, np.where(i < had, rows[behind[look] + place], -1), barred)
+
+
+class CutVariants(NamedTuple):
+    """A text as the model reads it, and the tokens of each word that might stand in a slot, one word after another."""
+
+    laid: Laid
+    flat: NDArray[np.int32]
+    many: NDArray[np.int32]  # [variant] tokens
 
 
 class _Pairs(NamedTuple):
-    """Of one look: new tokens against old ones at their places; -1 where there is none."""
+    """New tokens against old ones at their places; -1 where there is none."""
 
     variant: Ints
+    look: Ints
     place: Ints
     new: Ints
     old: Ints
     barred: Flags  # [variant]
+
+
+def find_distinct(tokens: Ints) -> tuple[Ints, Ints]:
+    """The tokens that occur, in order, and which of them each one is: `np.unique` without sorting; -1 is the least."""
+    if not len(tokens):
+        return tokens, tokens
+    here = np.zeros(int(tokens.max()) + 2, bool)
+    here[tokens + 1] = True
+    return np.flatnonzero(here) - 1, (np.cumsum(here) - 1)[tokens + 1]
 
 
 def _norms(laid: Laid, slopes: Float[Tensor, "token dim"]) -> Floats:
