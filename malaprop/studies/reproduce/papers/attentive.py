@@ -264,7 +264,12 @@ _REVIEWS = (YELP, "oneword/imdb", "oneword/mr", "oneword/yelp-mpnet")
 _SMALL: dict[str, Any] = {"n": 40, "vocabulary": 300, "trials": 100, "jobs": "{jobs}", "out": "{here}"}
 # 1,000 random trials of each of 100 texts are the 10^5 of the paper.
 # LIST has the paper's list: the 8 nearest words of counter-fitted vectors, here our own.
-_FORCED = {"small": ("chien", 60, 200), "full": ("Hund", 200, 1000)}  # a keyword, and texts of both attacks
+# A keyword is forced in by the words that fit best of 2,000; at small size of 200, as a CPU takes minutes for those.
+_FORCED: dict[str, dict[str, Any]] = {
+    "small": {"keyword": ("chien",), "n": 40, "sweep": 200, "tries": 8},
+    "full": {"keyword": ("Hund",), "n": 200},
+}
+_MISSPELT = {"small": 200, "full": 1000}  # sentences
 
 
 def _reviews(name: str, data: str, start: str, shown: str) -> Step:
@@ -281,12 +286,11 @@ def _reviews(name: str, data: str, start: str, shown: str) -> Step:
 
 def _translate(size: str, typos: int = 0) -> tuple[Doing, ...]:
     """A keyword is forced into translations, or words of each sentence are misspelt."""
-    data, (keyword, some, more) = translators.PAIRS[size], _FORCED[size]
-    own = {"typos": typos, "n": more} if typos > 1 else {"n": more} if typos else {"keyword": (keyword,), "n": some}
-    command = "translate typos" if typos else "translate attack"
+    misspelt: dict[str, Any] = {"n": _MISSPELT[size], **({"typos": typos} if typos > 1 else {})}
+    command, own = ("translate typos", misspelt) if typos else ("translate attack", _FORCED[size])
+    both = {"data": translators.PAIRS[size], "resume": True}
     return tuple(
-        order(command, victim=translators.place(one), data=data, out=f"{{here}}/{one}", resume=True, **own)
-        for one in translators.NAMES
+        order(command, victim=translators.place(one), out=f"{{here}}/{one}", **both, **own) for one in translators.NAMES
     )
 
 
