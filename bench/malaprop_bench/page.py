@@ -40,6 +40,7 @@ from malaprop_bench import (
     table,
     throughput,
     turns,
+    unseen,
 )
 
 _MARK = re.compile(
@@ -109,6 +110,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "reading": _bench(lambda held: table.lines(reading.HEAD, reading.rows(held))),
     "strict": _bench(lambda held: table.lines(strictness.HEAD, strictness.rows(held))),
     "epochs": _bench(epochs.table_lines),
+    "unseen": _bench(lambda held: table.lines(unseen.HEAD, unseen.rows(held))),
     "recipes-differ": _bench(recipetable.differ),
     "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
     "detect": _bench(lambda held: table.lines(detected.HEAD, detected.rows(held))),

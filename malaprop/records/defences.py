@@ -181,6 +181,7 @@ class DefencesRecord(Record):
     rows: tuple[DefenceRow, ...] = ()
     around: tuple[NeighboursKept, ...] = ()
     pictures: tuple[Neighbourhood, ...] = ()
+    learnt: int = 0  # texts that the victim was trained on; 0: not known
 
     @property
     def attacks(self) -> tuple[str, ...]:

@@ -77,8 +77,12 @@ class Board:
         self.models = list(dict.fromkeys([*MODELS, *(model for _, model in self.held)]))
 
     def overview(self, data: str) -> list[tuple[str, ...]]:
-        """A row a defence, a column a model: what is left under the worst attack; no defence comes first."""
-        found = {(model, row.name): row for model in self.models for row in self._rows(data, model)}
+        """A row a defence, a column a model: what is left under the worst attack; no defence comes first.
+
+        Of a defence that was tested twice in a place the test with more texts counts.
+        """
+        every = ((model, row) for model in self.models for row in self._rows(data, model))
+        found = {(model, row.name): row for model, row in sorted(every, key=lambda one: one[1].worst.total)}
         names = dict.fromkeys(name for _, name in found)
         best = {name: max(row.worst.value for (_, other), row in found.items() if other == name) for name in names}
         order = sorted(names, key=lambda name: (name != "none", -best[name], name))
@@ -100,7 +104,8 @@ class Board:
 
 def describe(model: str, record: DefencesRecord) -> str:
     """What was tested, in a line."""
-    return f"{model} ({record.victim}), {' and '.join(record.attacks)}, {record.texts:,} texts of {record.data}"
+    learnt = f", trained on {record.learnt:,} texts" if record.learnt else ""
+    return f"{model} ({record.victim}{learnt}), {' and '.join(record.attacks)}, {record.texts:,} texts of {record.data}"
 
 
 def write_markdown(records: Sequence[DefencesRecord]) -> str:

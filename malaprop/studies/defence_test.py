@@ -328,6 +328,7 @@ class DefenceTest:
             rows=tuple(rows),
             around=seen.around,
             pictures=seen.pictures,
+            learnt=_count_learnt(self.victim[0]),
         )
 
     def _read_row(self, root: Path, name: str) -> DefenceRow | None:
@@ -357,3 +358,12 @@ class DefenceTest:
             files=dict(proof.as_file(place) for place, proof in proofs),
             troubles=[f"{name} is left out: {reason.reason}" for name, reason in why.items() if reason is not None],
         )
+
+
+def _count_learnt(victim: str) -> int:
+    """The texts that a victim was trained on, where its folder says so."""
+    from malaprop.models.fitting.card import read_card
+    from malaprop.models.zoo.checkpoint import is_checkpoint
+
+    folder = Path(victim).expanduser()
+    return int(read_card(folder).figures.get("train_rows", 0)) if is_checkpoint(folder) else 0

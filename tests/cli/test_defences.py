@@ -80,6 +80,7 @@ def test_a_model_its_twin_masks_and_what_does_not_fit(type_in):
     record = DefencesRecord.read(Path("out"))
     assert record is not None
     assert record.texts == 6
+    assert record.learnt == json.loads(Path("m/model.json").read_text())["figures"]["train_rows"]
     assert all(row.cost for row in record.rows)
     page = Path("out/report.html").read_text()
     assert "Defence test" in page

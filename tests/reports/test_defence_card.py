@@ -159,6 +159,11 @@ def test_the_leaderboard_has_a_place_for_what_was_not_measured():
     assert "IMDB\n\nMiniLM, MPNet, LSTM, CNN: not measured." in page
     assert "### odd: MiniLM" in page
     assert "+30.0 points (+20.0 to +40.0)" in page
+    assert "(LSTM-W-GloVe-1), " in page
+    more = [replace(row, worst=Rate(30, 100)) for row in TRIAL.rows]
+    page = write_markdown([replace(twice[0], rows=tuple(more), learnt=6782), *twice])  # the test with more texts counts
+    assert "| `five` | not measured | not measured | 30.0% (30/100, 21.9-39.6) | not measured |" in page
+    assert "LSTM (LSTM-W-GloVe-1, trained on 6,782 texts), " in page
     assert "Leaderboard of defences" in trials(twice)
     assert "Leaderboard of defences" not in trials(twice[:1])
 

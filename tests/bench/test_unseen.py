@@ -1,0 +1,73 @@
+"""Plain and hardened models on texts from elsewhere: what people misspelt, the table, and what the page says of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from malaprop_bench import page, unseen
+from malaprop_bench.unseen import UnseenRow
+
+from malaprop.core.errors import DataError
+from malaprop.core.example import Example
+from malaprop.data import of
+
+DOCS = Path(__file__).parents[2] / "docs"
+ROW = {"model": "LSTM", "data": "mr", "hardened": "swaps", "texts": "x", "total": 4, "plain": 2, "won": 2, "lost": 1}
+
+
+def write_lists(folder: Path) -> None:
+    (folder / "charnmt_noise").mkdir(parents=True)
+    (folder / "charnmt_noise/en.natural.gz").write_bytes(gzip.compress(b"film filme flim\nluck Luck\n"))
+    (folder / "birkbeck_missp.dat.gz").write_bytes(gzip.compress(b"$Film\nfillm\n$good\ngud\n"))
+
+
+def test_words_are_written_as_people_misspelt_them(tmp_path, monkeypatch):
+    with pytest.raises(DataError, match=r"en.natural.gz is missing; point MALAPROP_DATA"):
+        unseen.read_misspellings(tmp_path)
+    write_lists(tmp_path)
+    known = unseen.read_misspellings(tmp_path)
+    assert known == {"film": ["filme", "flim", "fillm"], "luck": [], "good": ["gud"]}
+    monkeypatch.setattr(unseen, "SHARE", 1.0)
+    example = Example(id="1", fields={"text": "A good, dull film; luck!"}, label=1)
+    found = unseen.misspell(example, known)
+    assert found.fields["text"] in {f"A gud, dull {film}; luck!" for film in known["film"]}
+    assert found == unseen.misspell(example, known)
+    assert (found.id, found.label) == ("1", 1)
+
+
+def test_models_are_compared_on_the_same_texts(tmp_path, monkeypatch):
+    data = of([("good film", 1), ("bad film", 0), ("good one", 1), ("odd", 0)], name="x")
+    right = {"plain": (True, True, False, False), "hard": (True, False, True, True)}
+    monkeypatch.setattr("malaprop.models.fitting.card.read_card", lambda _: SimpleNamespace(name="LSTM", data="mr"))
+    monkeypatch.setattr("malaprop.runs.victims.victim", str)
+    monkeypatch.setattr("malaprop.studies.common.examine", lambda name, _: SimpleNamespace(right=right[name]))
+    monkeypatch.setattr(unseen, "read_texts", lambda *_: data)
+    file = tmp_path / "u.json"
+    for _ in range(2):  # the second time takes the place of the first
+        unseen.main([str(file), "--plain", "plain", "--hard", "swaps=hard", "--texts", "x"])
+    held = json.loads(file.read_text())
+    assert held["rows"] == [ROW]
+    assert unseen.rows(held) == [
+        [
+            "LSTM", "mr", "`swaps`", "x", "50.0% (2/4, 15.0-85.0)", "75.0% (3/4, 30.1-95.4)",
+            "+25.0 points (-47.3 to +80.6)", "0.875",
+        ]
+    ]  # fmt: skip
+
+
+def test_what_the_page_says_of_its_record():
+    text = (DOCS / "hardening.md").read_text(encoding="utf-8")
+    assert page.filled(text, DOCS)[0] == text
+    held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
+    found = {(row["model"], row["texts"], row["hardened"]): UnseenRow(**row) for row in held["rows"]}
+    for (_, texts, method), row in found.items():
+        if method == "flooding":
+            assert abs(row.gain.value) < 0.01
+        elif texts == "mr-full":
+            assert -0.06 < row.gain.value < -0.02
+        elif texts in ("yelp", "imdb-full"):
+            assert row.gain.high < -0.05
