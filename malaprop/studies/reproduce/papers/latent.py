@@ -216,7 +216,7 @@ _PROBES = {
 }
 _SENTENCES = {"small": "entailment-synthetic", "full": "snli"}
 _ARAE: dict[str, dict[str, Any]] = {"small": {"steps": 300}, "full": {}}
-_JUDGED = {"small": ("Pair-Average,Pair-LSTM", 20), "full": ("Pair-Average,Pair-LSTM,Pair-ESIM", 120)}
+_JUDGED = {"small": (("Pair-Average", "Pair-LSTM"), 20), "full": (("Pair-Average", "Pair-LSTM", "Pair-ESIM"), 120)}
 _SPOKEN = {
     "small": "an ARAE of 300 steps on made pairs; classifiers of such pairs, 20 of them",
     "full": "an ARAE of a part of SNLI; three classifiers in place of the paper's",
@@ -240,8 +240,15 @@ def _teach(size: str, *, plain: bool) -> Doing:
     return others.train("arae", data=_SENTENCES[size], settings=settings, out="{here}/model")
 
 
+def _train_victims(size: str) -> tuple[Doing, ...]:
+    """Classifiers of the very pairs: by name alone they would be trained on the packaged reviews."""
+    names, _ = _JUDGED[size]
+    return tuple(others.train(one, data=_SENTENCES[size], settings={}, out=f"{{here}}/{one}") for one in names)
+
+
 def _compare(size: str, name: str) -> Doing:
-    victims, n = _JUDGED[size]
+    names, n = _JUDGED[size]
+    victims = tuple(f"{{root}}/sentences/victims/{one}" for one in names)
     return _search(
         "compare", victims=victims, data=_SENTENCES[size], generator=f"{{root}}/sentences/arae-{name}/model",
         searches="hybrid", n=n, jobs="{jobs}", out="{here}", resume=True,
@@ -327,6 +334,7 @@ LATENT = Paper(
             does={size: (_search("synthetic", out="{here}"),) for size in _SIZES},
             about=dict.fromkeys(_SIZES, "a curve in the plane"),
         ),
+        Step(name="sentences/victims", does={size: _train_victims(size) for size in _SIZES}, about=_SPOKEN),
         *(
             step
             for name in ("plain", "ours")
@@ -340,7 +348,7 @@ LATENT = Paper(
                     name=f"sentences/compare/{name}",
                     does={size: (_compare(size, name),) for size in _SIZES},
                     about=_SPOKEN,
-                    needs=(f"sentences/arae-{name}",),
+                    needs=("sentences/victims", f"sentences/arae-{name}"),
                 ),
             )
         ),
