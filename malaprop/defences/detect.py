@@ -54,7 +54,7 @@ class Detect:
     ) -> Floats:
         del seeds
         detector = self._open(victim)
-        counters.inner += len(prepared) + sum(detector.suspicion.count_passes(victim, text) for text in prepared)
+        counters.inner += len(prepared) + sum(detector.count_passes(victim, text) for text in prepared)
         shares = np.exp(ask(victim, [Variants.itself(text) for text in prepared], exact=exact))
         if shares.shape[1] != len(self.name_labels(victim)) - 1:
             raise VictimError(f"{victim.name} scores {shares.shape[1]} labels, not those its detector was fitted with")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -199,13 +198,10 @@ def _find_lead(logs: Floats, doubt: Doubt) -> float:
     return float(known.max() - logs[0]) if len(known) else float(np.where(np.isnan(logs[0]), np.nan, -np.inf))
 
 
-@cache
 def _masked_lm(model: str, device: str) -> Any:
-    from malaprop.models.encoders.masked_lm import open_masked_lm
+    from malaprop.models.encoders.masked_lm import open_fast_masked_lm
 
-    found = open_masked_lm(model, device=device)
-    found.quantise()
-    return found
+    return open_fast_masked_lm(model, device)
 
 
 def _ask(victim: Victim, texts: Sequence[Fields], counters: Counters, *, exact: bool) -> Floats:

@@ -51,15 +51,16 @@ class DetectFit:
 
     method: str = opt(
         help="fgws (rare words give way to frequent ones), wdr (what leaving out each word does), rde (density of the "
-        "vector that the classifier reads), rtd (words that a masked language model does not expect), perplexity, or "
-        "all (a regression over several of them); settings after a colon, as rtd:hidden=true.",
+        "vector that the classifier reads), rtd (words that a masked language model does not expect), perplexity, near "
+        "(what swaps of words for rarer and for more frequent ones do), or all (boosted trees over several of them); "
+        "settings after a colon, as rtd:hidden=true.",
         argument=True,
     )
     victim: Any = opt(help=VICTIM)
     attack: tuple[str, ...] = opt(
         (),
         "Where the adversarial texts come from that it learns from: recipes and folders of finished runs on this "
-        "victim, separated by commas, or none. If not given, pwws for wdr and all, which cannot do without, and none "
+        "victim, separated by commas, or none. If not given, pwws for wdr, near and all, which cannot do without, none "
         "for the others.",
     )
     goals: tuple[str, ...] = opt(
@@ -335,7 +336,7 @@ class DetectScore:
 
             found: list[float] = []
             for begin in range(0, len(fields), _BLOCK):
-                found += detector.judge(victim, cut_up(fields[begin : begin + _BLOCK]), exact=True).tolist()
+                found += detector.judge(victim, cut_up(fields[begin : begin + _BLOCK]), exact=False).tolist()
                 desk.note(f"{name}: {len(found):,} of {len(fields):,} {what} texts")
             return tuple(found)
 

@@ -54,8 +54,16 @@ class Nice:
     def score(self, victim, learnt, texts, *, exact):
         return np.asarray([float("nice" in text.strings) for text in texts])
 
-    def count_passes(self, victim, text):
+    def count_passes(self, victim, learnt, text):
         return 0
+
+
+@pytest.fixture
+def neighbours(monkeypatch):
+    """The toy's synonyms are what may stand for a word."""
+    for name in ("fgws", "near"):
+        where = f"malaprop.defences.detection.{name}.find_neighbours"
+        monkeypatch.setattr(where, lambda word, _: toy.SYNONYMS.get(word, ()))
 
 
 @pytest.fixture
@@ -88,11 +96,10 @@ def test_rejection_wins_exactly_above_the_threshold_and_leaves_the_models_own_sc
     assert agree(toy_data(), guarded).labels == ("no", "yes", REJECTED)  # which no example has
 
 
-def test_passes_of_the_model_are_counted_as_they_are_made(monkeypatch):
-    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", lambda word, _: toy.SYNONYMS.get(word, ()))
+def test_passes_of_the_model_are_counted_as_they_are_made(monkeypatch, neighbours):
     texts = [("a good film",), ("a great film that is fine",), ("good",)]
     lessons = Lessons(clean=cut_up(texts), attacked=cut_up([("a poor film",), ("okay",)]), corpus=texts)
-    for method in ("fgws:rare=50", "wdr", "all:of=fgws+wdr"):
+    for method in ("fgws:rare=50", "wdr", "near:many=2", "all:of=fgws+wdr+near"):
         asked = toy.Calls()
         suspicion = parse_method(method)
         learnt = suspicion.learn(toy.victim(), lessons)
@@ -180,8 +187,7 @@ def test_trees_are_applied_as_scikit_learn_does():
     assert np.ptp(off) < 1e-9
 
 
-def test_frequent_words_undo_what_rare_ones_do(tiny_assets, monkeypatch):
-    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", lambda word, _: toy.SYNONYMS.get(word, ()))
+def test_frequent_words_undo_what_rare_ones_do(tiny_assets, neighbours):
     method, victim = parse_method("fgws:rare=50"), toy.victim()
     corpus = [("good good film film good fine",)]
     learnt = method.learn(victim, Lessons(clean=[], attacked=[], corpus=corpus))
@@ -191,8 +197,22 @@ def test_frequent_words_undo_what_rare_ones_do(tiny_assets, monkeypatch):
     assert odd == pytest.approx(own[1] - other[1], abs=1e-6)  # great, which was never seen, gives way to good
 
 
-@pytest.mark.parametrize("name", ["wdr", "all:of=wdr+rde"])
-def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_path):
+def test_swaps_for_more_frequent_words_and_for_rarer_ones_by_hand(neighbours):
+    """Great gives way to good, which is more frequent, and to fine, which is not; film to words that change nothing."""
+    method, victim = parse_method("near"), toy.victim()
+    learnt = method.prepare(Lessons(clean=[], attacked=[], corpus=[("good good good film film",)]))
+    (found, empty) = method.describe(victim, learnt, cut_up([("great film",), ("",)]), exact=True)
+    own, rises, sinks = found[0], found[1:6], found[6:10]
+    assert own == pytest.approx(3)
+    assert rises == pytest.approx([1, 0, 0, 0, 0], abs=1e-5)
+    assert sinks == pytest.approx([2, 0, 0, 0], abs=1e-5)
+    heavy = found[-17:-15]  # the counts of the words without which the lead falls most: never seen, and twice
+    assert heavy == pytest.approx([0, np.log(3)])
+    assert np.isfinite(empty).all()
+
+
+@pytest.mark.parametrize("name", ["wdr", "all:of=wdr+rde", "near", "all:of=near+wdr"])
+def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_path, neighbours):
     victim = replace(small_victims.words(), fingerprint="one")
     rng = np.random.default_rng(1)
     words = ["good", "bad", "film", "the", "fine", "great", "awful"]
@@ -237,6 +257,7 @@ BAD = {
     "one label": ({"data": [("good", 1), ("fine", 1)]}, "label"),
     "few": ({"data": [("good", 1), ("bad", 0)] * 3}, "clean texts"),
     "no vector": ({"method": "rde"}, "fgws, wdr, rtd or"),
+    "no swaps": ({"method": "near:up=0"}, "up, down and many"),
 }
 
 
@@ -272,7 +293,7 @@ def test_a_run_without_adversarial_texts_is_refused(tmp_path, tiny_assets):
     assert Path(folder, "detector.json").is_file()
 
 
-def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_path, monkeypatch):
+def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_path, monkeypatch, neighbours):
     """From Python without a folder, and as a user types it behind --victim."""
     from malaprop.runs.victims import victim
 
@@ -280,7 +301,6 @@ def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_
     data = [(f"good {'film ' * (n % 5)}{n}", 1) for n in range(30)] + [
         (f"bad {'film ' * (n % 5)}", 0) for n in range(30)
     ]
-    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", lambda word, _: toy.SYNONYMS.get(word, ()))
     rows = tmp_path / "rows.csv"
     rows.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in data))
     given = {"method": "fgws:rare=50", "victim": "toy:predict", "data": str(rows), "quiet": True, "device": "cpu"}

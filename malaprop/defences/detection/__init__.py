@@ -10,6 +10,7 @@ DETECTORS = Catalogue(
         "rde": "malaprop.defences.detection.rde:RobustDensity",
         "rtd": "malaprop.defences.detection.rtd:ReplacedTokens",
         "perplexity": "malaprop.defences.detection.perplexity:Perplexity",
+        "near": "malaprop.defences.detection.near:NearTexts",
         "all": "malaprop.defences.detection.stacked:SeveralDetectors",
     },
 )

@@ -23,7 +23,7 @@ from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, Susp
 from malaprop.defences.wrap import read_settings
 
 CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
-FORMAT = 1
+FORMAT = 2
 _AT_ONCE = 256  # texts that are judged at a time
 _LEAST = 20  # texts that a threshold is taken from
 _LEARNS = 0.75  # share of the examples that a detector learns from
@@ -78,6 +78,10 @@ class Detector:
             for a in range(0, len(texts), _AT_ONCE)
         ]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def count_passes(self, victim: Victim, text: Text) -> int:
+        """Forward passes of the victim that judging a text takes."""
+        return self.suspicion.count_passes(victim, self.learnt, text)
 
     def weigh(self, scores: Numbers) -> Numbers:
         """Scores as distances from the threshold in spreads of clean texts: above 0 a text is rejected."""
@@ -139,8 +143,9 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
     )
     made = Detector(card=card, suspicion=suspicion, learnt=suspicion.learn(victim, lessons))
     held = cut_up([texts.clean[id] for id in order if id not in learns])
-    scores = made.judge(victim, held, exact=True)
-    found = made.judge(victim, cut_up([fields for id, fields in texts.attacked if id not in learns]), exact=True)
+    exact = victim.rounding > 0  # else both roads say the same, and one is faster
+    scores = made.judge(victim, held, exact=exact)
+    found = made.judge(victim, cut_up([fields for id, fields in texts.attacked if id not in learns]), exact=exact)
     low, high = np.quantile(scores, (0.25, 0.75)).tolist()
     return replace(
         made,
@@ -182,5 +187,7 @@ def _read(folder: Path, changed: int) -> Detector:
         raise SettingError(f"{folder} is no whole detector ({error}); fit it again with malaprop detect fit") from None
     if card.format > FORMAT:
         raise SettingError(f"{folder} was written by a newer version of malaprop; update it, or fit it again")
+    if card.format < FORMAT:
+        raise SettingError(f"{folder} was written by an older version of malaprop; fit it again: malaprop detect fit")
     state = blake2b(whole + stored, digest_size=8).hexdigest()
     return Detector(card=card, suspicion=parse_method(card.method), learnt=learnt, state=state)

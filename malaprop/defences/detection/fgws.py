@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.errors import SettingError
-from malaprop.core.text import Text, Words, word_pattern
+from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
+from malaprop.defences.detection.counts import count_words, find_neighbours, ids_of, read_counts
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask
 
 _SHARES = tuple(range(10, 100, 5))  # percentiles of word frequencies that are tried as the border of rare words
@@ -43,17 +42,12 @@ class FrequencyGuided:
         """Any victim with scores will do."""
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
-        pattern = word_pattern()
-        counts = Counter(
-            word.lower() for fields in lessons.corpus for value in fields for word in pattern.findall(value)
-        )
-        words = sorted(counts)
-        many = np.asarray([counts[word] for word in words], np.int64)
-        known = dict(zip(words, many.tolist(), strict=True))
+        counted = count_words(lessons.corpus)
+        many = counted.arrays["counts"]
         border = _find_border(many, self.rare or 80)
         if not self.rare and lessons.attacked:
-            border = self._choose(victim, lessons, known, many)
-        return Learnt({"counts": many, "border": np.asarray([border], np.int64)}, {"words": words})
+            border = self._choose(victim, lessons, read_counts(counted), many)
+        return Learnt({"counts": many, "border": np.asarray([border], np.int64)}, counted.words)
 
     def _choose(self, victim: Victim, lessons: Lessons, known: Mapping[str, int], many: Any) -> int:
         """The border of rare words by which the scores of clean and adversarial texts differ best."""
@@ -69,10 +63,10 @@ class FrequencyGuided:
         return max(borders, key=tell)
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        return self._drops(victim, _table(learnt), int(learnt.arrays["border"][0]), texts, exact=exact)
+        return self._drops(victim, read_counts(learnt), int(learnt.arrays["border"][0]), texts, exact=exact)
 
-    def count_passes(self, victim: Victim, text: Text) -> int:
-        del victim, text
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim, learnt, text
         return 2
 
     def _drops(
@@ -97,27 +91,8 @@ class FrequencyGuided:
                 slots.append(slot)
                 words.append(recase(best, word))
         rows = np.ones(len(slots), np.int64)
-        return Variants(text, np.asarray(slots, np.int64), _ids(text.table, words), rows, 2)
-
-
-def _ids(table: Words, words: Sequence[str]) -> Any:
-    return table.ids(words) if words else np.empty(0, np.int64)
+        return Variants(text, np.asarray(slots, np.int64), ids_of(text.table, words), rows, 2)
 
 
 def _find_border(many: Any, share: float) -> int:
     return int(np.ceil(np.percentile(many, share))) if len(many) else 0
-
-
-@lru_cache(maxsize=8)
-def _table(learnt: Learnt) -> Mapping[str, int]:
-    return dict(zip(learnt.words["words"], learnt.arrays["counts"].tolist(), strict=True))
-
-
-@lru_cache(maxsize=1 << 16)
-def find_neighbours(word: str, nearest: int) -> tuple[str, ...]:
-    """Words that may stand for another: synonyms of WordNet, and the nearest of counter-fitted space."""
-    from malaprop.assets.vectors import open_neighbours
-    from malaprop.assets.wordnet import open_wordnet
-
-    near = open_neighbours("counter-fitted").of(word)[0][:nearest] if nearest else ()
-    return tuple(dict.fromkeys((*open_wordnet().synonyms(word), *near)))

@@ -74,8 +74,8 @@ class RobustDensity:
             out[row] = np.log1p(max(0.0, off @ arrays["precisions"][place] @ off))
         return out
 
-    def count_passes(self, victim: Victim, text: Text) -> int:
-        del victim, text
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim, learnt, text
         return 2  # the vector and the label
 
 

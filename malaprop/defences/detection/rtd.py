@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,9 +45,11 @@ class ReplacedTokens:
         return Learnt()
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        from malaprop.models.encoders.masked_lm import open_fast_masked_lm
+
         del learnt, exact
         clozes = [cloze for text in texts for cloze in self._find_places(text)]
-        logs = iter(_masked_lm(self.model, victim.device).fill(clozes))
+        logs = iter(open_fast_masked_lm(self.model, victim.device).fill(clozes))
         out = []
         for text in texts:
             each = np.asarray([float(next(logs).logs[0]) for _ in range(text.slots)])
@@ -57,8 +58,8 @@ class ReplacedTokens:
             out.append(-found[:many].mean() if len(found) else 0.0)
         return np.asarray(out)
 
-    def count_passes(self, victim: Victim, text: Text) -> int:
-        del victim, text
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim, learnt, text
         return 0
 
     def _find_places(self, text: Text) -> list[Cloze]:
@@ -67,10 +68,3 @@ class ReplacedTokens:
             Cloze(values[fields[slot]], *spans[slot], hidden=self.hidden, words=(words[slot],))
             for slot in range(text.slots)
         ]
-
-
-@cache
-def _masked_lm(model: str, device: str) -> Any:
-    from malaprop.models.encoders.masked_lm import open_masked_lm
-
-    return open_masked_lm(model, device=device)

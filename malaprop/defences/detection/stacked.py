@@ -14,19 +14,18 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.defences.detection import DETECTORS
-from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, Suspicion, need_sklearn
+from malaprop.defences.detection.suspicion import Describing, Learnt, Lessons, Numbers, Suspicion, need_sklearn
 from malaprop.defences.detection.trees import apply_trees, fit_trees
-from malaprop.defences.detection.wdr import WordDifferences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralDetectors:
-    """Boosted trees over the scores of several detectors, and over the features of wdr.
+    """Boosted trees over the scores of several detectors, and over the features of wdr and near.
 
     `of` are their names with a plus between them; rde is left out of a victim that shows no vector.
     """
 
-    of: str = "fgws+wdr+rde"
+    of: str = "fgws+wdr+rde+near"
     needs_attacked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -49,27 +48,32 @@ class SeveralDetectors:
         return {name: DETECTORS[name]() for name in self.names if name != "rde" or shows}
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
-        found = {name: member.learn(victim, lessons) for name, member in self._members(victim).items()}
+        found = {
+            name: member.prepare(lessons) if isinstance(member, Describing) else member.learn(victim, lessons)
+            for name, member in self._members(victim).items()
+        }
         arrays = {f"{name}.{key}": value for name, one in found.items() for key, value in one.arrays.items()}
         words = {f"{name}.{key}": value for name, one in found.items() for key, value in one.words.items()}
         x = self._see(victim, Learnt(arrays, words), [*lessons.clean, *lessons.attacked], exact=False)
-        y = np.repeat([0, 1], [len(lessons.clean), len(lessons.attacked)])
-        return Learnt({**{f"top.{key}": value for key, value in fit_trees(x, y).items()}, **arrays}, words)
+        trees = fit_trees(x, lessons.labels)
+        return Learnt({**{f"top.{key}": value for key, value in trees.items()}, **arrays}, words)
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         return apply_trees(_take(learnt, "top").arrays, self._see(victim, learnt, texts, exact=exact))
 
-    def count_passes(self, victim: Victim, text: Text) -> int:
-        return sum(member.count_passes(victim, text) for member in self._members(victim).values())
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        members = self._members(victim).items()
+        return sum(member.count_passes(victim, _take(learnt, name), text) for name, member in members)
 
     def _see(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """[text, feature] of all members."""
         seen = []
         for name, member in self._members(victim).items():
-            if isinstance(member, WordDifferences):
-                seen.append(member.describe(victim, texts, exact=exact))
+            own = _take(learnt, name)
+            if isinstance(member, Describing):
+                seen.append(member.describe(victim, own, texts, exact=exact))
             else:
-                seen.append(member.score(victim, _take(learnt, name), texts, exact=exact)[:, None])
+                seen.append(member.score(victim, own, texts, exact=exact)[:, None])
         return np.concatenate(seen, 1)
 
 

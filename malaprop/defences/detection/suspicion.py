@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,11 @@ class Lessons:
     attacked: Sequence[Text]
     corpus: Sequence[Fields]
 
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """0 of the texts as they are, and behind them 1 of the others."""
+        return np.repeat([0, 1], [len(self.clean), len(self.attacked)])
+
 
 class Suspicion(Protocol):
     """A way to detect: settings alone. What it has learnt is handed to it."""
@@ -51,8 +56,19 @@ class Suspicion(Protocol):
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """[text], the larger the more suspicious. `exact` asks the victim by its plain road."""
 
-    def count_passes(self, victim: Victim, text: Text) -> int:
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         """Forward passes of the victim that the score of a text takes."""
+
+
+@runtime_checkable
+class Describing(Suspicion, Protocol):
+    """One whose score is a small classifier's over features, which others can learn from too."""
+
+    def prepare(self, lessons: Lessons) -> Learnt:
+        """What it knows before it describes a text."""
+
+    def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """The features [text, feature]."""
 
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from malaprop.defences.detection.suspicion import Numbers
+from malaprop.core.victim import Victim
+from malaprop.defences.detection.suspicion import Describing, Learnt, Lessons, Numbers
 
 Arrays = Mapping[str, NDArray[Any]]
 _TREES, _DEPTH, _RATE = 150, 3, 0.06  # some hundred texts do not bear more
@@ -42,6 +43,13 @@ def fit_trees(x: Numbers, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
         "right": stack([np.where(ends, own, tree.children_right) for tree, ends, own in pairs], np.int64),
         "value": stack([_RATE * tree.value[:, 0, 0] for tree in trees], np.float64),
     }
+
+
+def learn_trees(method: Describing, victim: Victim, lessons: Lessons) -> Learnt:
+    """The trees over the features of a method, beside what it knows before."""
+    known = method.prepare(lessons)
+    x = method.describe(victim, known, [*lessons.clean, *lessons.attacked], exact=False)
+    return Learnt({**fit_trees(x, lessons.labels), **known.arrays}, known.words)
 
 
 def apply_trees(arrays: Arrays, x: Numbers) -> Numbers:

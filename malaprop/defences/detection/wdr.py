@@ -12,10 +12,9 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
+from malaprop.defences.detection.leads import find_leads, split_answers
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
-from malaprop.defences.detection.trees import apply_trees, fit_trees
-
-_MOST = 12.0  # log-odds beyond which a difference says no more
+from malaprop.defences.detection.trees import apply_trees, learn_trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +38,28 @@ class WordDifferences:
         need_sklearn("wdr")
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
-        x = self.describe(victim, [*lessons.clean, *lessons.attacked], exact=False)
-        y = np.repeat([0, 1], [len(lessons.clean), len(lessons.attacked)])
-        return Learnt(fit_trees(x, y))
+        return learn_trees(self, victim, lessons)
+
+    def prepare(self, lessons: Lessons) -> Learnt:
+        """Nothing: the victim says it all."""
+        del lessons
+        return Learnt()
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        return apply_trees(learnt.arrays, self.describe(victim, texts, exact=exact))
+        return apply_trees(learnt.arrays, self.describe(victim, learnt, texts, exact=exact))
 
-    def count_passes(self, victim: Victim, text: Text) -> int:
-        del victim
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim, learnt
         return text.slots + 1
 
-    def describe(self, victim: Victim, texts: Sequence[Text], *, exact: bool) -> Numbers:
+    def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""
+        del learnt
         groups = [_leave_out(text) for text in texts]
-        answers = iter(np.split(ask(victim, groups, exact=exact), np.cumsum([g.count for g in groups])[:-1]))
-        return np.stack([self._summarise(next(answers)) for _ in texts])
+        answers = split_answers(ask(victim, groups, exact=exact), groups)
+        return np.stack([self._summarise(find_leads(found)) for found in answers])
 
-    def _summarise(self, answers: Numbers) -> Numbers:
-        label = int(answers[0].argmax())
-        rest = np.delete(answers, label, 1).max(1)
-        leads = np.clip(answers[:, label] - rest, -_MOST, _MOST)
+    def _summarise(self, leads: Numbers) -> Numbers:
         own, others = leads[0], np.sort(leads[1:] if len(leads) > 1 else leads)
         least = np.full(self.least, others[-1])
         least[: len(others)] = others[: self.least]

@@ -1,0 +1,167 @@
+"""Near texts: an adversarial text hangs by rare words, and more frequent ones in their place bring its label back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import recase
+from malaprop.core.errors import SettingError
+from malaprop.core.seeds import generator
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.defences.detection.counts import count_words, find_neighbours, ids_of, read_counts
+from malaprop.defences.detection.leads import find_leads, split_answers
+from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+from malaprop.defences.detection.trees import apply_trees, learn_trees
+
+_LEAST = 3  # letters of a word that is swapped
+_NEAREST = 8  # of counter-fitted space, beside the synonyms of WordNet
+_SWAPPED = 0.3  # chance of a word to be swapped in a text of many swaps
+_RARE, _USUAL = 1.7, 3.0  # logarithms of one more than a word's count in the texts of the fit
+
+
+class _Swaps(NamedTuple):
+    """Words that may stand in a text's slots, and which of them are more frequent than what stands there."""
+
+    slots: Ints
+    words: Ints
+    upward: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearTexts:
+    """A small classifier over what happens to the lead of the predicted label in texts near by.
+
+    An attack has put rarer words in, so a swap for a more frequent neighbour undoes an adversarial text, where a clean
+    one is rather undone by rarer words. Each word is swapped for its `up` most frequent neighbours of those that are
+    more frequent than it and for `down` of the others, each is left out in turn, and in `many` texts several words are
+    swapped at once. Features are how far the lead falls by either kind of swap, and how rare the words are by which
+    the lead stands.
+    """
+
+    up: int = 4
+    down: int = 3
+    many: int = 16
+    needs_attacked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if min(self.up, self.down, self.many) < 1:
+            raise SettingError(f"near wants up, down and many of 1 or more, got {self.up}, {self.down} and {self.many}")
+
+    def check(self, victim: Victim) -> None:
+        del victim
+        need_sklearn("near")
+
+    def prepare(self, lessons: Lessons) -> Learnt:
+        """How often each word occurs."""
+        return count_words(lessons.corpus)
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
+        return learn_trees(self, victim, lessons)
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        return apply_trees(learnt.arrays, self.describe(victim, learnt, texts, exact=exact))
+
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim
+        return 1 + len(self._find_swaps(text, read_counts(learnt)).slots) + self.many + text.slots
+
+    def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """The features [text, feature]."""
+        known = read_counts(learnt)
+        swaps = [self._find_swaps(text, known) for text in texts]
+        groups = [self._make_texts(text, own) for text, own in zip(texts, swaps, strict=True)]
+        answers = split_answers(ask(victim, groups, exact=exact), groups)
+        return np.stack([
+            self._summarise(find_leads(next(answers)), own, _count_logs(text, known))
+            for text, own in zip(texts, swaps, strict=True)
+        ])  # fmt: skip
+
+    def _find_swaps(self, text: Text, known: Mapping[str, int]) -> _Swaps:
+        slots, words, upward = list[int](), list[str](), list[bool]()
+        for slot, word in enumerate(text.strings):
+            low = word.lower()
+            if len(low) < _LEAST or not low.isalpha():
+                continue
+            mine = known.get(low, 0)
+            near = [other for other in find_neighbours(low, _NEAREST) if other != low and other.isalpha()]
+            near.sort(key=lambda other: (-known.get(other, 0), other))
+            more = [other for other in near if known.get(other, 0) > mine][: self.up]
+            less = [other for other in near if known.get(other, 0) <= mine][: self.down]
+            slots += [slot] * (len(more) + len(less))
+            words += [recase(other, word) for other in (*more, *less)]
+            upward += [True] * len(more) + [False] * len(less)
+        return _Swaps(np.asarray(slots, np.int64), ids_of(text.table, words), np.asarray(upward, np.bool_))
+
+    def _make_texts(self, text: Text, swaps: _Swaps) -> Variants:
+        """The text itself, with each swap, without each word, and with many swaps at once."""
+        one, left = len(swaps.slots), np.arange(text.slots)
+        rng = generator(0, "near", *text.values())
+        places = [np.flatnonzero(swaps.slots == slot) for slot in np.unique(swaps.slots)]
+        rows, edits = list[int](), list[int]()
+        for number in range(self.many):
+            for place in places:
+                if rng.random() < _SWAPPED:
+                    rows.append(1 + one + text.slots + number)
+                    edits.append(int(place[rng.integers(len(place))]))
+        return Variants(
+            text,
+            np.concatenate([swaps.slots, left, swaps.slots[edits]]),
+            np.concatenate([swaps.words, np.zeros(text.slots, np.int64), swaps.words[edits]]),
+            np.concatenate([1 + np.arange(one), 1 + one + left, np.asarray(rows, np.int64)]),
+            1 + one + text.slots + self.many,
+        )
+
+    def _summarise(self, leads: Numbers, swaps: _Swaps, logs: Numbers) -> Numbers:
+        own, one, words = leads[0], len(swaps.slots), len(logs)
+        falls = own - leads[1:]
+        single, without, several = falls[:one], falls[one : one + words], falls[one + words :]
+        up, down = swaps.upward, ~swaps.upward
+        rises = _take_largest(single[up], swaps.slots[up], 5)
+        sinks = _take_largest(single[down], swaps.slots[down], 4)
+        return np.asarray([
+            own, *rises, *sinks, *(own - rises[:3]), np.maximum(rises, 0).sum(), rises[0] - sinks[0],
+            rises[:3].sum() - sinks[:3].sum(), _mean(single[up]), _mean(single[down]),
+            _mean(single[up] > own), _mean(single[down] > own), up.sum(), len(np.unique(swaps.slots)),
+            _mean(several > own), several.mean(), several.std(), np.sort(several)[-4:].mean(),
+            *_weigh_rarity(without, logs),
+        ])  # fmt: skip
+
+
+def _mean(values: Numbers | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _take_largest(falls: Numbers, slots: Ints, many: int) -> Numbers:
+    """Of each word the largest fall; of these the largest, padded with zeros."""
+    best = sorted((float(falls[slots == slot].max()) for slot in np.unique(slots)), reverse=True)
+    return np.asarray((best + [0.0] * many)[:many])
+
+
+def _count_logs(text: Text, known: Mapping[str, int]) -> Numbers:
+    return np.log1p(np.asarray([known.get(word.lower(), 0) for word in text.strings], np.float64))
+
+
+def _weigh_rarity(falls: Numbers, logs: Numbers) -> list[float]:
+    """How frequent the words are without which the lead falls most, beside the others."""
+    if not len(falls):
+        return [0.0] * 17
+    order = np.argsort(-falls, kind="stable")[:5]
+    heavy = np.full(5, logs.mean())
+    heavy[: len(order)] = logs[order]
+    weights = np.maximum(falls, 0) + 1e-6
+    weighted = float(weights @ logs / weights.sum())
+    spread = falls.std() * logs.std()
+    ties = float(((falls - falls.mean()) * (logs - logs.mean())).mean() / spread) if spread > 1e-9 else 0.0
+    rare, unusual, rest = falls[logs < _RARE], falls[logs < _USUAL], falls[logs >= _USUAL]
+    least = np.sort(logs)
+    return [
+        *heavy.tolist(), weighted, weighted - logs.mean(), ties, rare.sum(), rare.max(initial=0),
+        unusual.max(initial=0), rest.max(initial=0), unusual.sum() - rest.sum(),
+        logs.mean(), least[: max(1, len(least) // 4)].mean(), (logs < 1).mean(), least[:3].mean(),
+    ]  # fmt: skip
