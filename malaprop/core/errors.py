@@ -55,6 +55,10 @@ class VictimError(MalapropError):
     """A victim cannot be loaded, or answered with something that is no score."""
 
 
+class NoMemoryError(VictimError):
+    """There is too little memory, of the machine or of its GPU."""
+
+
 class CapabilityError(MalapropError):
     """An attack needs what the victim does not offer."""
 

@@ -106,12 +106,16 @@ class Current:
                 f"{self.task.name}: its worker was lost {self.deaths} times ({why}); what is finished is kept; use "
                 "fewer --jobs if memory was short"
             )
+        self.hand_out_again(portion)
+        return None
+
+    def hand_out_again(self, portion: Portion | None) -> None:
+        """What a worker left undone is to be done by another."""
         if self.shares is not None and portion is not None:
             self.shares.put(portion)
         else:
             self.before = self.task.output.before(self.folder)
         self.handed_out = False
-        return None
 
     def stop(self, reason: str) -> None:
         """Hands out nothing more, for a spending limit is reached; what runs is still heard."""

@@ -146,6 +146,11 @@ class Desk:
             self._services = (*key, services(victim))
         return self._services[2]
 
+    def give_memory_back(self) -> None:
+        """After a job: a GPU's memory that the job took and no longer needs, where other processes may want it."""
+        if self.place.sharing > 1:
+            self._crowded()
+
     def _load(self, thing: Any) -> Victim:
         from malaprop.runs.victims import name_labels, victim
 

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import MalapropError, VictimError, plain
+from malaprop.core.errors import MalapropError, NoMemoryError, VictimError, plain
 from malaprop.tasks.current import Current
 from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
 from malaprop.tasks.outputs import Handover, Note, Skipped, Stopped, Took
@@ -49,6 +49,7 @@ class Execution:
     _open: dict[str, Current] = field(default_factory=dict)
     _running: dict[int, Job] = field(default_factory=dict)
     _said: set[tuple[str, str]] = field(default_factory=set)  # notes, of which many tasks and workers have the same
+    _cramped: set[str] = field(default_factory=set)  # tasks that found too little memory beside others
     _losses: int = 0  # workers lost in a row, without a piece from anybody
     _numbers: Iterator[int] = field(default_factory=count)
 
@@ -175,15 +176,18 @@ class Execution:
 
     def _ready(self) -> list[Task]:
         """Tasks of which something can be handed out; what is timed comes when nothing else runs."""
-        if any(job.task.alone for job in self._running.values()):
+        if any(self._is_alone(job.task) for job in self._running.values()):
             return []
         found = [one.task for one in self._open.values() if not one.handed_out]
-        together = [task for task in found if not task.alone]
+        together = [task for task in found if not self._is_alone(task)]
         return together or ([] if self._running else found[:1])
+
+    def _is_alone(self, task: Task) -> bool:
+        return task.alone or task.name in self._cramped
 
     def _helpers(self, one: Current) -> int:
         """How many workers have nothing else to do than this task."""
-        if one.task.alone:
+        if self._is_alone(one.task):
             return 1
         others = sum(1 for other in self._open.values() if other is not one and not other.handed_out)
         return max(1, self.workers.many - others)
@@ -213,9 +217,19 @@ class Execution:
         if event.kind == "lost":
             self._lose(one, job, str(event.value))
         elif event.kind == "failed":
-            one.fail(event.value)
+            self._fail_job(one, job, event.value)
         self._end(one)
         return True
+
+    def _fail_job(self, one: Current, job: Job, error: Exception) -> None:
+        """A task that found too little memory beside others is tried once more, when nothing else runs."""
+        name = one.task.name
+        if not isinstance(error, NoMemoryError) or self.workers.many == 1 or name in self._cramped or one.error:
+            one.fail(error)
+            return
+        self._cramped.add(name)
+        self._tell(Noted(name, "too little memory beside other tasks; it is tried again alone"))
+        one.hand_out_again(job.portion)
 
     def _take(self, one: Current, job: Job, piece: Any) -> None:
         if isinstance(piece, Note):

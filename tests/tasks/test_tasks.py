@@ -114,6 +114,19 @@ def test_the_item_that_kills_every_worker_is_found_and_ends_as_an_error(tmp_path
     assert (found["id33"].seed, found["id33"].original.fields) == (7, {"text": "text 33"})
 
 
+@pytest.mark.parametrize("never", [False, True])
+def test_a_task_that_finds_too_little_memory_beside_others_is_done_alone(tmp_path, never):
+    if never:
+        (tmp_path / "never").touch()
+    tasks = [Task(name=name, work=toy_tasks.cramped, output=JsonFile(Number)) for name in ("one", "other")]
+    heard: list[object] = []
+    failed = execute(tmp_path, processes(2, tmp_path), *tasks, listen=[heard.append])
+    assert set(failed) == ({"one", "other"} if never else set())
+    assert any("tried again alone" in one.text for one in heard if isinstance(one, Noted))
+    for error in failed.values():
+        assert "no memory for it" in str(error)
+
+
 def test_a_failure_takes_what_stands_behind_it_and_nothing_else(tmp_path):
     bad = Task(name="bad", work=toy_tasks.broken, output=JsonFile(Number))
     behind = Task(name="behind", work=toy_tasks.add, output=JsonFile(Number), after=("bad",))

@@ -105,6 +105,14 @@ def alone(desk: Desk, inputs) -> Iterator[Number]:
     yield Number(others)
 
 
+def cramped(desk: Desk, inputs) -> Iterator[Number]:
+    """Too little memory for two side by side."""
+    (found,) = alone(desk, inputs)
+    if found.value or (desk.place.root / "never").exists():
+        raise MemoryError("cannot hold 40 GB")
+    yield found
+
+
 def look(desk: Desk, inputs) -> Iterator[Number]:
     """Whether the model's folder has come, and is not the driver's own."""
     yield Number(int((inputs["model"] / "half").is_file() and not inputs["model"].is_relative_to(desk.place.root)))

@@ -177,15 +177,20 @@ class _DriverGoneError(Exception):
 
 
 def _work(line: Connection, desk: Desk, task: Task, inputs: Inputs, before: Any, share: Share | None) -> None:
+    trouble = None
     try:
         desk.sit(task, before)
         for pieces in batches(perform(task, desk, inputs, share)):
             _send(line, "pieces", pieces)
-        _send(line, "end")
     except _DriverGoneError:
         raise
     except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
-        _send(line, "failed", Trouble.of(error, task.name))
+        trouble = Trouble.of(error, task.name)
+    desk.give_memory_back()  # not before the error is let go, which holds what its frames held
+    if trouble is None:
+        _send(line, "end")
+    else:
+        _send(line, "failed", trouble)
 
 
 def _pay(line: Connection, bill: Bill) -> Standing:

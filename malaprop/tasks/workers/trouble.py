@@ -21,7 +21,7 @@ class Trouble:
         """An error in words that can travel."""
         if short_of_memory(error):
             words = f"{what}: no memory for it ({plain(error)[:200]}); use fewer workers a machine, or larger machines"
-            return cls("VictimError", words, node)
+            return cls("NoMemoryError", words, node)
         if isinstance(error, MalapropError):
             return cls(type(error).__name__, plain(error), node)
         return cls("VictimError", f"{what}: {plain(error)[:300]}", node)
