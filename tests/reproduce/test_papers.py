@@ -152,7 +152,7 @@ def test_attention_is_read_model_by_model(tmp_path):
     assert "The number of layers has not been varied" in row(tmp_path, "S6").why
     models = tuple(replace(model, edits="a random word") for model in turned)
     attention.AttentionRecord(data="mr", recipe="gs-ec", texts=60, models=models).write(tmp_path / "varied" / "depth")
-    told = "with 1 R_e of the last layer is BiLSTM-Attention 0.800 (0.780 to 0.820), BERT 0.500"
+    told = "with 1 layer R_e of the last layer is BiLSTM-Attention 0.800 (0.780 to 0.820), BERT 0.500"
     assert told in row(tmp_path, "S6").why
     assert row(tmp_path, "S6").why.endswith("(beside BERT that of the LSTM is larger).")
 
@@ -286,6 +286,17 @@ def test_hotflip(tmp_path):
 
 
 def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
+    flips(tmp_path, 95, 200, deleted=0)
+    assert "has not been varied" in row(tmp_path, "H4").why
+    flips(tmp_path / "small", 95, 200, deleted=0, varied=True)
+    (tmp_path / "small" / "hotflip").rename(tmp_path / "varied")
+    (tmp_path / "varied" / "flips").mkdir()
+    (tmp_path / "varied" / "hotflip.json").rename(tmp_path / "varied" / "flips" / "hotflip.json")
+    assert (
+        "In small, with a CNN over characters, four epochs on packaged reviews, 60 texts: the share of"
+        in row(tmp_path, "H4").why
+    )
+    assert "60 texts: what ranks the edits was varied" in row(tmp_path, "H3").why
     flips(tmp_path, 95, 200, deleted=0, varied=True)
     assert row(tmp_path, "H4").verdict == "fails"
     assert "was varied: 40% error 9.0% (90/1000" in row(tmp_path, "H4").why

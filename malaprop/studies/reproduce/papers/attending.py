@@ -181,12 +181,16 @@ def explain_typos(root: Path) -> str:
     told = []
     for name, typos in TYPOS.items():
         records = [TranslationRecord.read(root / name / one) for one in translators.NAMES]
-        falls = [record.runs[0].drop for record in records if record is not None]
+        runs = [record.runs[0] for record in records if record is not None]
+        falls = [run.drop for run in runs]
         if len(falls) == 2 and falls[0] is not None and falls[1] is not None:
             gap = differ(falls[0], falls[1])
+            words = " and ".join(f"{run.changed_words:.1f}" for run in runs if run.changed_words is not None)
+            many = f"{typos} ({words} words where BLEU fell)" if words else str(typos)
             told.append(
-                f"{typos} the LSTM loses {falls[0]}, the Transformer {falls[1]}, a difference of {gap.value:+.2f} "
-                f"({gap.low:+.2f} to {gap.high:+.2f}): {tell_larger(falls[0], falls[1], 'that of the LSTM')}"
+                f"{many} the LSTM loses {falls[0]}, the Transformer {falls[1]}, a difference of "
+                f"{gap.value:+.2f} ({gap.low:+.2f} to {gap.high:+.2f}): "
+                f"{tell_larger(falls[0], falls[1], 'that of the LSTM')}"
             )
     if not told:
         return "The number of typos has not been varied."
@@ -205,7 +209,10 @@ def explain_depth(root: Path) -> str:
     for model in varied.models:
         if model.edits != varied.recipe:
             by_depth.setdefault(model.layers[-1].number, []).append(model)
-    layers = "; with ".join(f"{depth} {_list_last(models)}" for depth, models in sorted(by_depth.items()))
+    layers = "; with ".join(
+        f"{depth} {'layers' if depth > 1 else 'layer'} {_list_last(models)}"
+        for depth, models in sorted(by_depth.items())
+    )
     return (
         f"{told}The number of layers was varied in small models of both kinds on {varied.texts} packaged reviews, each "
         f"with {shared[0].edits if shared else 'a word'} changed: with {layers}."

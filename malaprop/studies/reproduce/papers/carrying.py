@@ -1,11 +1,13 @@
-"""Why texts carry over as they do here: a transfer study's own matrix split further, and studies of a few models on MR
-that vary which words a model knows."""
+"""Why texts carry over as they do here: a transfer study's own matrix split further, and studies of a few models that
+vary which words a model knows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from malaprop.records.summary import Rate
 from malaprop.records.transfer import Traits, TransferRecord
@@ -16,34 +18,33 @@ _SHOWN = {"character": "Character", "both": "ELMo", "piece": "BERT"}
 
 # --- the settings, fixed before the run
 
+_CNNS = ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-C-Random-1", "CNN-W-Random-2")
 _FEW = (
     "LSTM-W-Random-1", "LSTM-W-GloVe-1", "LSTM-C-Random-1", "LSTM-WC-ELMo-1", "CNN-W-Random-1", "CNN-W-GloVe-1",
     "CNN-C-Random-1", "CNN-WC-ELMo-1", "CNN-W-Random-2",
 )  # fmt: skip
-# How often a word must be seen to be known; the claims are read from models that want three times.
+# How often a word must be seen to be known: four CNNs on packaged reviews. The claims want three times.
 KNOWN = {"varied/words-1": 1, "varied/words-3": 3, "varied/words-10": 10}
-OWN = "varied/elmo"  # with word vectors of ELMo models' own, as published; the claims are read from models without
-USUAL = "varied/words-3"
+OWN = "varied/elmo"  # with word vectors of ELMo models' own, as published: nine models on MR. The claims have none
+_THEIRS = "transfer/mr-full"
+
+
+def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> Step:
+    does = order(
+        "transfer", victims=victims, recipe="pwws:paper", zoo="{here}/models", jobs="{jobs}", out="{here}", **more
+    )
+    return Step(name=name, does={"full": (does,)}, about={"full": about})
 
 
 def list_varied() -> tuple[Step, ...]:
     """The steps that decide nothing."""
-    trained = {name: {"least": least, "words": 0} for name, least in KNOWN.items()} | {OWN: {"least": KNOWN[USUAL]}}
-    return tuple(
-        Step(
-            name=name,
-            does={
-                "full": (
-                    order(
-                        "transfer", victims=_FEW, data="mr-full", recipe="pwws:paper", n=300, draw=150, train_set=how,
-                        zoo="{here}/models", jobs="{jobs}", out="{here}",
-                    ),
-                )
-            },
-            about={"full": f"{len(_FEW)} small models, 300 texts, MR"},
-        )
-        for name, how in trained.items()
-    )  # fmt: skip
+    about = f"{len(_CNNS)} CNNs, 100 texts, packaged reviews"
+    known = (
+        _vary(name, _CNNS, about, data="mr", n=100, draw=50, train_set={"least": least})
+        for name, least in KNOWN.items()
+    )
+    about = f"{len(_FEW)} small models, 300 texts, MR"
+    return (*known, _vary(OWN, _FEW, about, data="mr-full", n=300, draw=150, train_set={"least": 3}))
 
 
 # --- what they say
@@ -51,36 +52,39 @@ def list_varied() -> tuple[Step, ...]:
 
 def explain_known(root: Path) -> str:
     """The factors of a few models by how often a word must be seen to be known, where that was tried."""
-    told = []
-    for name, least in KNOWN.items():
-        if record := TransferRecord.read(root / name):
-            means = {factor.name: factor.mean for factor in record.factors}
-            order = " > ".join(f"{factor} {short(means[factor])}" for factor in record.order if factor in means)
-            share = record.order_share
-            papers = "" if share is None else f" (the paper's order in {100 * share:.1f}% of resamples)"
-            told.append(f"{least}: {order}{papers}")
-    if not told:
+    return _list_known(root, _list_factors, "the factors are with")
+
+
+def _list_factors(record: TransferRecord) -> str:
+    means = {factor.name: factor.mean for factor in record.factors}
+    return " > ".join(f"{name} {short(means[name])}" for name in record.order if name in means)
+
+
+def _list_known(root: Path, tell: Callable[[TransferRecord], str], said: str) -> str:
+    found = {least: record for name, least in KNOWN.items() if (record := TransferRecord.read(root / name))}
+    if not found:
         return "How often a word must be seen to be known has not been varied."
-    return f"Varied in {len(_FEW)} models on MR, by how often a word must be seen to be known: {'; '.join(told)}."
+    told = "; with ".join(f"{least} {tell(record)}" for least, record in found.items())
+    return f"How often a word must be seen to be known was varied in four CNNs on packaged reviews: {said} {told}."
 
 
-def explain_own(root: Path) -> str:
-    """How often ELMo models fall with and without word vectors of their own, where that was tried."""
-    rates = {said: _hit_alike(root / name) for name, said in ((USUAL, "without"), (OWN, "with"))}
-    told = [f"{said} them {rate}" for said, rate in rates.items() if rate]
-    if len(told) < 2:
-        return "Word vectors of ELMo models' own have not been varied."
-    return f"Word vectors of ELMo models' own were varied in {len(_FEW)} models on MR. As targets, {'; '.join(told)}."
+def explain_known_targets(root: Path) -> str:
+    """How often each input falls by what words are known, and ELMo models with and without word vectors of their own,
+    where that was tried."""
+    known = _list_known(root, partial(_list_targets, names=_CNNS), "as targets are hit with")
+    own, theirs = (TransferRecord.read(root / name) for name in (OWN, _THEIRS))
+    if own is None or theirs is None:
+        return f"{known} Word vectors of ELMo models' own have not been varied."
+    both = "; with them ".join(_list_targets(record, names=_FEW) for record in (theirs, own))
+    return f"{known} Word vectors of ELMo models' own were varied in {len(_FEW)} models on MR: without them {both}."
 
 
-def _hit_alike(folder: Path) -> str:
-    """Of each input, how many texts of all other models carry to it."""
-    record = TransferRecord.read(folder)
-    if record is None:
-        return ""
+def _list_targets(record: TransferRecord, *, names: Collection[str]) -> str:
+    """Of each input, how many texts of all other models carry to it, among these models."""
     found: dict[str, list[Rate]] = {}
     for source, target, name in _aims(record):
-        if rate := record.rate(source, target):
+        among = record.models[source].name in names and record.models[target].name in names
+        if among and (rate := record.rate(source, target)):
             found.setdefault(name, []).append(rate)
     return ", ".join(f"{name} {short(pool(rates))}" for name, rates in found.items())
 

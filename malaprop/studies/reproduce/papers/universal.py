@@ -20,11 +20,10 @@ from malaprop.studies.reproduce.papers import others
 from malaprop.studies.reproduce.papers.carrying import (
     KNOWN,
     OWN,
-    USUAL,
     explain_factors,
     explain_inputs,
     explain_known,
-    explain_own,
+    explain_known_targets,
     list_varied,
 )
 from malaprop.studies.reproduce.weigh import (
@@ -449,9 +448,9 @@ UNIVERSAL = Paper(
             id="U5",
             claim="characters and BERT are hardest to hit",
             theirs="Random .415, Character .263, ELMo .383, BERT .210",
-            steps=(*_on_each("transfer/{data}"), USUAL, OWN),
-            varies=(USUAL, OWN),
-            read=_each(_inputs, explain_own),
+            steps=(*_on_each("transfer/{data}"), *KNOWN, OWN),
+            varies=(*KNOWN, OWN),
+            read=_each(_inputs, explain_known_targets),
             fails="models of some other input are hit less, beyond the intervals",
         ),
         Claim(
