@@ -65,9 +65,11 @@ def test_what_the_page_says_of_its_record():
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
     found = {(row["model"], row["texts"], row["hardened"]): UnseenRow(**row) for row in held["rows"]}
     for (_, texts, method), row in found.items():
-        if method == "flooding":
+        if "ag_news" in texts:
+            assert row.gain.low < 0 < row.gain.high
+        elif method == "flooding":
             assert abs(row.gain.value) < 0.01
         elif texts == "mr-full":
             assert -0.06 < row.gain.value < -0.02
         elif texts in ("yelp", "imdb-full"):
-            assert row.gain.high < -0.05
+            assert -0.315 < row.gain.value < -0.085
