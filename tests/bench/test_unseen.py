@@ -63,13 +63,14 @@ def test_what_the_page_says_of_its_record():
     text = (DOCS / "hardening.md").read_text(encoding="utf-8")
     assert page.filled(text, DOCS)[0] == text
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
-    found = {(row["model"], row["texts"], row["hardened"]): UnseenRow(**row) for row in held["rows"]}
-    for (_, texts, method), row in found.items():
-        if "ag_news" in texts:
+    for row in (UnseenRow(**row) for row in held["rows"]):
+        if row.data == "ag_news":
             assert row.gain.low < 0 < row.gain.high
-        elif method == "flooding":
+        elif row.hardened == "flooding":
             assert abs(row.gain.value) < 0.01
-        elif texts == "mr-full":
+        elif row.texts == row.data:
             assert -0.06 < row.gain.value < -0.02
-        elif texts in ("yelp", "imdb-full"):
+        elif row.texts in ("yelp", "imdb-full"):
             assert -0.315 < row.gain.value < -0.085
+        else:
+            assert -0.0405 < row.gain.value < 0
