@@ -67,8 +67,8 @@ def test_nearer_is_by_construction_and_reading_better_is_not(tmp_path, gap, verd
     assert row(tmp_path, "S3").verdict == verdict
     if verdict == "fails":
         assert "to choose from has not been varied" in row(tmp_path, "S3").why
-        one_word(tmp_path, {"BiLSTM": {}}, folder="varied/nearest/words-2000", gap=-0.3)
-        assert "with 2000 BiLSTM -0.3 (-0.8 to +0.2, 40 texts)." in row(tmp_path, "S3").why
+        one_word(tmp_path, {"BiLSTM": {}}, folder="varied/nearest/words-1000", gap=-0.3)
+        assert "with 1000 BiLSTM -0.3 (-0.8 to +0.2, 40 texts)." in row(tmp_path, "S3").why
 
 
 def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
@@ -293,10 +293,10 @@ def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
     (tmp_path / "varied" / "flips").mkdir()
     (tmp_path / "varied" / "hotflip.json").rename(tmp_path / "varied" / "flips" / "hotflip.json")
     assert (
-        "In small, with a CNN over characters, four epochs on packaged reviews, 60 texts: the share of"
+        "In small, with a CNN over characters, two epochs on packaged reviews, 40 texts: the share of"
         in row(tmp_path, "H4").why
     )
-    assert "60 texts: what ranks the edits was varied" in row(tmp_path, "H3").why
+    assert "40 texts: what ranks the edits was varied" in row(tmp_path, "H3").why
     flips(tmp_path, 95, 200, deleted=0, varied=True)
     assert row(tmp_path, "H4").verdict == "fails"
     assert "was varied: 40% error 9.0% (90/1000" in row(tmp_path, "H4").why

@@ -99,7 +99,7 @@ class Reproduce:
 
     def steps(self) -> list[Step]:
         """What the claims are read from at this size, as far as it is asked for, each behind what it needs."""
-        found = [step for step in steps_of(choose_claims(self.ids)) if step.does.get(self.size)]
+        found = steps_of(choose_claims(self.ids), self.size)
         return [step for step in found if not self.only or any(f"{step.name}/".startswith(f"{o}/") for o in self.only)]
 
     def plan(self) -> Iterator[Task]:
@@ -182,7 +182,7 @@ class Reproduce:
         from malaprop.records.claims import ClaimRow
         from malaprop.studies.reproduce.weigh import AMISS
 
-        steps = [step for step in steps_of([(paper, claim)]) if step.does.get(self.size)]
+        steps = steps_of([(paper, claim)], self.size)
         read = [step for step in steps if step.name in claim.steps]
         there = [step for step in read if place is None or (place / step.name).is_dir()]
         about = [step.about[self.size] for step in there if step.name not in claim.varies]
@@ -352,12 +352,14 @@ def choose_claims(ids: Sequence[str]) -> list[tuple[Paper, Claim]]:
     return [pair for key, pair in known.items() if key in wanted]
 
 
-def steps_of(chosen: Sequence[tuple[Paper, Claim]]) -> list[Step]:
-    """What these claims are read from, and what that needs, each once and after what it needs."""
+def steps_of(chosen: Sequence[tuple[Paper, Claim]], size: str | None = None) -> list[Step]:
+    """What these claims are read from, at any size or at this one, each once and after what it needs."""
     found: dict[str, Step] = {}
 
     def add(paper: Paper, name: str) -> None:
         step = next(step for step in paper.steps if step.name == name)
+        if size is not None and not step.does.get(size):
+            return
         for before in step.needs:
             add(paper, before)
         found.setdefault(name, step)

@@ -36,7 +36,7 @@ ONE_WORD = {
 }
 TYPOS = {"translation/typos-2": 2, "translation/typos-4": 4}  # a sentence
 NEAREST = "varied/nearest"
-_CHOICE = (200, 2000)  # words among which GS-EC takes the nearest
+_CHOICE = (100, 1000)  # words among which GS-EC takes the nearest
 DEPTH = "varied/depth"
 _DEPTHS = (1, 3)  # layers, of both kinds
 _KINDS = ("BiLSTM-Attention", "Transformer-3")
@@ -115,23 +115,19 @@ def _vary_depth() -> Step:
 
 
 def _vary_choice() -> Step:
-    """GS-GR and GS-EC with few and with many words to choose from, on small models of both kinds."""
-    first, rest = _CHOICE[0], _CHOICE[1:]
-    both: dict[str, Any] = {
-        "data": "mr", "n": 120, "recipes": ("gs-gr", "gs-ec"), "measure": ("perplexity",), "jobs": "{jobs}",
-    }  # fmt: skip
-    folder = f"{{here}}/words-{first}"
-    taught = order("study oneword", models=_KINDS, set={"epochs": 3}, vocabulary=first, out=folder, **both)
-    again = tuple(f"{folder}/models/{kind}" for kind in _KINDS)
-    does = [
-        order("study oneword", models=again, vocabulary=many, out=f"{{here}}/words-{many}", **both) for many in rest
-    ]
-    return _vary(NEAREST, "an LSTM and a Transformer of three epochs, packaged reviews", (), taught, *does)
+    """GS-GR and GS-EC with few and with many words to choose from, on the small models of the depths."""
+    models = tuple(f"{{root}}/{DEPTH}/models/{name}" for name in ("BiLSTM-Attention-1", "Transformer-3-3"))
+    both: dict[str, Any] = {"n": 100, "recipes": ("gs-gr", "gs-ec"), "measure": ("perplexity",), "jobs": "{jobs}"}
+    does = (
+        order("study oneword", models=models, data="mr", vocabulary=many, out=f"{{here}}/words-{many}", **both)
+        for many in _CHOICE
+    )
+    return _vary(NEAREST, "an LSTM and a Transformer of three epochs, packaged reviews", (DEPTH,), *does)
 
 
 def list_varied(translate: Callable[[str, int], tuple[Doing, ...]]) -> tuple[Step, ...]:
     """All steps that decide nothing; `translate` gives the commands of a size with so many typos a sentence."""
-    return (*_vary_reviews(), *_vary_pairs(), *_vary_typos(translate), _vary_choice(), _vary_depth())
+    return (*_vary_reviews(), *_vary_pairs(), *_vary_typos(translate), _vary_depth(), _vary_choice())
 
 
 # --- what they say
