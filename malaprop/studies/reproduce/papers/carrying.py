@@ -37,9 +37,9 @@ def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> Step:
 
 def list_varied() -> tuple[Step, ...]:
     """The steps that decide nothing."""
-    about = f"{len(_CNNS)} CNNs, 100 texts, packaged reviews"
+    about = f"{len(_CNNS)} CNNs of two epochs, 100 texts, packaged reviews"
     known = (
-        _vary(name, _CNNS, about, data="mr", n=100, draw=50, train_set={"least": least})
+        _vary(name, _CNNS, about, data="mr", n=100, draw=50, train_set={"least": least, "epochs": 2})
         for name, least in KNOWN.items()
     )
     about = f"{len(_FEW)} small models, 300 texts, MR"
@@ -56,8 +56,8 @@ def explain_known(root: Path) -> str:
         return "How often a word must be seen to be known has not been varied."
     told = "; with ".join(f"{least} {_list_factors(record)}" for least, record in found.items())
     return (
-        f"How often a word must be seen to be known was varied in {len(_CNNS)} CNNs over words on packaged reviews: "
-        f"with {told}."
+        f"How often a word must be seen to be known was varied in {len(_CNNS)} CNNs over words, two epochs on packaged "
+        f"reviews: with {told}."
     )
 
 
