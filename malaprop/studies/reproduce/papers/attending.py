@@ -36,7 +36,7 @@ ONE_WORD = {
 }
 TYPOS = {"translation/typos-2": 2, "translation/typos-4": 4}  # a sentence
 NEAREST = "varied/nearest"
-_CHOICE = (100, 1000)  # words among which GS-EC takes the nearest
+_CHOICE = (100, 300)  # words among which GS-EC takes the nearest
 DEPTH = "varied/depth"
 _DEPTHS = (1, 3)  # layers, of both kinds
 _KINDS = ("BiLSTM-Attention", "Transformer-3")
