@@ -34,9 +34,9 @@ MADE = (
 LEAD = (
     "Under the worst attack: the share of texts that are right under every attack of the test, plain, knowing the "
     "defence, and transferred from the undefended model. The gain is that minus the undefended model's, on the same "
-    "texts. Certified: right whatever one word is changed to (`safer`: however many words are changed for synonyms). It "
-    "is proved by the vote of far more copies of a text than vote under attack, and the attacks change more words. Time "
-    "and forward passes are of one answer, over the undefended model's. Rates have 95% intervals."
+    "texts. Certified: right whatever one word is changed to (`safer`: however many words are changed for synonyms). "
+    "It is proved by the vote of far more copies of a text than vote under attack, and the attacks change more words. "
+    "Time and forward passes are of one answer, over the undefended model's. Rates have 95% intervals."
 )
 
 
