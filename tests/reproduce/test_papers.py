@@ -67,8 +67,8 @@ def test_nearer_is_by_construction_and_reading_better_is_not(tmp_path, gap, verd
     assert row(tmp_path, "S3").verdict == verdict
     if verdict == "fails":
         assert "to choose from has not been varied" in row(tmp_path, "S3").why
-        one_word(tmp_path, {"BiLSTM": {}}, folder="varied/nearest/words-300", gap=-0.3)
-        assert "with 300 BiLSTM -0.3 (-0.8 to +0.2, 40 texts)." in row(tmp_path, "S3").why
+        one_word(tmp_path, {"BiLSTM": {}}, folder="varied/nearest/words-300", gap=-30)
+        assert "with 300 BiLSTM -30 (-30 to -30), lower in 75.0% (30/40" in row(tmp_path, "S3").why
 
 
 def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):

@@ -161,14 +161,16 @@ def explain_choice(root: Path) -> str:
         pairs = () if record is None else record.against
         gaps = [a for a in pairs if (a.first, a.second, a.measure) == ("gs-gr", "gs-ec", "perplexity")]
         if gaps:
-            rows = (f"{a.model} {a.gap.value:+.3g} ({a.gap.low:+.3g} to {a.gap.high:+.3g}, {a.gap.count} texts)"
-                    for a in gaps)  # fmt: skip
+            rows = (
+                f"{a.model} {a.gap.value:+,.0f} ({a.gap.low:+,.0f} to {a.gap.high:+,.0f}), lower in {a.lower}"
+                for a in gaps
+            )
             told.append(f"{many} {', '.join(rows)}")
     if not told:
         return "How many words there are to choose from has not been varied."
     return (
-        "How many words there are to choose from was varied in small models on packaged reviews; the perplexity of "
-        f"GS-EC less that of GS-GR is with {'; with '.join(told)}."
+        "In small models on packaged reviews, by how many words there are to choose from, the perplexity of GS-EC less "
+        f"that of GS-GR is with {'; with '.join(told)}."
     )
 
 
