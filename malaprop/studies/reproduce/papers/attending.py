@@ -192,7 +192,7 @@ def explain_typos(root: Path) -> str:
             )
     if not told:
         return "The number of typos has not been varied."
-    return f"The number of typos a sentence was varied: with {'; with '.join(told)}."
+    return f"The number of typos a sentence was varied. With {'. With '.join(told)}."
 
 
 def explain_depth(root: Path) -> str:
@@ -207,13 +207,13 @@ def explain_depth(root: Path) -> str:
     for model in varied.models:
         if model.edits != varied.recipe:
             by_depth.setdefault(model.layers[-1].number, []).append(model)
-    layers = "; with ".join(
+    layers = ". With ".join(
         f"{depth} {'layers' if depth > 1 else 'layer'} {_list_last(models)}"
         for depth, models in sorted(by_depth.items())
     )
     return (
         f"{told}The number of layers was varied in small models of both kinds on {varied.texts} packaged reviews, each "
-        f"with {shared[0].edits if shared else 'a word'} changed: with {layers}."
+        f"with {shared[0].edits if shared else 'a word'} changed. With {layers}."
     )
 
 

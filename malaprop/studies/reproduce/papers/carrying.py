@@ -54,10 +54,10 @@ def explain_known(root: Path) -> str:
     found = {least: record for name, least in KNOWN.items() if (record := TransferRecord.read(root / name))}
     if not found:
         return "How often a word must be seen to be known has not been varied."
-    told = "; with ".join(f"{least} {_list_factors(record)}" for least, record in found.items())
+    told = ". With ".join(f"{least} {_list_factors(record)}" for least, record in found.items())
     return (
         f"How often a word must be seen to be known was varied in {len(_CNNS)} CNNs over words, two epochs on packaged "
-        f"reviews: with {told}."
+        f"reviews. With {told}."
     )
 
 
