@@ -115,7 +115,7 @@ def test_translation_compares_both_models(tmp_path):
             translated(tmp_path, kind, name, success=Rate(9, 10), before=drop, after=drop, drop=drop)
     assert row(tmp_path, "S5").verdict == "fails"
     why = row(tmp_path, "S5").why
-    assert "with 4 the LSTM loses 6.00 (5.00-7.00), the Transformer 15.00 (14.00-16.00), a difference of -9.00" in why
+    assert "With 4 the LSTM loses 6.00 (5.00-7.00), the Transformer 15.00 (14.00-16.00), a difference of -9.00" in why
     assert why.endswith(": that of the LSTM is smaller.")
 
 
@@ -152,7 +152,7 @@ def test_attention_is_read_model_by_model(tmp_path):
     assert "The number of layers has not been varied" in row(tmp_path, "S6").why
     models = tuple(replace(model, edits="a random word") for model in turned)
     attention.AttentionRecord(data="mr", recipe="gs-ec", texts=60, models=models).write(tmp_path / "varied" / "depth")
-    told = "with 1 layer R_e of the last layer is BiLSTM-Attention 0.800 (0.780 to 0.820), BERT 0.500"
+    told = "With 1 layer R_e of the last layer is BiLSTM-Attention 0.800 (0.780 to 0.820), BERT 0.500"
     assert told in row(tmp_path, "S6").why
     assert row(tmp_path, "S6").why.endswith("(beside BERT that of the LSTM is larger).")
 

@@ -136,7 +136,7 @@ def test_a_claim_that_does_not_hold_says_what_the_records_show_of_the_reason(cla
     found = claims(Ran(), "U2", read=True)
     assert found.rows[0].verdict == "fails", "what is varied explains, and does not decide"
     assert found.rows[0].why.endswith(
-        " with 10 embedding 0.100 (0.000 to 0.400) > capacity 0.050 (0.000 to 0.400), twins falling together at n/a."
+        " With 10 embedding 0.100 (0.000 to 0.400) > capacity 0.050 (0.000 to 0.400), twins falling together at n/a."
     )
     study(papers, 0.99).write(tmp_path / "transfer" / "mr")
     found = claims(Ran(), "U2", read=True)
