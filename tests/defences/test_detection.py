@@ -211,6 +211,19 @@ def test_swaps_for_more_frequent_words_and_for_rarer_ones_by_hand(neighbours):
     assert np.isfinite(empty).all()
 
 
+def test_words_are_counted_in_other_texts_than_a_detector_is_fitted_on(neighbours):
+    """A file all of whose words occur once: texts that come later must not look rarer than those of the fit."""
+    texts = {str(n): (f"good w{n} film v{n}",) for n in range(200)}
+    other = [(id, (text[0].replace("good", "fine"),)) for id, text in texts.items()]
+    card = replace(CARD, method="near")
+    made = fit_detector(toy.victim(), card, FitTexts(clean=texts, attacked=other, corpus=list(texts.values())))
+    assert made.card.clean + made.card.held_out == 100
+    fresh = cut_up([(f"good x{n} film y{n}",) for n in range(40)])
+    assert (made.judge(toy.victim(), fresh, exact=True) > made.card.threshold).mean() <= 0.1
+    more = FitTexts(clean=texts, attacked=other, corpus=[*texts.values(), *((f"good {n}",) for n in range(150))])
+    assert fit_detector(toy.victim(), card, more).card.held_out == 50  # enough others: none is given up
+
+
 @pytest.mark.parametrize("name", ["wdr", "all:of=wdr+rde", "near", "all:of=near+wdr"])
 def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_path, neighbours):
     victim = replace(small_victims.words(), fingerprint="one")

@@ -26,6 +26,7 @@ CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 2
 _AT_ONCE = 256  # texts that are judged at a time
 _LEAST = 20  # texts that a threshold is taken from
+_COUNTING = ("fgws", "near", "all")  # what counts words
 _LEARNS = 0.75  # share of the examples that a detector learns from
 
 
@@ -133,19 +134,22 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
         )
     if len(texts.clean) < 2 * _LEAST:
         raise SettingError(f"a threshold wants at least {2 * _LEAST} clean texts, got {len(texts.clean)}; raise --n")
-    order = list(texts.clean)
-    learns = set(order[: round(_LEARNS * len(order))])
+    order, corpus = (
+        _set_apart(texts) if card.method.partition(":")[0] in _COUNTING else (list(texts.clean), texts.corpus)
+    )
+    learns, kept = set(order[: round(_LEARNS * len(order))]), set(order)
     pairs = [(texts.clean[id], fields) for id, fields in texts.attacked if id in learns]
     lessons = Lessons(
         clean=cut_up([clean for clean, _ in pairs] or [texts.clean[id] for id in order if id in learns]),
         attacked=cut_up([fields for _, fields in pairs]),
-        corpus=texts.corpus,
+        corpus=corpus,
     )
     made = Detector(card=card, suspicion=suspicion, learnt=suspicion.learn(victim, lessons))
     held = cut_up([texts.clean[id] for id in order if id not in learns])
     exact = victim.rounding > 0  # else both roads say the same, and one is faster
     scores = made.judge(victim, held, exact=exact)
-    found = made.judge(victim, cut_up([fields for id, fields in texts.attacked if id not in learns]), exact=exact)
+    others = cut_up([fields for id, fields in texts.attacked if id in kept - learns])
+    found = made.judge(victim, others, exact=exact)
     low, high = np.quantile(scores, (0.25, 0.75)).tolist()
     return replace(
         made,
@@ -157,6 +161,21 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
             auc=find_auc(scores.tolist(), found.tolist()).value if len(found) else None,
         ),
     )  # fmt: skip
+
+
+def _set_apart(texts: FitTexts) -> tuple[list[str], Sequence[Fields]]:
+    """The examples that a detector is fitted on, and other texts, in which words are counted.
+
+    In counts that a text is part of, none of its words is unseen; those of texts that come later would look too rare.
+    Where there are few other texts, half of the examples are given up for them.
+    """
+    order, own = list(texts.clean), set(texts.clean.values())
+    rest = [fields for fields in texts.corpus if fields not in own]
+    if 2 * len(rest) >= len(order):
+        return order, rest
+    if len(order) < 4 * _LEAST:
+        return order, texts.corpus
+    return order[::2], [*rest, *(texts.clean[id] for id in order[1::2])]
 
 
 def read_detector(folder: Path) -> Detector:
