@@ -18,18 +18,31 @@ def test_the_page_is_filled_from_its_record():
 
 def test_what_the_page_says_of_the_best_detector():
     found = {
-        (one["texts"], run["recipe"], run["goal"]): run
+        (one["victim"], one["texts"], run["recipe"], run["goal"], one["method"]): run
         for one in RECORD["scores"]
         for run in one["runs"]
-        if one["method"] == "all"
     }
-    assert all(run["caught"]["total"] >= 100 for run in found.values())
-    for recipe in ("pwws", "textfooler"):
-        assert found["ag_news", recipe, "untargeted"]["auc"] >= 0.9
-        assert 0.8 <= found["mr", recipe, "untargeted"]["auc"] < 0.9
-        assert found["mr", recipe, "untargeted"]["auc"] < found["ag_news", recipe, "untargeted"]["auc"]
-    for texts in ("mr", "ag_news"):
-        assert found[texts, "pwws", "confident:0.9"]["auc"] >= 0.8
-    for one in RECORD["evaded"]:
-        assert one["knowing"]["hits"] < one["plain"]["hits"]  # an attack that sees the detector leaves less
+    lstm = {key[1:]: run for key, run in found.items() if key[0].startswith("LSTM")}
+    assert all(run["caught"]["total"] >= 85 for run in found.values())
+    for method in ("all", "near"):
+        for recipe in ("pwws", "textfooler"):
+            assert lstm["ag_news", recipe, "untargeted", method]["auc"] >= 0.98
+        assert lstm["mr", "pwws", "untargeted", method]["auc"] >= 0.9
+        for texts in ("mr", "ag_news"):
+            assert lstm[texts, "pwws", "confident:0.9", method]["auc"] >= 0.8
+    assert all(run["auc"] < 0.9 for key, run in found.items() if key[1:3] == ("mr", "textfooler"))
     assert len(detected.rows(RECORD)[0]) == len(detected.HEAD)
+
+
+def test_what_the_page_says_of_an_attack_that_sees_the_detector():
+    text = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
+    mr, news, bert = RECORD["evaded"]
+    for one in RECORD["evaded"]:
+        assert one["knowing"]["hits"] < one["plain"]["hits"]  # it leaves less
+    assert (
+        f"{mr['knowing']['hits']} of 100 texts stay right with the LSTM, where {mr['unguarded']['under']['hits']}"
+        in text
+    )
+    left, rejected = bert["knowing"]["hits"], bert["rejected_clean"]
+    assert f"it is {left} where {bert['unguarded']['under']['hits']} do without, and {rejected} clean texts" in text
+    assert f"{news['knowing']['hits']} of 100 stay right, where {news['unguarded']['under']['hits']} do" in text
