@@ -59,7 +59,7 @@ class HotFlipDesign:
                 settings: dict[str, Any] = {"exact": exact, "operations": "flip"}
                 yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
             for name, exact in RANKED.items():
-                settings = {"exact": exact, **self._closing}
+                settings = {"exact": exact}  # both close words, for exact losses are of open words
                 yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
         for model in self.models:
             settings = {"width": self.width, "operations": "flip", **self._closing}

@@ -155,3 +155,10 @@ def test_neighbours_before_and_after_an_edit(reader):
 def test_words_that_became_something_else_come_by_frequency():
     both = [outcome("Good film", "goad film"), outcome("good idea", "goad idxea"), HELD]
     assert edited_words(both) == [("good", "goad"), ("idea", "idxea")]
+
+
+def test_every_attack_of_a_study_that_closes_characters_can_be_made():
+    from malaprop.runs.api import recipe
+
+    for cell in HotFlipDesign(methods=("hotflip",), closes="character", exact=2).cells():
+        assert recipe(cell.recipe, **cell.settings).name
