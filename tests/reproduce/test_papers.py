@@ -68,7 +68,7 @@ def test_nearer_is_by_construction_and_reading_better_is_not(tmp_path, gap, verd
     if verdict == "fails":
         assert "to choose from has not been varied" in row(tmp_path, "S3").why
         one_word(tmp_path, {"BiLSTM": {}}, folder="varied/nearest/words-300", gap=-30)
-        assert "with 300 BiLSTM -30 (-30 to -30), lower in 75.0% (30/40" in row(tmp_path, "S3").why
+        assert "With 300 words BiLSTM -30 (-30 to -30), lower in 75.0% (30/40" in row(tmp_path, "S3").why
 
 
 def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
@@ -293,10 +293,10 @@ def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
     (tmp_path / "varied" / "flips").mkdir()
     (tmp_path / "varied" / "hotflip.json").rename(tmp_path / "varied" / "flips" / "hotflip.json")
     assert (
-        "In small, with a CNN over characters, two epochs on packaged reviews, 40 texts: the share of"
+        "A small study had a CNN over characters, two epochs on packaged reviews, 40 texts. The share of"
         in row(tmp_path, "H4").why
     )
-    assert "40 texts: what ranks the edits was varied" in row(tmp_path, "H3").why
+    assert "40 texts. What ranks the edits was varied" in row(tmp_path, "H3").why
     flips(tmp_path, 95, 200, deleted=0, varied=True)
     assert row(tmp_path, "H4").verdict == "fails"
     assert "was varied: 40% error 9.0% (90/1000" in row(tmp_path, "H4").why

@@ -165,12 +165,12 @@ def explain_choice(root: Path) -> str:
                 f"{a.model} {a.gap.value:+,.0f} ({a.gap.low:+,.0f} to {a.gap.high:+,.0f}), lower in {a.lower}"
                 for a in gaps
             )
-            told.append(f"{many} {', '.join(rows)}")
+            told.append(f"{many} words {', '.join(rows)}")
     if not told:
         return "How many words there are to choose from has not been varied."
     return (
-        "In small models on packaged reviews, by how many words there are to choose from, the perplexity of GS-EC less "
-        f"that of GS-GR is with {'; with '.join(told)}."
+        "How many words there are to choose from was varied in small models on packaged reviews: the perplexity of "
+        f"GS-EC less that of GS-GR is as follows. With {'. With '.join(told)}."
     )
 
 

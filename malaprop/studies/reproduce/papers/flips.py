@@ -131,7 +131,7 @@ def _tell_varied(root: Path, record: HotFlipRecord, explain: Callable[[HotFlipRe
         return own
     small = HotFlipRecord.read(root / _SMALLER)
     told = explain(small) if small is not None else ""
-    return f"In small, with {_LITTLE}: {told[0].lower()}{told[1:]}" if told else nothing
+    return f"A small study had {_LITTLE}. {told}" if told else nothing
 
 
 def _words(root: Path) -> Reading:
