@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import DataError
+from malaprop.core.errors import DataError, MalapropError
 from malaprop.core.example import Example
 from malaprop.core.seeds import generator
 from malaprop.core.text import split_parts
@@ -141,10 +141,13 @@ def main(words: Sequence[str] | None = None) -> None:
     hard = {name: Path(folder) for name, _, folder in (pair.partition("=") for pair in given.hard)}
     held = json.loads(given.file.read_text(encoding="utf-8"))["rows"] if given.file.exists() else []
     kept = {(row["model"], row["data"], row["hardened"], row["texts"]): row for row in held}
-    for one in measure(given.plain, hard, given.texts.split(","), given.n):
-        kept[one.model, one.data, one.hardened, one.texts] = asdict(one)
-        print(rows({"rows": [asdict(one)]})[0], flush=True)
-    given.file.write_text(json.dumps({"rows": list(kept.values())}, indent=1) + "\n", encoding="utf-8")
+    try:
+        for one in measure(given.plain, hard, given.texts.split(","), given.n):
+            kept[one.model, one.data, one.hardened, one.texts] = asdict(one)
+            given.file.write_text(json.dumps({"rows": list(kept.values())}, indent=1) + "\n", encoding="utf-8")
+            print(rows({"rows": [asdict(one)]})[0], flush=True)
+    except MalapropError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
 
 
 if __name__ == "__main__":
