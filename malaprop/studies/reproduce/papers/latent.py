@@ -216,7 +216,7 @@ _PROBES = {
 }
 _SENTENCES = {"small": "entailment-synthetic", "full": "snli"}
 _ARAE: dict[str, dict[str, Any]] = {"small": {"steps": 300}, "full": {}}
-_JUDGED = {"small": (("Pair-Average", "Pair-LSTM"), 20), "full": (("Pair-Average", "Pair-LSTM", "Pair-ESIM"), 120)}
+_JUDGED = {"small": (("Pair-Average", "Pair-LSTM"), 20), "full": (("Pair-Average", "Pair-LSTM", "Pair-ESIM"), 1000)}
 _SPOKEN = {
     "small": "an ARAE of 300 steps on made pairs; classifiers of such pairs, 20 of them",
     "full": "an ARAE of a part of SNLI; three classifiers in place of the paper's",
