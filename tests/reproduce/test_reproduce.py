@@ -233,6 +233,15 @@ def test_some_steps_alone(claims):
     assert [words[:2] for words in ran.words] == [["list", "models"], ["rules", "show"]]
 
 
+def test_a_record_that_a_step_leaves_in_the_folder_of_another_is_kept_when_that_step_runs_alone(claims, tmp_path):
+    claims(Ran(), "U7", only=["transfer/mr"], records=tmp_path / "kept")
+    EnsemblesRecord(
+        recipe="pwws", data="mr", texts=5, wanted=5, seed=0, models=(), unseen=(), upper=None, lower=None, chosen=()
+    ).write(tmp_path / "transfer" / "mr")
+    claims(Ran(), "U7", only=["ensembles/mr"], records=tmp_path / "kept")
+    assert (tmp_path / "kept/small/transfer/mr/ensembles.json.gz").is_file()
+
+
 def test_the_ensembles_that_rules_are_mined_from_are_those_that_were_chosen(claims, tmp_path):
     """They were members of ensembles of a past run, written into the commands."""
     members = ("LSTM-W-GloVe-1", "CNN-C-Random-1")

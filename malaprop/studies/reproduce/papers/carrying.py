@@ -124,6 +124,21 @@ def explain_inputs(record: TransferRecord) -> str:
     )
 
 
+def explain_classes(record: TransferRecord) -> str:
+    """How far texts carry to models that share the class, the input, both or neither."""
+    found: dict[str, list[Rate]] = {"class and input": [], "input alone": [], "class alone": [], "neither": []}
+    for source, one in enumerate(record.models):
+        for target, two in enumerate(record.models):
+            a, b, rate = one.traits, two.traits, record.rate(source, target)
+            if source == target or a is None or b is None or rate is None or "piece" in (a.input, b.input):
+                continue
+            kind, form = a.architecture == b.architecture, (a.input, a.embedding) == (b.input, b.embedding)
+            name = ("class and input" if form else "class alone") if kind else ("input alone" if form else "neither")
+            found[name].append(rate)
+    told = ", ".join(f"{name} {pool(rates).value:.3f}" for name, rates in found.items() if rates)
+    return f"Over all pairs of models that are not fine-tuned, texts carry by what the two share: {told}."
+
+
 def _gaps(record: TransferRecord) -> Iterator[tuple[Traits, Traits, float]]:
     """Of every two models that are not fine-tuned: how far the rate lies from that of the target's twin."""
     for source, one in enumerate(record.models):

@@ -20,6 +20,7 @@ from malaprop.studies.reproduce.papers import others
 from malaprop.studies.reproduce.papers.carrying import (
     KNOWN,
     OWN,
+    explain_classes,
     explain_factors,
     explain_inputs,
     explain_known,
@@ -214,7 +215,8 @@ def _table(record: TransferRecord, name: str) -> ClassTable:
 
 
 def _architectures(root: Path, data: str) -> Reading:
-    table = _table(need(TransferRecord.read, root / "transfer" / data), "architecture")
+    record = need(TransferRecord.read, root / "transfer" / data)
+    table = _table(record, "architecture")
     told, verdicts, gaps = [], [], []
     for at, name in enumerate(table.classes):
         own, row = table.cells[at][at], {table.classes[i]: c for i, c in enumerate(table.cells[at]) if i != at and c}
@@ -222,9 +224,15 @@ def _architectures(root: Path, data: str) -> Reading:
             continue
         told.append(f"{name} to itself {short(own)}, to others {', '.join(f'{c.value:.3f}' for c in row.values())}")
         verdicts += [above(own, cell) for cell in row.values()]
-        gaps += [f"{name} to itself less to {other} {gap_text(own, cell)}" for other, cell in row.items()]
+        gaps += [
+            f"{name} to itself less to {other} {gap_text(own, cell)}"
+            for other, cell in row.items()
+            if above(own, cell) in AMISS
+        ]
     return Reading(
-        ours="; ".join(told) or "one class alone", verdict=worst(verdicts), why=f"By classes: {'; '.join(gaps)}."
+        ours="; ".join(told) or "one class alone",
+        verdict=worst(verdicts),
+        why=f"What points the other way: {'; '.join(gaps)}. {explain_classes(record)}",
     )
 
 
