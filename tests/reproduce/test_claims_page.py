@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from malaprop.reports.claims import write_table
-from malaprop.studies.reproduce.book import Reproduce, choose_claims
+from malaprop.studies.reproduce.book import Reproduce, choose_claims, steps_of
 from malaprop.studies.reproduce.claim import SIZES
 from malaprop.studies.where import Saving
 
@@ -37,9 +38,19 @@ def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
         assert all(row.why for row in found.rows if row.verdict in ("does not show", "fails"))
 
 
-def test_the_table_of_full_size_has_every_claim():
+@pytest.mark.parametrize("size", SIZES)
+def test_the_table_has_every_claim(size):
     known = [claim.id for _, claim in choose_claims(["all"])]
-    assert sorted(_ID.findall(table("full"))) == sorted(known)
+    assert sorted(_ID.findall(table(size))) == sorted(known)
+
+
+def test_the_time_at_small_size_is_that_of_its_steps():
+    timed = json.loads((KEPT.parent / "claims-small-times.json").read_text(encoding="utf-8"))
+    steps = steps_of(choose_claims(["all"]), "small")
+    assert sorted(timed["steps"]) == sorted(step.name for step in steps)
+    minutes = timed["wall_seconds"] / 60
+    assert sum(timed["steps"].values()) / 60 <= minutes <= 45
+    assert f"all five papers in {minutes:.0f} minutes on two cores" in PAGE.read_text(encoding="utf-8")
 
 
 def test_records_that_are_kept_are_small():
