@@ -11,6 +11,7 @@ On a recipe's page the lone mark `<!-- recipe figures: NAME -->` is enough.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -35,11 +36,13 @@ from malaprop_bench import (
     prompts,
     reading,
     recipetable,
+    ruled,
     savings,
     spelling,
     strictness,
     table,
     throughput,
+    transferred,
     turns,
     unseen,
 )
@@ -122,6 +125,13 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "certified-held": _bench(lambda held: table.lines(certificates.HELD, certificates.held_rows(held))),
     "labels-alone": _bench(lambda held: table.lines(budgets.HEAD, budgets.rows(held))),
     "labels-alone-gap": _bench(budgets.gap_lines),
+    "transfer": _bench(transferred.about_lines),
+    "transfer-factors": _bench(lambda held: table.lines(transferred.FACTORS, transferred.factor_rows(held))),
+    "transfer-architecture": _bench(lambda held: transferred.class_lines(held, "architecture")),
+    "transfer-input": _bench(lambda held: transferred.class_lines(held, "input form and embedding")),
+    "ensembles": _bench(lambda held: table.lines(transferred.ENSEMBLES, transferred.ensemble_rows(held))),
+    "rules": _bench(ruled.family_lines),
+    "rules-words": _bench(ruled.share_lines),
     "trained": lambda records: table.lines(TRAINED, [_trained(held) for held in records]),
 }
 
@@ -158,9 +168,10 @@ def filled(text: str, folder: Path) -> tuple[str, int]:
 
 
 def read(path: Path) -> Records:
-    """The record of a .json file, or those of a .jsonl file, in order."""
+    """The record of a .json file, packed or not, or those of a .jsonl file, in order."""
     try:
-        text = path.read_text(encoding="utf-8")
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
         return (
             [json.loads(line) for line in text.splitlines() if line] if path.suffix == ".jsonl" else [json.loads(text)]
         )

@@ -1,0 +1,59 @@
+"""The tables of docs/transfer.md come from the kept records, and so do the figures that other pages quote."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from malaprop_bench import page, transferred
+
+DOCS = Path(__file__).parents[2] / "docs"
+KEPT = DOCS / "measured/claims/full"
+DATA = ("mr-full", "ag_news")
+
+
+@pytest.mark.parametrize(("name", "tables"), [("transfer.md", 12), ("rules.md", 2)])
+def test_the_tables_are_those_of_the_records(name, tables):
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert page.filled(text, DOCS) == (text, tables)
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_rates_are_counted_again_from_the_matrix(data):
+    (held,) = page.read(KEPT / "transfer" / data / "transfer.json.gz")
+    hits, totals = held["hits"], held["totals"]
+    many = range(len(held["models"]))
+    pairs = [hits[s][t] / totals[s][t] for s in many for t in many if s != t]
+    twins = [hits[s][s] / totals[s][s] for s in many]
+    assert sum(pairs) / len(pairs) == pytest.approx(held["pairs"]["value"], abs=1e-6)
+    assert sum(twins) / len(twins) == pytest.approx(held["base"]["value"], abs=1e-6)
+    (line,) = transferred.about_lines(held)
+    assert f"Mean base rate {transferred.estimate(held['base'])}" in line
+
+
+def test_the_page_of_figures_quotes_them():
+    text = (DOCS / "figures.md").read_text(encoding="utf-8")
+    told = []
+    for data in DATA:
+        (matrix,), (chosen,) = (page.read(KEPT / "transfer" / data / f"{n}.json.gz") for n in ("transfer", "ensembles"))
+        best = [one["outside"]["value"] for one in chosen["chosen"] if one["how"] == "genetic"]
+        values = (matrix["pairs"]["value"], matrix["base"]["value"], min(best), max(best))
+        told.append([f"{value:.2f}".lstrip("0") for value in values])
+    mr, news = told
+    between = (
+        f"{mr[0]} of the texts between two models, {mr[1]} between twins, {mr[2]} to {mr[3]} from a chosen ensemble"
+    )
+    assert f"63 models on MR: {between}; on AG News {news[0]}, {news[1]} and {news[2]} to {news[3]}" in text
+    (rules,) = page.read(KEPT / "rules/mr-full/measured/measured.json.gz")
+    counts, models = rules["wholes"][0], rules["wholes"][-1]
+    assert f"{100 * models['mean']:.1f}% ({100 * models['low']:.1f}-{100 * models['high']:.1f}), mean of 63" in text
+    words = f"with {100 * models['words']:.0f}% of the words; from counts alone {100 * counts['mean']:.1f}%"
+    assert f"{100 * models['mean']:.1f}% over 63 models on MR, {words}" in text
+
+
+def test_seconds_are_those_that_were_kept():
+    timed = json.loads((DOCS / "measured/claims-full-times.json").read_text(encoding="utf-8"))["steps"]
+    text = (DOCS / "transfer.md").read_text(encoding="utf-8")
+    assert f"126 models were trained and the study made in {timed['transfer/ag_news']} s" in text
+    assert f"Attacking them took {timed['genetic/ag_news']} s" in text
