@@ -83,3 +83,13 @@ def plain(error: BaseException) -> str:
 def extra_of(error: BaseException) -> str | None:
     """The extra that brings the library which could not be imported, if one does."""
     return EXTRAS.get((error.name or "").partition(".")[0]) if isinstance(error, ModuleNotFoundError) else None
+
+
+def short_of_memory(error: BaseException | None) -> bool:
+    """Python's, torch's and the device's ways to say so, by their words; also where another error wraps them."""
+    while error is not None:
+        words = str(error).lower()
+        if isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words:
+            return True
+        error = error.__cause__
+    return False

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from malaprop.attacks.latent.manifold import Answering, Goal, Manifold
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import VictimError, short_of_memory
 from malaprop.core.score import Flags, Floats, winners
 
 
@@ -62,7 +62,7 @@ class Looks:
                 items = self.manifold.generate(whole[low:high])
                 answers = self.victim(items)
             except Exception as error:
-                if high - low < 2 or not _no_room(error):
+                if high - low < 2 or not short_of_memory(error):
                     raise
                 middle = (low + high) // 2
                 waiting += [(middle, high), (low, middle)]
@@ -75,8 +75,3 @@ class Looks:
                     here = slice(a - low, b - low)
                     out[a:b] = cloud.goal(items[here], answers[here])
         return [out[a:b] for a, b in pairwise(cuts)]
-
-
-def _no_room(error: Exception) -> bool:
-    """By its words: torch's own error has a class that only torch knows."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from malaprop.core import errors
-from malaprop.core.errors import MalapropError, VictimError, plain
+from malaprop.core.errors import MalapropError, VictimError, plain, short_of_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,3 @@ class Trouble:
     def error(self) -> MalapropError:
         kind: type[MalapropError] = getattr(errors, self.kind, VictimError)
         return kind(f"{self.words} (on {self.node})" if self.node else self.words)
-
-
-def short_of_memory(error: BaseException | None) -> bool:
-    """Python's, torch's and the device's ways to say so, also where another error wraps them."""
-    while error is not None:
-        words = str(error).lower()
-        if isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words:
-            return True
-        error = error.__cause__
-    return False
