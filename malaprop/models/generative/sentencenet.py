@@ -153,24 +153,29 @@ class SentenceNet(nn.Module):
     def write(self, code: Float[Tensor, "batch code"]) -> Int[Tensor, "batch slot"]:
         """The likeliest word at each place, given those written before it; never padding or an unknown word."""
         writer, code = self.writer, code * self.shape.code**0.5
-        states, places = writer.begin(code), writer.places(code)
-        word = torch.full((len(code),), SEP, device=code.device)
-        ended = torch.zeros(len(code), dtype=torch.bool, device=code.device)
+        (hidden, cell), places = writer.begin(code), writer.places(code)
+        last = self.shape.width - 1
         out = torch.full((len(code), self.shape.width), PAD, device=code.device)
-        barred = torch.zeros_like(self.bias)
-        barred[[PAD, UNK]] = -torch.inf
-        for place in range(self.shape.width):
+        weights, bias = self.words.weight.T, self.bias.clone()
+        bias[[PAD, UNK]] = -torch.inf
+        word = torch.full((len(code),), SEP, device=code.device)
+        unended = torch.arange(len(code), device=code.device)  # rows whose sentence has not ended
+        for place in range(last):
             shown = torch.cat([self._vectors(word), code], 1)[:, None]
-            state, states = writer.lstm(shown, states)
+            state, (hidden, cell) = writer.lstm(shown, (hidden, cell))
             vector = writer.out(state[:, 0])
             if places is not None:
                 vector = vector + places[:, place]
-            last = place == self.shape.width - 1
-            word = torch.full_like(word, SEP) if last else _first(vector @ self.words.weight.T + self.bias + barred)
-            out[:, place] = torch.where(ended, PAD, word)
-            ended = ended | (word == SEP)
-            if bool(ended.all()):
-                break
+            word = _first(torch.addmm(bias, vector, weights))
+            out[unended, place] = word
+            goes_on = word != SEP
+            if not bool(goes_on.all()):
+                unended, word, code = unended[goes_on], word[goes_on], code[goes_on]
+                hidden, cell = hidden[:, goes_on].contiguous(), cell[:, goes_on].contiguous()
+                places = None if places is None else places[goes_on]
+            if not len(unended):
+                return out
+        out[unended, last] = SEP
         return out
 
 
