@@ -119,7 +119,7 @@ class Selection:
     def _read(self, victims: Sequence[Any], trains: bool, *, hold: bool) -> Examples:
         if self.is_file:
             return self._file(victims, trains, hold=hold)
-        from malaprop.data.base import load, of
+        from malaprop.data.base import held, load, of
 
         if not isinstance(self.data, str):
             return replace(of(self.data), part="all")
@@ -127,7 +127,19 @@ class Selection:
         part = "test" if self.split == "auto" else self.split
         if part == "all":
             return self._all_parts()
+        if part == "validation" and part not in held(self.data):
+            return self._held_out()
         return replace(load(self.data, split=part, text=self.text, label=self.label), part=part)
+
+    def _held_out(self) -> Dataset:
+        """Of a dataset that has no part for validation: the training rows on which training chooses its model."""
+        from malaprop.data.base import load
+
+        train = load(self.data, split="train", text=self.text, label=self.label)
+        rows = tuple(self.splits().held_out)
+        name = f"{train.name.removesuffix(':train')}:validation"
+        note = f"{name}: {len(rows):,} of {len(train):,} training rows, those that `malaprop train` holds out"
+        return replace(train, name=name, examples=rows, part="validation", notes=(*train.notes, note))
 
     def _all_parts(self) -> Dataset:
         from malaprop.data.base import SPLITS, held, load

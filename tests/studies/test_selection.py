@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -117,3 +118,18 @@ def test_damaged_cards_are_left_to_whoever_loads_the_model(tmp_path):
     for card in ("", "[]", "{}", "{"):
         (folder / "model.json").write_text(card)
         assert list(trained_on([str(folder)])) == []
+
+
+def test_a_dataset_without_validation_gives_the_rows_that_training_holds_out(tmp_path, monkeypatch):
+    (tmp_path / "ag_news").mkdir()
+    for name, many in (("train_part", 200), ("test", 40)):
+        rows = [json.dumps({"text": f"{name} item {i}", "label": i % 4}) for i in range(many)]
+        with gzip.open(tmp_path / "ag_news" / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+            file.write("\n".join(rows) + "\n")
+    monkeypatch.setenv("MALAPROP_DATA", str(tmp_path))
+    texts = Selection(data="ag_news", split="validation", n=0)
+    found = texts.whole()
+    assert ids(found) == ids(texts.splits().held_out)
+    assert ids(found).isdisjoint(ids(texts.splits().train))
+    assert found.name == "ag_news:validation"
+    assert any("training rows, those that `malaprop train` holds out" in note for note in found.notes)
