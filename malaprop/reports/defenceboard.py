@@ -36,6 +36,8 @@ LEAD = (
     "defence, and transferred from the undefended model. The gain is that minus the undefended model's, on the same "
     "texts. Certified: right whatever one word is changed to (`safer`: however many words are changed for synonyms). "
     "It is proved by the vote of far more copies of a text than vote under attack, and the attacks change more words. "
+    "An original that a detector (`detect`) rejects counts as wrong, an adversarial text that it rejects as withstood; "
+    "these attacks see the detector's score. "
     "Time and forward passes are of one answer, over the undefended model's. Rates have 95% intervals."
 )
 
