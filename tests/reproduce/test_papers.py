@@ -293,14 +293,17 @@ def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
     (tmp_path / "varied" / "flips").mkdir()
     (tmp_path / "varied" / "hotflip.json").rename(tmp_path / "varied" / "flips" / "hotflip.json")
     assert (
-        "A small study had a CNN over characters, two epochs on packaged reviews, 40 texts. The share of"
-        in row(tmp_path, "H4").why
+        "A smaller study had a CharCNN-LSTM of 50 filters and 100 units, two epochs on a part of AG News, 200 texts. "
+        "The share of" in row(tmp_path, "H4").why
     )
-    assert "40 texts. What ranks the edits was varied" in row(tmp_path, "H3").why
+    assert "200 texts. What ranks the edits was varied" in row(tmp_path, "H3").why
     flips(tmp_path, 95, 200, deleted=0, varied=True)
     assert row(tmp_path, "H4").verdict == "fails"
-    assert "was varied: 40% error 9.0% (90/1000" in row(tmp_path, "H4").why
-    assert "by exact losses flips 90, insertions 10, deletions 0; by derivatives" in row(tmp_path, "H3").why
+    assert "With 20% error 20.0% (200/1000" in row(tmp_path, "H4").why
+    assert "With 40% error 9.0% (90/1000" in row(tmp_path, "H4").why
+    assert "40% -70.0 points (-78.0 to -58.4); fewer break with 20% and 40%." in row(tmp_path, "H4").why
+    assert "By exact losses it broke 9.0% (9/100, 4.8-16.2): flips 90, insertions 10" in row(tmp_path, "H3").why
+    assert row(tmp_path, "H3").why.endswith("insertions lead, too: derivatives are not the reason.")
     for folder, hits in (("hotflip-word", 40), ("hotflip-word/glove-0.9", 5)):
         (tmp_path / folder).mkdir(exist_ok=True)
         packed = gzip.compress(json.dumps({"success": hits, "failed": 100 - hits}).encode())
