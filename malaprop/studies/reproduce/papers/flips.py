@@ -89,11 +89,16 @@ def _explain_ranks(record: HotFlipRecord) -> str:
         f"{found[exact].operations.get('insert', 0)}, deletions {found[exact].operations.get('delete', 0)}"
         for exact, said in ((True, "By exact losses"), (False, "By derivatives"))
     )
-    exact, slopes = (_count_deletions(found[one]) for one in (True, False))
+    head = f"What ranks the edits was varied in a greedy search that edits a word once. {told}."
+    return f"{head} {_compare_ranks(*(_count_deletions(found[one]) for one in (True, False)))}"
+
+
+def _compare_ranks(exact: Rate, slopes: Rate) -> str:
+    if not exact.total or not slopes.total:
+        return "Insertions and deletions are too few to compare."
     return (
-        f"What ranks the edits was varied in a greedy search that edits a word once. {told}. Deletions among "
-        f"insertions and deletions are {short(exact)} by exact losses and {short(slopes)} by derivatives, a difference "
-        f"of {gap_text(exact, slopes)}. {_RANKS[above(exact, HALF)]}"
+        f"Deletions among insertions and deletions are {short(exact)} by exact losses and {short(slopes)} by "
+        f"derivatives, a difference of {gap_text(exact, slopes)}. {_RANKS[above(exact, HALF)]}"
     )
 
 
