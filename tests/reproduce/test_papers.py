@@ -293,7 +293,7 @@ def test_what_was_varied_is_told_of_a_claim_that_fails(tmp_path):
     (tmp_path / "varied" / "flips").mkdir()
     (tmp_path / "varied" / "hotflip.json").rename(tmp_path / "varied" / "flips" / "hotflip.json")
     assert (
-        "A smaller study had a CharCNN-LSTM of 50 filters and 100 units, two epochs on a part of AG News, 200 texts. "
+        "A smaller study had a CharCNN-LSTM of 50 filters and 100 units, one epoch on a part of AG News, 200 texts. "
         "The share of" in row(tmp_path, "H4").why
     )
     assert "200 texts. What ranks the edits was varied" in row(tmp_path, "H3").why
