@@ -84,6 +84,9 @@ def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
     one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 50}, "BERT": {"gs-gr": 90}}, folder="entailment")
     one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 44}, "BERT": {"gs-gr": 11}}, folder="entailment/premise")
     assert "with 500 words in the premise: BiLSTM-Attention 44.0%" in row(tmp_path, "S2").why
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 40}, "BERT": {"gs-gr": 20}}, folder="varied/pairs/words-20")
+    assert "There gs-gr broke with 20 words: BiLSTM-Attention 40.0%" in row(tmp_path, "S2").why
+    assert "There gs-gr" not in row(tmp_path, "S1").why
 
 
 def test_a_study_without_an_lstm_says_so(tmp_path):
@@ -183,6 +186,46 @@ def images(root: Path, times: float, larger: int, folder: str = "compare") -> No
     natural.NaturalRecord(data="mnist", tried=tuple(rows), pairs=(pair,), searches=tuple(searches)).write(
         root / "natural" / folder
     )
+
+
+def carried(root: Path, folder: str, hits: dict[str, int]) -> None:
+    """Texts of two CNNs, tried on others: of 100, how many each gets wrong."""
+    known = {"Random": "word", "ELMo": "both", "Character": "character"}
+    names = {"Random": "CNN-W-Random-1", "ELMo": "CNN-WC-ELMo-1", "Character": "CNN-C-Random-1"}
+    models = tuple(
+        transfer.TransferModel(
+            name=names[name], spec=names[name], number=None, second=None, second_spec=None, counts={"success": 100},
+            traits=transfer.Traits(architecture="CNN", input=known[name], embedding=name, layers=1),
+            drawn=100, asked=1, forwarded=1,
+        )
+        for name in hits
+    )  # fmt: skip
+    many = range(len(models))
+    rows = tuple(tuple(None if s == t else found for t, found in enumerate(hits.values())) for s in many)
+    totals = tuple(tuple(None if s == t else 100 for t in many) for s in many)
+    means = tuple(transfer.Estimate(found / 100, found / 100 - 0.01, found / 100 + 0.01) for found in hits.values())
+    table = transfer.ClassTable(
+        name="input form and embedding", classes=tuple(hits), models=(1,) * len(hits), cells=(means,) * len(hits),
+        sources=(None,) * len(hits), targets=(None,) * len(hits),
+    )  # fmt: skip
+    transfer.TransferRecord(
+        recipe="pwws", data="mr", data_spec="mr", trained_on="mr", texts=100, wanted=100, seed=0, split="auto",
+        columns={}, settings={}, labels=("a", "b"), models=models, hits=rows, totals=totals, before=totals,
+        carried=rows, tables=(table,),
+    ).write(root / folder)  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "end"), [(70, "they are the reason."), (12, "they do not explain the order.")])
+def test_own_vectors_are_the_reason_only_if_elmo_is_hit_more_with_them(tmp_path, own, end):
+    carried(tmp_path, "transfer/mr-full", {"Random": 60, "ELMo": 10, "Character": 40})
+    assert row(tmp_path, "U5").verdict == "fails"
+    assert row(tmp_path, "U5").why.endswith("Word vectors of ELMo models' own have not been varied.")
+    carried(tmp_path, "varied/elmo/without", {"Random": 60, "ELMo": 10, "Character": 40})
+    carried(tmp_path, "varied/elmo/with", {"Random": 60, "ELMo": own, "Character": 40})
+    why = row(tmp_path, "U5").why
+    assert "Without them texts of the other models carry to Random 60.0%" in why
+    assert "ELMo less Character is -30.0 points (" in why
+    assert why.endswith(end)
 
 
 def test_natural_images(tmp_path):

@@ -22,6 +22,7 @@ from malaprop.studies.reproduce.papers.attending import (
     NEAREST,
     ONE_WORD,
     PAIRS,
+    SMALLER,
     TYPOS,
     YELP,
     explain_choice,
@@ -408,8 +409,8 @@ ATTENTIVE = Paper(
             id="S2",
             claim="the same of entailment",
             theirs="MultiNLI, LSTM / BERT: ASMAX-GR 78/54, GS-GR 95/75, GS-EC 95/75 (%)",
-            steps=(PAIRS, *ONE_WORD[PAIRS]),
-            varies=tuple(ONE_WORD[PAIRS]),
+            steps=(PAIRS, *ONE_WORD[PAIRS], *SMALLER),
+            varies=(*ONE_WORD[PAIRS], *SMALLER),
             read=_one_word(PAIRS),
             fails="the LSTM falls less often than self-attention, or the weakest word is worth less than the most "
             "attended one, beyond the intervals",
