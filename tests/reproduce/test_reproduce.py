@@ -369,3 +369,14 @@ def test_the_page_and_the_text_hold_every_row_and_escape_it(tmp_path):
     assert summary(found) == "2 claims at small size: 1 holds, 1 not done."
     found.write(tmp_path)
     assert write_report([tmp_path], tmp_path / "again.html").read_text() == page
+
+
+def test_kept_records_do_not_say_where_the_study_ran(tmp_path):
+    from malaprop.studies.reproduce.kept import keep
+
+    made = replace(study((), None), data_spec=f"{tmp_path}/run/models/CNN", notes=("of /elsewhere/CNN",))
+    made.write(tmp_path / "run" / "varied" / "with")
+    keep(tmp_path / "run" / "varied", tmp_path / "kept" / "varied", tmp_path / "run")
+    found = TransferRecord.read(tmp_path / "kept" / "varied" / "with")
+    assert found is not None
+    assert (found.data_spec, found.notes) == ("models/CNN", ("of /elsewhere/CNN",))

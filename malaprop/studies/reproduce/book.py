@@ -148,7 +148,7 @@ class Reproduce:
             place = self.records / self.size
             for step in steps_of(choose_claims(self.ids), self.size):  # a step may leave its record in another's folder
                 if self.read or read_skipped(root / step.name) is None:
-                    keep(root / step.name, place / step.name)
+                    keep(root / step.name, place / step.name, root)
         rows = tuple(self._row(paper, claim, root, place, failed) for paper, claim in choose_claims(self.ids))
         return ClaimsRecord(size=self.size, rows=rows, failed=failed)
 

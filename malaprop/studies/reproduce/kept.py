@@ -63,12 +63,14 @@ def read_printed(folder: Path) -> dict[str, Any]:
     return found
 
 
-def keep(step: Path, to: Path) -> list[Path]:
-    """Writes what a step left, in small, to another folder; gives the files."""
+def keep(step: Path, to: Path, root: Path | None = None) -> list[Path]:
+    """Writes what a step left, in small, to another folder; gives the files. Paths below `root` lose it, as it is
+    nobody's business where the study ran."""
     made = []
     for found in find([step]):
         place = to / found.folder.relative_to(step)
-        made.append(_pack(place / f"{found.kind.file}.gz", _slim(found.record).to_dict()))
+        slim = _slim(found.record).to_dict()
+        made.append(_pack(place / f"{found.kind.file}.gz", _shorten(slim, f"{(root or step).absolute()}/")))
     if (step / OUTCOMES).is_file():
         made.append(_pack(to / f"{COUNTS}.gz", dict(count_outcomes(step))))
     if not made and (printed := _find_printed(step)) is not None:
@@ -89,6 +91,15 @@ def _slim(record: Any) -> Any:
     bulky = _BULKY.get(type(record).__name__, ())
     empty = {one.name: type(getattr(record, one.name))() for one in fields(record) if one.name in bulky}
     return replace(record, **empty) if empty else record
+
+
+def _shorten(value: Any, root: str) -> Any:
+    """The same value with paths below a folder as seen from there."""
+    if isinstance(value, str):
+        return value.replace(root, "")
+    if isinstance(value, dict):
+        return {name: _shorten(one, root) for name, one in value.items()}
+    return [_shorten(one, root) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _pack(path: Path, value: Any) -> Path:
