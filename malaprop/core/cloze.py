@@ -35,6 +35,14 @@ class Cloze:
     vocabulary: Vocabulary = "words"
 
 
+class Gap(NamedTuple):
+    """A word of a text, by its characters, and others that might stand in its place."""
+
+    start: int
+    end: int
+    words: tuple[str, ...]
+
+
 class Guesses(NamedTuple):
     """Whole words for a cloze, the likeliest first, and the logarithms of their probabilities."""
 

@@ -52,7 +52,8 @@ class DetectFit:
     method: str = opt(
         help="fgws (rare words give way to frequent ones), wdr (what leaving out each word does), rde (density of the "
         "vector that the classifier reads), rtd (words that a masked language model does not expect), perplexity, near "
-        "(what swaps of words for rarer and for more frequent ones do), or all (boosted trees over several of them); "
+        "(what swaps of words for rarer and for more frequent ones do), cloze (near, and which words fit their places "
+        "worse than their neighbours), or all (boosted trees over several of them); "
         "settings after a colon, as rtd:hidden=true.",
         argument=True,
     )
@@ -60,7 +61,7 @@ class DetectFit:
     attack: tuple[str, ...] = opt(
         (),
         "Where the adversarial texts come from that it learns from: recipes and folders of finished runs on this "
-        "victim, separated by commas, or none. If not given, pwws for wdr, near and all, which cannot do without, none "
+        "victim, separated by commas, or none. If not given, pwws for wdr, near, cloze and all, which cannot do without, none "
         "for the others.",
     )
     goals: tuple[str, ...] = opt(

@@ -21,6 +21,8 @@ from malaprop.core.victim import REJECTED
 from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended, cut_up
 from malaprop.defences.detect import Detect
+from malaprop.defences.detection import cloze
+from malaprop.defences.detection.counts import count_words
 from malaprop.defences.detection.detector import Detector, DetectorCard, FitTexts, fit_detector, parse_method
 from malaprop.defences.detection.rates import find_auc, find_threshold
 from malaprop.defences.detection.suspicion import Learnt, Lessons
@@ -61,9 +63,24 @@ class Nice:
 @pytest.fixture
 def neighbours(monkeypatch):
     """The toy's synonyms are what may stand for a word."""
-    for name in ("fgws", "near"):
+    for name in ("fgws", "near", "cloze"):
         where = f"malaprop.defences.detection.{name}.find_neighbours"
         monkeypatch.setattr(where, lambda word, _: toy.SYNONYMS.get(word, ()))
+
+
+@pytest.fixture
+def language_model(monkeypatch):
+    """Expects good and bad, finds film likely, all else unlikely; knows no token for okay."""
+
+    class Expecting:
+        logs: ClassVar = {"good": -1.0, "bad": -1.0, "film": -2.0, "okay": np.nan}
+
+        def compare(self, texts, *, apart):
+            assert apart == 6
+            return [[np.asarray([self.logs.get(w, -8.0) for w in gap.words]) for gap in gaps] for _, gaps in texts]
+
+    monkeypatch.setattr("malaprop.models.encoders.masked_lm.open_fast_masked_lm", lambda *_: Expecting())
+    monkeypatch.setattr(cloze, "_find_rank", lambda word: float(len(word)))
 
 
 @pytest.fixture
@@ -200,7 +217,7 @@ def test_frequent_words_undo_what_rare_ones_do(tiny_assets, neighbours):
 def test_swaps_for_more_frequent_words_and_for_rarer_ones_by_hand(neighbours):
     """Great gives way to good, which is more frequent, and to fine, which is not; film to words that change nothing."""
     method, victim = parse_method("near"), toy.victim()
-    learnt = method.prepare(Lessons(clean=[], attacked=[], corpus=[("good good good film film",)]))
+    learnt = count_words([("good good good film film",)])
     (found, empty) = method.describe(victim, learnt, cut_up([("great film",), ("",)]), exact=True)
     own, rises, sinks = found[0], found[1:6], found[6:10]
     assert own == pytest.approx(3)
@@ -209,6 +226,62 @@ def test_swaps_for_more_frequent_words_and_for_rarer_ones_by_hand(neighbours):
     heavy = found[-17:-15]  # the counts of the words without which the lead falls most: never seen, and twice
     assert heavy == pytest.approx([0, np.log(3)])
     assert np.isfinite(empty).all()
+
+
+def test_neighbours_that_fit_better_by_hand(neighbours, language_model):
+    """Great fits at -8, and good, which would weaken the lead by 1, at -1; of okay the model knows no token."""
+    victim, method = toy.victim(), parse_method("cloze")
+    (seen,) = method._look(victim, count_words([("good film",)]), cut_up([("great film",)]), exact=True)
+    fits, words = method._find_fits(cut_up([("great film",), ("bad",)]), "cpu"), seen.words
+    assert fits[0].better[0, :2] == pytest.approx([7, 0])  # good before fine
+    assert fits[0].better[1, 0] == pytest.approx(-6)  # neither movie nor picture fits better than film
+    assert fits[1].better[0].tolist() == [-7, cloze._NONE, cloze._NONE]  # poor; okay is not compared
+    assert words[0, 7:9] == pytest.approx([1, 2], abs=1e-5)  # how far the lead falls with good, and with fine
+    assert words[:, cloze._WITHOUT] == pytest.approx([3, 0], abs=1e-5)
+    assert words[:, cloze._LEAD] == pytest.approx([3, 3], abs=1e-5)
+    assert len(method._find_fits(cut_up([("okay",)]), "cpu")[0].own) == 1
+    assert method._find_fits(cut_up([("okay",)]), "cpu")[0].own[0] == pytest.approx(-np.log(10) - 4)
+    assert method.count_passes(victim, count_words([]), cut_up([("great film",)])[0]) >= 1 + 2 * 2 + 4
+
+
+def test_cloze_learns_which_words_were_replaced(neighbours, language_model):
+    """Every adversary has a fine where good stood; texts differ by words that say nothing."""
+    texts = {str(n): (f"good w{n} film v{n}",) for n in range(120)}
+    other = [(id, (text[0].replace("good", "fine"),)) for id, text in texts.items()]
+    card, corpus = replace(CARD, method="cloze"), [(f"good film {n}",) for n in range(90)]
+    made = fit_detector(toy.victim(), card, FitTexts(clean=texts, attacked=other, corpus=corpus))
+    assert made.card.auc > 0.95
+    method, (one, _) = made.suspicion, cut_up([("fine word film too",), ("",)])
+    (seen,) = method._look(toy.victim(), made.learnt, [one], exact=True)
+    odds = apply_trees(cloze._take_word_trees(made.learnt), seen.words)
+    assert odds.argmax() == 0
+    assert odds[0] > odds[1:].max() + 1
+    hostile = cut_up([("",), ("\N{PILE OF POO}",), ("one",), ("fine " * 300,)])
+    assert np.isfinite(made.judge(toy.victim(), hostile, exact=True)).all()
+
+
+def test_replaced_words_are_found_where_an_attack_adds_words():
+    clean, attacked = (cut_up([(text,)]) for text in ("a good film", "a very fine film"))
+    (found,) = cloze._find_replaced(Lessons(clean=clean, attacked=attacked, corpus=[]))
+    assert found.tolist() == [0, 1, 1, 0]
+
+
+def test_a_text_is_described_by_trees_that_learnt_from_others(neighbours, language_model, monkeypatch):
+    """Its fold hangs on the original, so that two adversaries of one text are never on both sides."""
+    learnt, plain = [], cloze._learn_words
+    monkeypatch.setattr(
+        cloze, "_learn_words", lambda seen, replaced, which: learnt.append([*which]) or plain(seen, replaced, which)
+    )
+    clean = cut_up([(f"good w{n % 20} film",) for n in range(40)])
+    attacked = cut_up([(f"fine w{n % 20} film",) for n in range(40)])
+    _, x = parse_method("cloze").study(toy.victim(), Lessons(clean=clean, attacked=attacked, corpus=[("a",)]))
+    assert len(x) == 80
+    assert sorted(learnt[-1]) == [*range(80)]
+    for some in learnt[:-1]:
+        texts = {at % 20 for at in some}
+        assert not texts & ({at % 20 for at in range(80)} - texts)
+        assert sorted(some) == [at for at in range(80) if at % 20 in texts]
+        assert len(texts) < 20
 
 
 def test_words_are_counted_in_other_texts_than_a_detector_is_fitted_on(neighbours):
@@ -224,8 +297,8 @@ def test_words_are_counted_in_other_texts_than_a_detector_is_fitted_on(neighbour
     assert fit_detector(toy.victim(), card, more).card.held_out == 50  # enough others: none is given up
 
 
-@pytest.mark.parametrize("name", ["wdr", "all:of=wdr+rde", "near", "all:of=near+wdr"])
-def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_path, neighbours):
+@pytest.mark.parametrize("name", ["wdr", "all:of=wdr+rde", "near", "all:of=near+wdr", "cloze", "all:of=cloze+wdr"])
+def test_a_detector_is_the_same_from_its_folder_and_by_either_road(name, tmp_path, neighbours, language_model):
     victim = replace(small_victims.words(), fingerprint="one")
     rng = np.random.default_rng(1)
     words = ["good", "bad", "film", "the", "fine", "great", "awful"]

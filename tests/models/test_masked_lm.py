@@ -9,8 +9,9 @@ import pytest
 import torch
 from tiny_pretraining import PLANS, no_dataset, tiny_bert, write
 
-from malaprop.core.cloze import Cloze
+from malaprop.core.cloze import Cloze, Gap
 from malaprop.core.errors import AssetError
+from malaprop.core.text import word_pattern
 from malaprop.models.encoders.masked_lm import MaskedLanguageModel, load_masked_lm
 from malaprop.models.pretrain import job
 from malaprop.models.scorers.int8 import can_quantise
@@ -119,6 +120,41 @@ def test_a_text_that_is_read_as_it_is_is_read_once(model, tmp_path, monkeypatch)
     monkeypatch.setattr(model, "_pad", lambda rows: seen.append(len(rows)) or plain(rows))
     assert [guess.words for guess in model.fill(clozes)] == [guess.words for guess in alone]
     assert seen == [1]
+
+
+def gaps_of(text: str, *words: str) -> list[Gap]:
+    return [Gap(*found.span(), (found[0], *words)) for found in word_pattern().finditer(text)]
+
+
+def test_words_hidden_in_turn_are_scored_as_one_by_one(model, tmp_path):
+    """With as many turns as words each is hidden alone, which is what a cloze asks."""
+    texts = texts_of(tmp_path)[:3]
+    long = "notaword" * 3
+    found = model.compare([(text, gaps_of(text, "the", long)) for text in texts], apart=99)
+    for text, logs in zip(texts, found, strict=True):
+        clozes = [Cloze(text, gap.start, gap.end, words=gap.words[:2]) for gap in gaps_of(text, "the")]
+        for gap, one, cloze in zip(gaps_of(text), logs, model.fill(clozes), strict=True):
+            known = model._find_token(gap.words[0]) >= 0
+            assert np.isnan(one[0]) == (not known)
+            if known and model._find_token("the") >= 0:
+                assert one[:2] == pytest.approx(cloze.logs, abs=1e-4)
+            assert np.isnan(one[2])
+
+
+def test_hidden_in_turn_batches_change_nothing_and_long_texts_are_read_in_parts(model, tmp_path, monkeypatch):
+    texts = [*texts_of(tmp_path), "", "?!", "... word", " ".join(texts_of(tmp_path) * 12)]
+    asked = [(text, gaps_of(text, "the")) for text in texts]
+    rows, plain = [], model._pad
+    monkeypatch.setattr(model, "_pad", lambda some: rows.extend(some) or plain(some))
+    together = model.compare(asked, apart=4)
+    assert max(map(len, rows)) <= model.limit
+    assert all(row.count(model.tokenizer.mask_token_id) >= 1 for row in rows)
+    assert len(rows) <= 4 * (len(texts) + len(texts[-1]) // 100)
+    for one, alone in zip(together, (model.compare([ask], apart=4)[0] for ask in asked), strict=True):
+        assert np.concatenate([*one, []]) == pytest.approx(np.concatenate([*alone, []]), abs=1e-4, nan_ok=True)
+    said = np.asarray([logs[1] for one in together for logs in one])
+    assert np.isfinite(said).all() == (model._find_token("the") >= 0)
+    assert model.compare([], apart=4) == []
 
 
 def test_what_is_no_masked_language_model_is_refused(model, tmp_path):

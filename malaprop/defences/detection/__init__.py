@@ -11,6 +11,7 @@ DETECTORS = Catalogue(
         "rtd": "malaprop.defences.detection.rtd:ReplacedTokens",
         "perplexity": "malaprop.defences.detection.perplexity:Perplexity",
         "near": "malaprop.defences.detection.near:NearTexts",
+        "cloze": "malaprop.defences.detection.cloze:ClozeFits",
         "all": "malaprop.defences.detection.stacked:SeveralDetectors",
     },
 )

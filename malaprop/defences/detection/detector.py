@@ -26,7 +26,7 @@ CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 2
 _AT_ONCE = 256  # texts that are judged at a time
 _LEAST = 20  # texts that a threshold is taken from
-_COUNTING = ("fgws", "near", "all")  # what counts words
+_COUNTING = ("fgws", "near", "cloze", "all")  # what counts words
 _LEARNS = 0.75  # share of the examples that a detector learns from
 
 

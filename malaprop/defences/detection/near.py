@@ -25,7 +25,7 @@ _SWAPPED = 0.3  # chance of a word to be swapped in a text of many swaps
 _RARE, _USUAL = 1.7, 3.0  # logarithms of one more than a word's count in the texts of the fit
 
 
-class _Swaps(NamedTuple):
+class NearSwaps(NamedTuple):
     """Words that may stand in a text's slots, and which of them are more frequent than what stands there."""
 
     slots: Ints
@@ -57,9 +57,10 @@ class NearTexts:
         del victim
         need_sklearn("near")
 
-    def prepare(self, lessons: Lessons) -> Learnt:
+    def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
         """How often each word occurs."""
-        return count_words(lessons.corpus)
+        known = count_words(lessons.corpus)
+        return known, self.describe(victim, known, lessons.texts, exact=False)
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
         return learn_trees(self, victim, lessons)
@@ -69,20 +70,21 @@ class NearTexts:
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         del victim
-        return 1 + len(self._find_swaps(text, read_counts(learnt)).slots) + self.many + text.slots
+        return 1 + len(self.find_swaps(text, read_counts(learnt)).slots) + self.many + text.slots
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""
         known = read_counts(learnt)
-        swaps = [self._find_swaps(text, known) for text in texts]
-        groups = [self._make_texts(text, own) for text, own in zip(texts, swaps, strict=True)]
+        swaps = [self.find_swaps(text, known) for text in texts]
+        groups = [self.make_texts(text, own) for text, own in zip(texts, swaps, strict=True)]
         answers = split_answers(ask(victim, groups, exact=exact), groups)
         return np.stack([
-            self._summarise(find_leads(next(answers)), own, _count_logs(text, known))
+            self.summarise(find_leads(next(answers)), own, count_logs(text, known))
             for text, own in zip(texts, swaps, strict=True)
         ])  # fmt: skip
 
-    def _find_swaps(self, text: Text, known: Mapping[str, int]) -> _Swaps:
+    def find_swaps(self, text: Text, known: Mapping[str, int]) -> NearSwaps:
+        """The words of its slots that are tried in their place, the more frequent first."""
         slots, words, upward = list[int](), list[str](), list[bool]()
         for slot, word in enumerate(text.strings):
             low = word.lower()
@@ -96,9 +98,9 @@ class NearTexts:
             slots += [slot] * (len(more) + len(less))
             words += [recase(other, word) for other in (*more, *less)]
             upward += [True] * len(more) + [False] * len(less)
-        return _Swaps(np.asarray(slots, np.int64), ids_of(text.table, words), np.asarray(upward, np.bool_))
+        return NearSwaps(np.asarray(slots, np.int64), ids_of(text.table, words), np.asarray(upward, np.bool_))
 
-    def _make_texts(self, text: Text, swaps: _Swaps) -> Variants:
+    def make_texts(self, text: Text, swaps: NearSwaps) -> Variants:
         """The text itself, with each swap, without each word, and with many swaps at once."""
         one, left = len(swaps.slots), np.arange(text.slots)
         rng = generator(0, "near", *text.values())
@@ -117,7 +119,8 @@ class NearTexts:
             1 + one + text.slots + self.many,
         )
 
-    def _summarise(self, leads: Numbers, swaps: _Swaps, logs: Numbers) -> Numbers:
+    def summarise(self, leads: Numbers, swaps: NearSwaps, logs: Numbers) -> Numbers:
+        """The features of one text, from the leads of all texts near it and the logarithms of its words' counts."""
         own, one, words = leads[0], len(swaps.slots), len(logs)
         falls = own - leads[1:]
         single, without, several = falls[:one], falls[one : one + words], falls[one + words :]
@@ -143,7 +146,8 @@ def _take_largest(falls: Numbers, slots: Ints, many: int) -> Numbers:
     return np.asarray((best + [0.0] * many)[:many])
 
 
-def _count_logs(text: Text, known: Mapping[str, int]) -> Numbers:
+def count_logs(text: Text, known: Mapping[str, int]) -> Numbers:
+    """Of each word the logarithm of one more than its count."""
     return np.log1p(np.asarray([known.get(word.lower(), 0) for word in text.strings], np.float64))
 
 

@@ -20,7 +20,7 @@ from malaprop.defences.detection.trees import apply_trees, fit_trees
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralDetectors:
-    """Boosted trees over the scores of several detectors, and over the features of wdr and near.
+    """Boosted trees over the scores of several detectors, and over the features of wdr, near and cloze.
 
     `of` are their names with a plus between them; rde is left out of a victim that shows no vector.
     """
@@ -48,14 +48,17 @@ class SeveralDetectors:
         return {name: DETECTORS[name]() for name in self.names if name != "rde" or shows}
 
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
-        found = {
-            name: member.prepare(lessons) if isinstance(member, Describing) else member.learn(victim, lessons)
-            for name, member in self._members(victim).items()
-        }
+        found, seen = dict[str, Learnt](), list[Numbers]()
+        for name, member in self._members(victim).items():
+            if isinstance(member, Describing):
+                found[name], x = member.study(victim, lessons)
+            else:
+                found[name] = member.learn(victim, lessons)
+                x = member.score(victim, found[name], lessons.texts, exact=False)[:, None]
+            seen.append(x)
         arrays = {f"{name}.{key}": value for name, one in found.items() for key, value in one.arrays.items()}
         words = {f"{name}.{key}": value for name, one in found.items() for key, value in one.words.items()}
-        x = self._see(victim, Learnt(arrays, words), [*lessons.clean, *lessons.attacked], exact=False)
-        trees = fit_trees(x, lessons.labels)
+        trees = fit_trees(np.concatenate(seen, 1), lessons.labels)
         return Learnt({**{f"top.{key}": value for key, value in trees.items()}, **arrays}, words)
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:

@@ -38,6 +38,11 @@ class Lessons:
     corpus: Sequence[Fields]
 
     @property
+    def texts(self) -> list[Text]:
+        """The texts as they are, and behind them the others."""
+        return [*self.clean, *self.attacked]
+
+    @property
     def labels(self) -> NDArray[np.int64]:
         """0 of the texts as they are, and behind them 1 of the others."""
         return np.repeat([0, 1], [len(self.clean), len(self.attacked)])
@@ -64,8 +69,8 @@ class Suspicion(Protocol):
 class Describing(Suspicion, Protocol):
     """One whose score is a small classifier's over features, which others can learn from too."""
 
-    def prepare(self, lessons: Lessons) -> Learnt:
-        """What it knows before it describes a text."""
+    def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
+        """What it must know to describe a text, and the features of the texts it learns from, as of unknown ones."""
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""

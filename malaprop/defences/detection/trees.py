@@ -47,8 +47,7 @@ def fit_trees(x: Numbers, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 def learn_trees(method: Describing, victim: Victim, lessons: Lessons) -> Learnt:
     """The trees over the features of a method, beside what it knows before."""
-    known = method.prepare(lessons)
-    x = method.describe(victim, known, [*lessons.clean, *lessons.attacked], exact=False)
+    known, x = method.study(victim, lessons)
     return Learnt({**fit_trees(x, lessons.labels), **known.arrays}, known.words)
 
 

@@ -40,10 +40,10 @@ class WordDifferences:
     def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
         return learn_trees(self, victim, lessons)
 
-    def prepare(self, lessons: Lessons) -> Learnt:
-        """Nothing: the victim says it all."""
-        del lessons
-        return Learnt()
+    def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
+        """Nothing is to be known before: the victim says it all."""
+        known = Learnt()
+        return known, self.describe(victim, known, lessons.texts, exact=False)
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         return apply_trees(learnt.arrays, self.describe(victim, learnt, texts, exact=exact))

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from malaprop.core.cloze import Cloze, Guesses
+from malaprop.core.cloze import Cloze, Gap, Guesses
 from malaprop.core.errors import AssetError
+from malaprop.core.score import Floats
 from malaprop.core.text import word_pattern
 from malaprop.models.quiet import quietly
 from malaprop.models.scorers.int8 import can_quantise, quantise
@@ -24,6 +25,15 @@ LIMIT = 128  # tokens around a cloze: what lies farther off says little about a 
 LONGEST = 6  # tokens of a word that is scored
 _HEADS = ("cls", "lm_head", "predictions", "head")  # what architectures call it
 _SPACES = ("Ġ", "▁")  # how vocabularies of bytes and of sentence pieces write the space before a word
+
+
+class _Stretch(NamedTuple):
+    """A word of a text as tokens, with what stands between it and the next, and what stands before the first word."""
+
+    gap: int
+    word: list[int]
+    behind: list[int]
+    before: Sequence[int] = ()
 
 
 class MaskedLanguageModel:
@@ -50,6 +60,7 @@ class MaskedLanguageModel:
             torch.tensor, (vocabulary.whole, vocabulary.inner, vocabulary.plain)
         )  # of what was read on a device and fetched
         self._places = {self.words[i]: i for i in self._whole.nonzero()[:, 0].tolist()}  # of whole words their tokens
+        self._small = self._cut("A", True) == self._cut("a", True)  # whether it tells no case
         self._head: Any = self._find_head()
 
     def quantise(self) -> None:
@@ -118,6 +129,75 @@ class MaskedLanguageModel:
                 for place, ids in zip(places, tokens, strict=True):
                     out[number].logs[place] = sum(float(step[token]) for step, token in zip(steps, ids, strict=True))
         return out
+
+    @torch.inference_mode()
+    def compare(self, texts: Sequence[tuple[str, Sequence[Gap]]], *, apart: int) -> list[list[Floats]]:
+        """For each gap of each text the logarithms of the chances of its words there; nan of a word of several tokens.
+
+        Gaps are words, in order. Every `apart`-th of them is hidden at a time, behind one mask each, so that a text is
+        read `apart` times however many words it has; one longer than the model reads is read in parts.
+        """
+        out = [[np.full(len(gap.words), np.nan, np.float32) for gap in gaps] for _, gaps in texts]
+        rows: list[list[int]] = []
+        hidden: list[list[tuple[int, int, int]]] = []  # of a row: text, gap, and its place in the row
+        for number, (text, gaps) in enumerate(texts):
+            for part in self._split(text, gaps):
+                for first in range(min(apart, len(part))):
+                    row, places = self._hide(part, range(first, len(part), apart))
+                    rows.append(row)
+                    hidden.append([(number, gap, place) for gap, place in places])
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        for batch in batches(lengths, self.bounds):
+            some = batch.tolist()
+            asked = [one for at in some for one in hidden[at]]
+            ids, inside = self._pad([rows[at] for at in some])
+            which = torch.tensor([k for k, at in enumerate(some) for _ in hidden[at]], device=self.device)
+            where = torch.tensor([place for _, _, place in asked], device=self.device)
+            logs = self._at(ids, inside, where, which).float().log_softmax(1).cpu().numpy()
+            for found, (number, gap, _) in zip(logs, asked, strict=True):
+                tokens = np.asarray([self._find_token(word) for word in texts[number][1][gap].words])
+                out[number][gap][:] = np.where(tokens >= 0, found[tokens], np.nan)
+        return out
+
+    def _split(self, text: str, gaps: Sequence[Gap]) -> list[list[_Stretch]]:
+        """A text as parts that can be read at once; what stands before its first word is left out of a long one."""
+        room = self.limit - len(self.head) - len(self.tail)
+        ends = [*(gap.start for gap in gaps[1:]), len(text)]
+        stretches = [
+            _Stretch(number, self._cut_word(text[gap.start : gap.end]), self._cut(text[gap.end : end].strip(), False))
+            for number, (gap, end) in enumerate(zip(gaps, ends, strict=False))
+        ]
+        parts, used = list[list[_Stretch]](), room
+        for one in stretches:
+            size = len(one.word) + len(one.behind)
+            if used + size > room:
+                parts.append([])
+                used = 0
+            parts[-1].append(one)
+            used += size
+        before = self._cut(text[: gaps[0].start].strip(), True) if gaps else []
+        if len(parts) == 1 and before and used + len(before) <= room:
+            parts[0][0] = parts[0][0]._replace(before=before)
+        return parts
+
+    def _hide(self, part: Sequence[_Stretch], which: range) -> tuple[list[int], list[tuple[int, int]]]:
+        """The tokens of a part with a mask for each of these words; the gaps of these words, and where they lie."""
+        row, places = list(self.head), list[tuple[int, int]]()
+        for at, one in enumerate(part):
+            row += one.before
+            if at in which:
+                places.append((one.gap, len(row)))
+            row += [*([self.tokenizer.mask_token_id] if at in which else one.word), *one.behind]
+        return [*row[: self.limit - len(self.tail)], *self.tail], places
+
+    def _cut_word(self, word: str) -> list[int]:
+        token = self._find_token(word)
+        return [token] if token >= 0 else self._cut(word, False)
+
+    def _find_token(self, word: str) -> int:
+        """The token of a word that is one, in small letters where the model tells no case; -1 of others."""
+        found: int = self._places.get(word.lower() if self._small else word, -1)
+        return found
 
     @torch.inference_mode()
     def guess(self, clozes: Sequence[Cloze]) -> list[Guesses]:
