@@ -61,8 +61,8 @@ class DetectFit:
     attack: tuple[str, ...] = opt(
         (),
         "Where the adversarial texts come from that it learns from: recipes and folders of finished runs on this "
-        "victim, separated by commas, or none. If not given, pwws for wdr, near, cloze and all, which cannot do without, none "
-        "for the others.",
+        "victim, separated by commas, or none. If not given, pwws for wdr, near, cloze and all, which cannot do "
+        "without, none for the others.",
     )
     goals: tuple[str, ...] = opt(
         ("untargeted", "confident:0.9"),
