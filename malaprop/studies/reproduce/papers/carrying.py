@@ -27,7 +27,7 @@ KNOWN = {"varied/words-1": 1, "varied/words-3": 3, "varied/words-10": 10}
 # with the ELMo that is in the cache. The other models are the same in both.
 OWN = "varied/elmo"
 _BESIDE, _ELMO = ("CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-C-Random-1"), "CNN-WC-ELMo-1"
-_EPOCHS, _TEXTS = 4, 300
+_EPOCHS, _TEXTS = 2, 200
 
 
 def _vary(name: str, victims: tuple[str, ...], about: str, **more: Any) -> Step:
