@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
-from malaprop.core.text import Ints, Text
+from malaprop.core.text import Ints, Text, word_pattern
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
 from malaprop.defences.defended import Counters, cut_up
@@ -23,8 +23,8 @@ from malaprop.defences.votes import Vote, check_vote, poll
 By = Literal["spell", "mlm"]
 _BY = ("spell", "mlm")
 # Logarithms of chances, chosen on validation texts of MR.
-_UNSURE = -3.0  # a word whose lead is larger, while the model sees it, is not looked at again
-_LIKELIER = 3.0  # by how much an alternative must be likelier where neither is seen
+_LIKELIER = 2.0  # by how much an alternative must be likelier where neither is seen
+_TURNS = 3  # in which the words of a text are hidden: every third word at a time
 
 
 class _Refill(NamedTuple):
@@ -41,8 +41,8 @@ class Purify:
     `spell` takes out what nobody sees, writes look-alike letters of other scripts as Latin ones, and corrects words
     that are one edit, or a known misspelling, away from one far more frequent. Of several corrections a masked language
     model takes the one that fits; with `context=false`, which needs no model, it is the most frequent. With
-    `real_words` a word that is spelt rightly gives way too, where the model finds one an edit away far likelier, as
-    tale for tail. It draws nothing: every attack meets all of it.
+    `real_words` a word that is spelt rightly gives way too, where the model, which does not see it, finds one an edit
+    away far likelier, as tale for tail. It draws nothing: every attack meets all of it.
 
     `mlm` hides `share` of the words, lets a masked language model refill them from the `likely` words it expects, and
     takes the vote over `copies` such copies (after RSMI, Moon et al. 2023, and Text Purification, Li et al. 2023;
@@ -104,11 +104,16 @@ class Purify:
         return poll(scores, of, len(drawn), self.vote)
 
     def _restore(self, values: Sequence[str], device: str) -> list[str]:
+        """The texts as they were probably meant; texts that look alike are read once."""
+        from malaprop.defences.spellcheck import make_clean
+
+        return _make_each(lambda clean: self._correct(clean, device), list(map(make_clean, values)))
+
+    def _correct(self, clean: Sequence[str], device: str) -> list[str]:
         """The texts with the words in doubt as they were probably meant, in their context where that is asked for."""
-        from malaprop.defences.spellcheck import make_clean, open_speller, put_words
+        from malaprop.defences.spellcheck import open_speller, put_words
 
         speller = open_speller()
-        clean = [make_clean(value) for value in values]
         doubts = [speller.find_doubts(value) for value in clean]
         first = [put_words(value, [d.options[0] for d in own], own) for value, own in zip(clean, doubts, strict=True)]
         if not self.context:
@@ -119,30 +124,32 @@ class Purify:
         for value, own in zip(clean, doubts, strict=True):
             best = [int(np.argmax(next(logs).logs - np.asarray(doubt.doubts))) for doubt in own]
             out.append(put_words(value, [doubt.options[i] for doubt, i in zip(own, best, strict=True)], own))
-        return self._fit_words(out, device) if self.real_words else out
+        return _make_each(lambda values: self._fit_words(values, device), out) if self.real_words else out
 
     def _fit_words(self, values: Sequence[str], device: str) -> list[str]:
         """The texts with the words that fit in the places of those that do not, where a slip leads from one to another.
 
-        The model first reads each text as it is. Only words that it then finds no likelier than the best alternative
-        by far are hidden in turn. A word of several pieces, of which the model says little, has the chance of its rank.
+        The words are hidden in turns, every third at a time, so that no slip speaks for itself. A word of several
+        pieces, of which the model says little, has the chance of its rank.
         """
         from malaprop.defences.spellcheck import open_speller, put_words
 
         speller, model = open_speller(), _masked_lm(self.model, device)
-        found = [(at, doubt) for at, value in enumerate(values) for doubt in speller.find_alternatives(value)]
-        seen = model.fill([_compare(values[at], doubt, hidden=False) for at, doubt in found])
-        some = [(at, doubt, bool(np.isnan(one.logs[0]))) for (at, doubt), one in zip(found, seen, strict=True)
-                if not _find_lead(one.logs, doubt) < _UNSURE]  # fmt: skip
-        logs = model.fill([_compare(values[at], doubt, hidden=True, own=not pieced) for at, doubt, pieced in some])
-        kept: list[tuple[list[Doubt], list[str]]] = [([], []) for _ in values]
-        for (at, doubt, pieced), one in zip(some, logs, strict=True):
-            own = speller.guess_chance(values[at][doubt.start : doubt.end]) if pieced else one.logs[0]
-            chances = one.logs[-len(doubt.options) :] - np.asarray(doubt.doubts)
-            if chances.max() - own > _LIKELIER:
-                kept[at][0].append(doubt)
-                kept[at][1].append(doubt.options[int(chances.argmax())])
-        return [put_words(value, words, doubts) for value, (doubts, words) in zip(values, kept, strict=True)]
+        found = [speller.find_alternatives(value) for value in values]
+        mask = str(model.tokenizer.mask_token)
+        clozes = [one for value, own in zip(values, found, strict=True) for one in _hide_in_turns(value, own, mask)]
+        logs = iter(model.fill(clozes) if clozes else ())
+        out = []
+        for value, doubts in zip(values, found, strict=True):
+            kept: list[tuple[Doubt, str]] = []
+            for doubt in doubts:
+                own, *others = next(logs).logs.tolist()
+                chances = np.nan_to_num(np.asarray(others) - np.asarray(doubt.doubts), nan=-np.inf)
+                own = speller.guess_chance(value[doubt.start : doubt.end]) if np.isnan(own) else own
+                if chances.max() - own > _LIKELIER:
+                    kept.append((doubt, doubt.options[int(chances.argmax())]))
+            out.append(put_words(value, [word for _, word in kept], [doubt for doubt, _ in kept]))
+        return out
 
     def _refills(self, texts: Sequence[Text], device: str) -> list[_Refill]:
         clozes, sizes = [], []
@@ -176,6 +183,13 @@ class Purify:
         return out
 
 
+def _make_each(make: Callable[[Sequence[str]], Sequence[str]], values: Sequence[str]) -> list[str]:
+    """What is made of each text, with equal texts given once: variants of an attack are often restored to one."""
+    distinct = list(dict.fromkeys(values))
+    made = dict(zip(distinct, make(distinct), strict=True))
+    return [made[value] for value in values]
+
+
 def _clozes(first: str, doubts: Sequence[Doubt]) -> Iterator[Cloze]:
     """The places of the words in doubt, in a text that has the first option of each."""
     shift = 0
@@ -185,17 +199,20 @@ def _clozes(first: str, doubts: Sequence[Doubt]) -> Iterator[Cloze]:
         shift += size - (doubt.end - doubt.start)
 
 
-def _compare(text: str, doubt: Doubt, *, hidden: bool, own: bool = True) -> Cloze:
-    """How likely a word is where it stands, if that is asked for, and then each of its alternatives."""
-    words = (text[doubt.start : doubt.end], *doubt.options) if own else doubt.options
-    return Cloze(text, doubt.start, doubt.end, hidden=hidden, words=words)
+def _hide_in_turns(text: str, doubts: Sequence[Doubt], mask: str) -> Iterator[Cloze]:
+    """How likely each word and its alternatives are where every third word that has some is hidden."""
+    from malaprop.defences.spellcheck import put_words
 
-
-def _find_lead(logs: Floats, doubt: Doubt) -> float:
-    """By how much the best alternative is likelier than the word itself; nan of a word that cannot be seen as one."""
-    chances = logs[1:] - np.asarray(doubt.doubts)
-    known = chances[~np.isnan(chances)]
-    return float(known.max() - logs[0]) if len(known) else float(np.where(np.isnan(logs[0]), np.nan, -np.inf))
+    number = {found.start(): at for at, found in enumerate(word_pattern().finditer(text))}
+    turns = [number[doubt.start] % _TURNS for doubt in doubts]
+    hidden = [[doubt for doubt, own in zip(doubts, turns, strict=True) if own == turn] for turn in range(_TURNS)]
+    texts = [put_words(text, [mask] * len(some), some) for some in hidden]
+    shifts = [0] * _TURNS
+    for doubt, turn in zip(doubts, turns, strict=True):
+        start, word = doubt.start + shifts[turn], text[doubt.start : doubt.end]
+        shifts[turn] += len(mask) - len(word)
+        # The model reads the mask as it reads any one token, so words of one token alone are scored: others are nan.
+        yield Cloze(texts[turn], start, start + len(mask), hidden=False, words=(word, *doubt.options))
 
 
 def _masked_lm(model: str, device: str) -> Any:

@@ -14,15 +14,22 @@ from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.text import word_pattern
 
 _COMMON = 20_000  # the most frequent words are never corrected by frequency alone ...
-_SURE = 30  # ... and the, of, to, at not even where they do not fit
 _RATIO = 20  # times as frequent a correction must be
 _TARGETS = 60_000  # words that corrections are chosen from
 _LEAST = 3  # letters of a word that is corrected by its letters; shorter ones are all one edit from some word
 _OPTIONS = 16  # corrections of a word that are weighed
 _SLIP = 1.0  # what a slip costs a correction, as the logarithm of a chance ...
 _FIRST = 1.0  # ... and one at the first letter
+_UNHEARD = 2.0  # ... and one that makes of another word what people are known to have made of this one
 _PART = re.compile(r"[^\W_]+")
 _CONTRACTED = re.compile("([a-z]+)(?:n['\\u2019]t|['\\u2019](?:ve|re|ll|d|m))")
+_SHORTENED = re.compile("([a-z]+)['\\u2019](?:ve|re|ll|d|m|s)")
+# Stop words that is, has, will or an owner's s may follow; no other stop word has these behind it.
+_BEFORE_SHORT = re.compile(
+    "he|here|how|i|it|let|now|she|so|that|there|they|this|those|these|we|what|when|where|which|who|why|you|"
+    "another|both|each|few|more|most|once|other|some|then"
+)
+_LETTER_WORDS = ("a", "i")  # the words of one letter, which lists of vectors leave out
 # Two characters that are stored in the other order, with controls that draw them in this one (Boucher et al. 2022).
 _SWAPPED = re.compile("\u202d\u2066\u202e\u2066(.)\u2069\u2066(.)\u2069\u202c\u2069\u202c", re.DOTALL)
 _BACKSPACED = re.compile("[^\b]\b")
@@ -122,7 +129,8 @@ class Speller:
         """The words in doubt of a text in which nothing is unseen; of hyphened words each part by itself."""
         out = []
         for found in word_pattern().finditer(clean):
-            whole = self._rank(found[0].lower()) < _TARGETS or self._is_contraction(found[0].lower())
+            low = found[0].lower()
+            whole = self._rank(low) < _TARGETS or self._is_contraction(low) or bool(self._find_whole(low))
             for part in [found] if whole else _PART.finditer(clean, *found.span()):
                 if options := self._options(part[0].lower()):
                     cased = tuple(recase(option, part[0]) for option, _ in options)
@@ -132,14 +140,23 @@ class Speller:
     def _is_contraction(self, low: str) -> bool:
         """Whether it is a known word with n't, 've and the like behind it."""
         found = _CONTRACTED.fullmatch(low)
-        return found is not None and self._rank(found[1]) < _COMMON
+        return found is not None and self._rank(found[1]) < _COMMON and not _is_miscontracted(low)
+
+    def _find_whole(self, low: str) -> list[str]:
+        """What is meant by a word of letters and other signs that nobody writes, as and's, 0f and i'ts."""
+        if low.isalpha() or low in self.ranks:
+            return []
+        known = [word for word in self.misspelt.get(low, ()) if self._rank(word) < _COMMON]
+        if short := _SHORTENED.fullmatch(low):
+            return list(dict.fromkeys([short[1], *known])) if _is_miscontracted(low) else []
+        return known
 
     def find_alternatives(self, clean: str) -> list[Doubt]:
         """The words of a text that another, frequent word may have become by a slip, whether they are spelt rightly."""
         out = []
         for found in word_pattern().finditer(clean):
             low = found[0].lower()
-            if options := self._find_frequent(low) if low.isalpha() and self._rank(low) >= _SURE else ():
+            if options := self._find_frequent(low) if low.isalpha() else ():
                 cased = tuple(recase(option, found[0]) for option, _ in options)
                 out.append(Doubt(*found.span(), cased, tuple(doubt for _, doubt in options)))
         return out
@@ -168,6 +185,8 @@ class Speller:
         rank = self._rank(low)
         if rank < _COMMON or self.listed(low):
             return []
+        if whole := self._find_whole(low):
+            return [(word, 0.0) for word in whole]
         if not low.isalpha():
             spelled = low.translate(_slang())
             slang = len(low) >= _LEAST and 2 * sum(map(str.isalpha, low)) >= len(low) and low not in self.ranks
@@ -177,9 +196,10 @@ class Speller:
     def _weigh(self, low: str, fits: Callable[[str], bool]) -> list[tuple[str, float]]:
         """The likeliest of the fitting words that it is a known misspelling of or one edit away from, with doubts."""
         found = dict.fromkeys(self.misspelt.get(low, ()), 0.0)
+        unheard = _UNHEARD if found else 0.0
         if len(low) >= _LEAST:
             for other in self._candidates(low):
-                found.setdefault(other, doubt_edit(low, other))
+                found.setdefault(other, doubt_edit(low, other) + unheard)
         weights = {word: math.log(self._rank(word) + 1) + doubt for word, doubt in found.items() if fits(word)}
         return [(word, found[word]) for word in sorted(weights, key=lambda word: (weights[word], word))[:_OPTIONS]]
 
@@ -192,6 +212,14 @@ class Speller:
             for other in self._near.get(left, ()):
                 if other != low and is_one_edit(low, other):
                     yield other
+
+
+def _is_miscontracted(low: str) -> bool:
+    """Whether 's, 'll and the like follow a word that they never follow: and's, is'll, him's."""
+    from malaprop.assets.lexicon import stop_words
+
+    found = _SHORTENED.fullmatch(low)
+    return found is not None and found[1] in stop_words() and not _BEFORE_SHORT.fullmatch(found[1])
 
 
 def make_clean(text: str) -> str:
@@ -246,4 +274,5 @@ def open_speller() -> Speller:
     from malaprop.assets.wordnet import PARTS, open_wordnet
 
     usual, known = open_wordnet().usual, (1 << len(PARTS)) - 1
-    return Speller.of(open_vectors("glove").words, misspellings(), lambda word: bool(usual(word) & known))
+    words = [*_LETTER_WORDS, *open_vectors("glove").words]
+    return Speller.of(words, misspellings(), lambda word: bool(usual(word) & known))

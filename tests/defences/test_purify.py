@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -97,41 +98,105 @@ def test_of_several_corrections_the_one_that_fits_is_taken(monkeypatch: pytest.M
     monkeypatch.setattr(spellcheck, "open_speller", lambda: made)
     assert made.restore("fromm") == "form"  # the known misspelling
     monkeypatch.setattr(purify, "_masked_lm", lambda *_: Fitting())
-    assert Purify()._restore(["it is fromm here , fromm !", "a film"], "cpu") == ["it is from here , from !", "a film"]
+    spell = Purify(real_words=False)
+    assert spell._restore(["it is fromm here , fromm !", "a film"], "cpu") == ["it is from here , from !", "a film"]
 
 
 class Reading:
-    """Sees `flim` in several pieces, and expects `good` but not `form`; where it sees nothing, `film` and `from`."""
+    """Sees `flim` in several pieces; where a word is hidden it expects `film`, `from`, `the` or `good`."""
 
     asked: list[Any]
+    tokenizer = SimpleNamespace(mask_token="[MASK]")
+
+    def __init__(self) -> None:
+        self.asked = []
 
     def fill(self, clozes: Any) -> list[Guesses]:
-        self.asked += [(c.text[c.start : c.end], c.hidden) for c in clozes]
-        return [self.look(c) for c in clozes]
+        self.asked += clozes
+        return [Guesses(c.words, np.asarray(list(map(self.look, c.words)))) for c in clozes]
 
-    def look(self, cloze: Any) -> Guesses:
-        own = cloze.text[cloze.start : cloze.end].lower()
-        if not cloze.hidden:
-            found = [
-                np.nan if own == "flim" else 0.0 if own == "good" and word == own else -4.0 for word in cloze.words
-            ]
-        else:
-            found = [-0.5 if word.lower() in ("film", "from") else -8.0 for word in cloze.words]
-        return Guesses(cloze.words, np.asarray(found))
+    def look(self, word: str) -> float:
+        return np.nan if word.lower() == "flim" else -0.5 if word.lower() in ("film", "from", "the", "good") else -8.0
 
 
 def test_words_that_are_spelt_rightly_but_do_not_fit_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Speller.of(WORDS, {"from": ("form",)}, lambda word: word == "flim")  # which a dictionary has
+    misspelt = {"from": ("form",), "the": ("he",)}
+    made = Speller.of([*COMMON, "he", *WORDS[len(COMMON) :]], misspelt, lambda word: word == "flim")
     model = Reading()
-    model.asked = []
     monkeypatch.setattr(spellcheck, "open_speller", lambda: made)
-    monkeypatch.setattr(spellcheck, "_SURE", 0)
     monkeypatch.setattr(purify, "_masked_lm", lambda *_: model)
-    text = "a good Flim form here"
-    assert Purify()._restore([text], "cpu") == ["a good Film from here"]
+    text = "a good Flim form he film"
+    assert Purify()._restore([text], "cpu") == [
+        "a good Film from the film"
+    ]  # the most frequent words are looked at too
     assert Purify(real_words=False)._restore([text], "cpu") == [text]
-    assert ("form", True) in model.asked
-    assert ("good", True) not in model.asked  # what the model expects is not looked at again
+
+
+def test_words_are_hidden_in_turns_so_that_none_speaks_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Reading()
+    monkeypatch.setattr(purify, "_masked_lm", lambda *_: model)
+    made = Speller.of(WORDS, {"from": ("form",), "good": ("great",)})
+    monkeypatch.setattr(spellcheck, "open_speller", lambda: made)
+    assert Purify()._restore(["form great xx great"] * 2, "cpu") == ["from good xx good"] * 2
+    seen = [(c.text, c.text[c.start : c.end], c.words[0]) for c in model.asked]
+    assert seen == [
+        ("[MASK] great xx [MASK]", "[MASK]", "form"),  # every third word at a time
+        ("form [MASK] xx great", "[MASK]", "great"),
+        ("[MASK] great xx [MASK]", "[MASK]", "great"),
+    ]  # and equal texts once
+
+
+def test_what_people_are_known_to_have_misspelt_so_is_likelier_than_a_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Even:
+        """Finds `any` somewhat likelier than all other words."""
+
+        def fill(self, clozes: Any) -> list[Guesses]:
+            return [Guesses(c.words, np.asarray([2.5 * (word == "any") for word in c.words])) for c in clozes]
+
+    made = Speller.of(["any", "funny", *WORDS[len(COMMON) :]], {"funny": ("fany",)})
+    monkeypatch.setattr(spellcheck, "open_speller", lambda: made)
+    monkeypatch.setattr(purify, "_masked_lm", lambda *_: Even())
+    assert Purify(real_words=False)._restore(["fany", "aany"], "cpu") == ["funny", "any"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("and's film", "and film"),  # nothing is ever and's
+        ("is'll it's that's he'll film's isn't", "is it's that's he'll film's isn't"),
+        ("0f films", "of films"),  # a known misspelling that is no word of letters
+        ("i'ts", "its"),
+        ("10 20", "10 20"),
+    ],
+)
+def test_marks_and_digits_in_words_where_nobody_writes_them(given: str, expected: str) -> None:
+    words = ["and", "of", "is", "its", "film", "films", "ten", "10", *WORDS[len(COMMON) :]]
+    made = Speller.of(words, {"and": ("and's",), "of": ("0f",), "its": ("i'ts", "it's"), "ten": ("10",)})
+    assert made.restore(given) == expected
+
+
+@pytest.mark.assets
+def test_words_of_one_letter_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    (doubt,) = (one for one in spellcheck.open_speller().find_alternatives("g film") if one.start == 0)
+    assert doubt.options == ("a",)
+
+
+@pytest.mark.assets
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("domestic drama with spikes off sly humor .", "domestic drama with spikes of sly humor ."),
+        ("g french film with g more down-home flavor .", "a french film with a more down-home flavor ."),
+        ("this is the best film off he year .", "this is the best film of the year ."),
+        ("a wise and's powerful tale 0f race .", "a wise and powerful tale of race ."),
+    ],
+)
+def test_words_that_an_attack_which_knows_the_defence_liked(
+    monkeypatch: pytest.MonkeyPatch, given: str, expected: str
+) -> None:
+    monkeypatch.undo()
+    assert Purify()._restore([given, expected], "cpu") == [expected, expected]
 
 
 class Refilling:
