@@ -30,7 +30,15 @@ def test_what_the_page_says_of_the_best_detector():
         assert lstm["mr", "pwws", "untargeted", method]["auc"] >= 0.9
         for texts in ("mr", "ag_news"):
             assert lstm[texts, "pwws", "confident:0.9", method]["auc"] >= 0.8
-    assert all(run["auc"] < 0.9 for key, run in found.items() if key[1:3] == ("mr", "textfooler"))
+    others = {key: run for key, run in found.items() if not key[-1].startswith("cloze")}
+    assert all(run["auc"] < 0.9 for key, run in others.items() if key[1:3] == ("mr", "textfooler"))
+    cloze = {key[1:]: run for key, run in lstm.items() if key[-1] == "cloze, --attack pwws,textfooler"}
+    rates = {
+        key[0]: run["caught"]["hits"] / run["caught"]["total"] for key, run in cloze.items() if key[1] == "untargeted"
+    }
+    assert 0.75 < rates["pwws"] < 0.85
+    assert 0.63 < rates["textfooler"] < 0.7
+    assert all(run["auc"] >= 0.9 for run in cloze.values())
     assert len(detected.rows(RECORD)[0]) == len(detected.HEAD)
 
 
