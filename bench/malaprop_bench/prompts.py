@@ -2,7 +2,7 @@
 
 python -m malaprop_bench.prompts speed docs/measured --texts 50
 python -m malaprop_bench.prompts table docs/measured --texts 100 --device cuda
-python -m malaprop_bench.prompts shape docs/measured --model /tmp/llama-1b --tokenizer FOLDER --texts 256 --device cuda
+python -m malaprop_bench.prompts shape docs/measured --model llama-1b --tokenizer FOLDER --texts 256 --device cuda
 
 `shape` makes a model of Llama's shape with a thousand million weights as drawn, and measures the tokens that it reads a
 second under attack beside those of forward passes alone.

@@ -64,8 +64,10 @@ def read_printed(folder: Path) -> dict[str, Any]:
 
 
 def keep(step: Path, to: Path, root: Path | None = None) -> list[Path]:
-    """Writes what a step left, in small, to another folder; gives the files. Paths below `root` lose it, as it is
-    nobody's business where the study ran."""
+    """Writes what a step left, in small, to another folder; gives the files.
+
+    Paths below `root`, the folder of the study, are written as seen from there.
+    """
     made = []
     for found in find([step]):
         place = to / found.folder.relative_to(step)
