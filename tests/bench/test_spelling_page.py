@@ -18,12 +18,11 @@ def test_what_the_page_says_of_restored_spelling():
         assert clean["purify:spell"] >= clean["none"] - 0.01  # at most a point is lost
         said = [f"{found['hits']}" for found in held["whole_test"].values()]
         assert f"is right on {said[0]} without an attack, and on {said[1]} behind the defence" in text
-        assert round(spell["cost"], -1) == 190
+        assert f"an answer takes some {round(spell['cost'], -1):.0f} times as long" in text
         left = {
             attack: (one["active"], both) for attack, one, both in spelling.zip_attacks(held["attack"], none, spell)
         }
         for attack, (plain, guarded) in left.items():
             assert guarded["transferred"]["hits"] >= 0.6 * held["texts"], attack
             assert guarded["active"]["accuracy"]["hits"] > 2 * plain["accuracy"]["hits"], attack
-        most = {attack for attack, (_, two) in left.items() if two["active"]["accuracy"]["hits"] < 0.4 * held["texts"]}
-        assert most <= {"typos"}  # the one that a knowing attack leaves less than 40% right
+            assert guarded["active"]["accuracy"]["hits"] >= 0.4 * held["texts"], attack  # the attack knows the defence
