@@ -8,6 +8,7 @@ from pathlib import Path
 from malaprop_bench import detected, page
 
 DOCS = Path(__file__).parents[2] / "docs"
+TEXT = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
 RECORD = json.loads((DOCS / "measured/detect.json").read_text(encoding="utf-8"))
 
 
@@ -43,14 +44,16 @@ def test_what_the_page_says_of_the_best_detector():
 
 
 def test_what_the_page_says_of_an_attack_that_sees_the_detector():
-    text = " ".join((DOCS / "detection.md").read_text(encoding="utf-8").split())
-    mr, news, bert = RECORD["evaded"]
+    mr, news, bert, cloze = RECORD["evaded"]
     for one in RECORD["evaded"]:
         assert one["knowing"]["hits"] < one["plain"]["hits"]  # it leaves less
     assert (
         f"{mr['knowing']['hits']} of 100 texts stay right with the LSTM, where {mr['unguarded']['under']['hits']}"
-        in text
+        in TEXT
     )
     left, rejected = bert["knowing"]["hits"], bert["rejected_clean"]
-    assert f"it is {left} where {bert['unguarded']['under']['hits']} do without, and {rejected} clean texts" in text
-    assert f"{news['knowing']['hits']} of 100 stay right, where {news['unguarded']['under']['hits']} do" in text
+    assert f"it is {left} where {bert['unguarded']['under']['hits']} do without, and {rejected} clean texts" in TEXT
+    assert f"{news['knowing']['hits']} of 100 stay right, where {news['unguarded']['under']['hits']} do" in TEXT
+    left, without = cloze["knowing"]["hits"], cloze["unguarded"]["under"]["hits"]
+    assert f"`cloze` leaves {left} of 100 texts right with the LSTM, where {without} do without a detector" in TEXT
+    assert cloze["rejected_clean"] == 1
