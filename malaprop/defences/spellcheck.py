@@ -144,7 +144,7 @@ class Speller:
 
     def _find_whole(self, low: str) -> list[str]:
         """What is meant by a word of letters and other signs that nobody writes, as and's, 0f and i'ts."""
-        if low.isalpha() or low in self.ranks:
+        if low.isalpha() or self._rank(low) < _TARGETS:  # long lists of words have many that nobody writes
             return []
         known = [word for word in self.misspelt.get(low, ()) if self._rank(word) < _COMMON]
         if short := _SHORTENED.fullmatch(low):
