@@ -27,10 +27,12 @@ class Aim:
 
     It is the log loss, or with `odds` log((1 - p) / p), whose slope does not fall to nothing where the victim is sure,
     or with `spread` twice what the mean of all logits is above the label's: with two labels that is `odds`, with more
-    it is linear in the logits, so that the mean over several victims is that of their mean logits.
+    it is linear in the logits, so that the mean over several victims is that of their mean logits. `beside` is another
+    label that counts as right where the log loss or the odds are taken, such as that of rejecting the text.
     """
 
     label: int
+    beside: int | None = None
     away: bool = True
     odds: bool = False
     spread: bool = False

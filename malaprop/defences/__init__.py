@@ -12,6 +12,7 @@ DEFENCES = Catalogue(
         "a2t": "malaprop.defences.attacked:train_a2t",
         "augment": "malaprop.defences.attacked:AttackTraining",
         "swaps": "malaprop.defences.swaps:WordSwapTraining",
+        "reject": "malaprop.defences.reject:RejectTraining",
         "freelb": "malaprop.defences.smooth_training:FreeLb",
         "smart": "malaprop.defences.smooth_training:Smart",
         "flooding": "malaprop.defences.smooth_training:Flooding",

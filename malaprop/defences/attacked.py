@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +16,23 @@ from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import ANSWERS, Around, Fields, Victim
-from malaprop.defences.fact import append_rows, itself
+from malaprop.core.victim import Around, Fields, Victim
+from malaprop.defences.fact import AddedRows, append_rows
+from malaprop.models.gradients.tokens import padded
+from malaprop.models.precision import ROUNDING
+from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.splits import Splits
-from malaprop.models.tokens.ragged import Ragged
+from malaprop.models.tokens.vocab import UNKNOWN
+from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.zoo.finetune import FineTuning
 from malaprop.models.zoo.train import Job
 from malaprop.models.zoo.training import Batch, Hooks
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
+
+_NAME = "the model in training"
+_NO_GRADIENTS = "its word vectors depend on the words around them, so it shows no gradients"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +72,12 @@ class AttackTraining:
     def hooks(self, job: Job, data: Splits) -> Hooks:
         from malaprop.core.capability import check
 
-        victim, attack = ModelInTraining(job, len(data.labels)), self.attack
+        victim, attack = ModelInTraining(job, data.labels), self.attack
         check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
-        attacked = AttackedBatch(
-            job=job, data=data, attack=attack, share=min(1.0, self.share * self.every), every=self.every, victim=victim
+        share = min(1.0, self.share * self.every)
+        return Hooks(
+            batch=AttackedBatch(job=job, data=data, attacks=(attack,), share=share, every=self.every, victim=victim)
         )
-        return Hooks(batch=attacked)
 
 
 def train_a2t(
@@ -90,71 +98,107 @@ def train_a2t(
 
 
 class ModelInTraining(Around):
-    """The model of a training as a victim: plain forward passes over finished texts, and its gradients."""
+    """The model of a training as a victim, which answers with the weights of the moment; edits are spliced into tokens.
 
-    def __init__(self, job: Job, labels: int) -> None:
-        from malaprop.models.victims.strings import StringVictim
+    On a GPU a copy of a transformer in bf16 answers, which `refresh` brings up to date.
+    """
 
+    def __init__(self, job: Job, labels: Sequence[str]) -> None:
         self.job = job
-        device = str(next(job.model.parameters()).device)
-        unknown = str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else "<unk>"
-        self._plain = StringVictim(
-            call=self._ask, name="the model in training", labels=labels, batch=256, unknown=unknown, device=device
-        )
-        self._gradients = None if not _shows_gradients(job) else itself(job)
+        self._half: Any = None
+        self._victim = self._open(job, tuple(labels))
 
     @property
     def inside(self) -> Victim:
-        return self._plain
+        return self._victim
 
     @property
     def name(self) -> str:
-        return self._plain.name
+        return self._victim.name
 
     @property
     def parts(self) -> Mapping[Capability, Any]:
-        return {} if self._gradients is None else self._gradients.parts
+        return self._victim.parts
 
     @property
     def offers(self) -> frozenset[Capability]:
-        return ANSWERS | frozenset(self.parts)
+        return self._victim.offers
 
     @property
     def withheld(self) -> str:
-        return "" if self.parts else "its word vectors depend on the words around them, so it shows no gradients"
+        return "" if Capability.GRADIENTS in self.offers else _NO_GRADIENTS
 
     fingerprint = ""
-    rounding = 0.0
     lanes = 1
     renews = False
 
+    @property
+    def rounding(self) -> float:
+        return self._victim.rounding
+
+    def refresh(self) -> None:
+        """Takes over the weights as they are now."""
+        if self._half is not None:
+            with torch.no_grad():
+                torch._foreach_copy_(list(self._half.parameters()), list(self.job.network.parameters()))  # type: ignore[attr-defined]
+
     def classes(self, table: Words) -> Ints | None:
-        return self._plain.classes(table)
+        return self._victim.classes(table)
 
     def begin(self, pool: Pool, wanted: Ints) -> Any:
-        return self._plain.begin(pool, wanted)
+        return self._victim.begin(pool, wanted)
 
     def finish(self, begun: Any) -> Floats:
-        return self._plain.finish(begun)
+        return self._victim.finish(begun)
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        return self._plain.predict(texts)
+        return self._victim.predict(texts)
+
+    def _open(self, job: Job, labels: tuple[str, ...]) -> Victim:
+        if isinstance(job, FineTuning):
+            return self._open_transformer(job, labels)
+        device, reader = str(next(job.model.parameters()).device), getattr(job, "reader", None)
+        if reader is None:
+            return self._by_strings(job, labels)
+        from malaprop.models.victims.zoo import gradients_of
+
+        return TokenVictim(
+            name=_NAME, cut=reader.cut, encode_whole=reader.encode, forward=job.model, labels=len(labels),
+            limit=job.most, context_free=True, unknown=UNKNOWN, label_names=labels, device=device,
+            gradients=gradients_of(job.model, reader, job.most, device),
+        )  # fmt: skip
+
+    def _open_transformer(self, job: FineTuning, labels: tuple[str, ...]) -> Victim:
+        from malaprop.models.victims.hf import wrap_transformers
+
+        made = wrap_transformers(job.network, job.tokenizer, limit=job.most, name=_NAME)
+        if not isinstance(made, TokenVictim):
+            return self._by_strings(job, labels)
+        made = replace(made, scorer=None, label_names=labels, lanes=1)
+        if torch.device(made.device).type != "cuda":
+            return made
+        self._half = deepcopy(job.network).to(torch.bfloat16).eval()
+        separator = getattr(job.model, "separator", None)
+        forward = attended(self._half, separator=separator)
+        fast = Plain(forward=forward, masks=made.masks, pad=made.pad, bounds=made.bounds)
+        return replace(made, scorer=fast, precision="bf16", rounding=ROUNDING["bf16"])
+
+    def _by_strings(self, job: Job, labels: tuple[str, ...]) -> Victim:
+        from malaprop.models.victims.strings import StringVictim
+
+        device = str(next(job.model.parameters()).device)
+        unknown = str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else UNKNOWN
+        return StringVictim(
+            call=self._ask, name=_NAME, labels=len(labels), batch=256, unknown=unknown, device=device,
+            label_names=labels,
+        )  # fmt: skip
 
     @torch.inference_mode()
     def _ask(self, texts: Sequence[Any]) -> Floats:
         rows = self.job.rows([(text,) if isinstance(text, str) else tuple(text) for text in texts])
-        sizes = Ragged.of(rows).size
-        ids = np.full((len(rows), max(1, int(sizes.max(initial=1)))), self.job.parts[0].pad)
-        for line, row in zip(ids, rows, strict=True):
-            line[: len(row)] = row
-        device = self._plain.device
-        logits = self.job.model(torch.from_numpy(ids).to(device), torch.from_numpy(sizes).to(device))
-        found: Floats = logits.float().softmax(-1).cpu().numpy()
+        ids, lengths = padded([np.asarray(row, np.int64) for row in rows], self.job.parts[0].pad, self._victim.device)
+        found: Floats = self.job.model(ids, lengths).float().softmax(-1).cpu().numpy()
         return found
-
-
-def _shows_gradients(job: Job) -> bool:
-    return isinstance(job, FineTuning) or getattr(job, "reader", None) is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -163,40 +207,43 @@ class AttackedBatch:
 
     job: Job
     data: Splits
-    attack: Attack
+    attacks: Sequence[Attack]  # of which each has its turn
     share: float
     every: int
     victim: ModelInTraining
 
     def __call__(self, batch: Batch) -> Batch:
+        found = self.find_rows(batch)
+        return append_rows(batch, found.rows, found.of, self.job.parts[0].pad) if len(found.of) else batch
+
+    def find_rows(self, batch: Batch) -> AddedRows:
+        """The adversarial texts as token rows, and which row of the batch each is of."""
         from malaprop.runs.local import run
 
-        if batch.step % self.every:
-            return batch
+        turn, later = divmod(batch.step, self.every)
+        if later:
+            return AddedRows([], np.empty(0, np.int64))
         seed = int(torch.randint(1 << 62, ()))  # torch draws from the step's own seed here
         many = max(1, round(self.share * len(batch.rows)))
         chosen = torch.randperm(len(batch.rows))[:many].tolist()
         texts = {str(at): self.data.train[int(batch.rows[at])] for at in chosen}
         model, found = self.job.model, {}
+        attack = self.attacks[turn % len(self.attacks)]
         with torch.random.fork_rng(devices=[]):
             model.eval()
+            self.victim.refresh()
             try:
                 named = list(_name_by_place(texts))
-                for outcome in run(self.attack, self.victim, named, seed=seed % (1 << 31), width=many):
+                for outcome in run(attack, self.victim, named, seed=seed % (1 << 31), width=many):
                     if outcome.adversarial is not None:
                         found[int(outcome.id)] = tuple(outcome.adversarial.fields.values())
             finally:
                 model.train()
-        if not found:
-            return batch
         order = sorted(found)
-        rows = self.job.rows([found[at] for at in order])
-        return append_rows(batch, rows, np.asarray(order, np.int64), self.job.parts[0].pad)
+        return AddedRows(self.job.rows([found[at] for at in order]), np.asarray(order, np.int64))
 
 
 def _name_by_place(texts: Mapping[str, Any]) -> Any:
     """The examples under the names of their places, for a batch may hold a text twice."""
-    from dataclasses import replace
-
     for at, example in texts.items():
         yield replace(example, id=at)

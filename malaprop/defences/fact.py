@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -157,6 +157,13 @@ class Injected:
         return self.switch.choices(self.ranker, texts, self.counters)
 
 
+class AddedRows(NamedTuple):
+    """Token rows that a defence puts behind a batch; row i has the label of the batch's row of[i]."""
+
+    rows: Sequence[Sequence[int]]
+    of: Ints
+
+
 def append_rows(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int) -> Batch:
     """The batch with further rows behind its own; row i has the label of the batch's row of[i]."""
     sizes = Ragged.of(rows).size
@@ -172,4 +179,6 @@ def append_rows(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int)
         torch.cat([batch.lengths, torch.from_numpy(sizes).to(device)]),
         torch.cat([batch.labels, batch.labels[torch.from_numpy(of).to(device)]]),
         np.concatenate([batch.rows, batch.rows[of]]),
+        batch.step,
+        len(batch.labels) if batch.own < 0 else batch.own,
     )

@@ -52,6 +52,11 @@ class Hardening:
         defence = parse_defence(spec, **more)
         return cls(f"{name}-virtual" if getattr(defence, "virtual", False) else name, defence)
 
+    def add_labels(self, data: Splits) -> Splits:
+        """The data with the labels that a model has beyond its own after this training, behind them."""
+        more: tuple[str, ...] = getattr(self.defence, "more_labels", ())
+        return data._replace(labels=(*data.labels, *(label for label in more if label not in data.labels)))
+
 
 def own_spec(folder: str) -> ZooSpec:
     """A user's own classifier as a model of the zoo: called after its folder."""

@@ -20,14 +20,16 @@ from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
-from malaprop.defences.fact import append_rows, itself
+from malaprop.defences.fact import AddedRows, append_rows, itself
+from malaprop.models.gradients.backward import log_odds
 from malaprop.models.gradients.sizes import token_gradients
-from malaprop.models.gradients.tokens import CutVariants, TokenGradients
+from malaprop.models.gradients.tokens import CutVariants, TokenGradients, padded
 from malaprop.models.splits import Splits
 from malaprop.models.zoo.train import Job
 from malaprop.models.zoo.training import Batch, Hooks
 
 _MOST = 1 << 24  # synonyms of all training texts together that are kept, some 400 MB
+_STIR = 1.0  # how far chance stirs the ranking of swaps after the first try, in spreads of what they gain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,9 @@ class WordSwapTraining:
 
     Of each text a share of the words is swapped, drawn anew each time from nothing up to `share`, in `steps` rounds;
     each round ranks all swaps by one backward pass at the text as it is then, and makes the best one of each of the
-    best words. Synonyms are the `count` nearest words in counter-fitted space with a cosine of at least `cosine` and a
+    best words. With several `tries` a round makes as many texts, the first by that ranking and the others with chance
+    stirred into it and into the number of words; the one with the largest loss is taken, which costs a forward pass
+    each. Synonyms are the `count` nearest words in counter-fitted space with a cosine of at least `cosine` and a
     part of speech in common, and with `wordnet` those that share a synset: what TextFooler and PWWS choose from. Stop
     words stay. After HotFlip's training (Ebrahimi et al. 2018) and A2T (Yoo and Qi 2021), neither to the letter.
     """
@@ -46,25 +50,31 @@ class WordSwapTraining:
     count: int = 50
     cosine: float = 0.5
     wordnet: bool = True
+    tries: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1 or self.steps < 1 or self.count < 1:
+        if not 0 < self.share <= 1 or min(self.steps, self.count, self.tries) < 1:
             raise SettingError(
-                f"swaps wants 0 < share <= 1, steps and count of at least 1, got {self.share}, {self.steps} and "
-                f"{self.count}"
+                f"swaps wants 0 < share <= 1, steps, count and tries of at least 1, got {self.share}, {self.steps}, "
+                f"{self.count} and {self.tries}"
             )
 
     def __str__(self) -> str:
         return f"each text followed by one with up to {self.share:.0%} of its words swapped where the loss rises most"
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        gradients = token_gradients(itself(job))
-        if gradients is None:
-            raise CapabilityError(
-                "harden swaps ranks words by gradients, and this model's word vectors depend on the words around them; "
-                "use augment, which asks the model alone"
-            )
-        return Hooks(batch=SwappedBatch(job=job, data=data, how=self, gradients=gradients))
+        return Hooks(batch=swap_words(job, data, self, "swaps"))
+
+
+def swap_words(job: Job, data: Splits, how: WordSwapTraining, name: str, rejected: int | None = None) -> SwappedBatch:
+    """What puts the swapped texts of a batch behind it, for `harden` with this name."""
+    gradients = token_gradients(itself(job))
+    if gradients is None:
+        raise CapabilityError(
+            f"harden {name} ranks words by gradients, and this model's word vectors depend on the words around them; "
+            "use augment, which asks the model alone"
+        )
+    return SwappedBatch(job=job, data=data, how=how, gradients=gradients, rejected=rejected)
 
 
 class SwapChoices(NamedTuple):
@@ -77,7 +87,7 @@ class SwapChoices(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SwappedBatch:
-    """Puts behind a batch the swapped texts of it.
+    """Puts behind a batch the swapped texts of it; a text that the model would reject has not raised the loss.
 
     What does not hang on the weights is found once for each training text and kept, up to `_MOST` synonyms in all.
     """
@@ -86,12 +96,18 @@ class SwappedBatch:
     data: Splits
     how: WordSwapTraining
     gradients: TokenGradients
+    rejected: int | None = None  # the label of rejecting a text, where the model has one
     _table: Words = field(default_factory=Words, init=False, repr=False)
     _kept: dict[int, SwapChoices] = field(default_factory=dict, init=False, repr=False)
     _room: list[int] = field(default_factory=lambda: [_MOST], init=False, repr=False)
     _synonyms: dict[int, Ints] = field(default_factory=dict, init=False, repr=False)
 
     def __call__(self, batch: Batch) -> Batch:
+        found = self.find_rows(batch)
+        return append_rows(batch, found.rows, found.of, self.job.parts[0].pad) if len(found.of) else batch
+
+    def find_rows(self, batch: Batch) -> AddedRows:
+        """The swapped texts as token rows, and which row of the batch each is of."""
         rng = generator(int(torch.randint(1 << 62, ())))  # torch draws from the step's own seed here
         choices = self._find_choices(batch.rows.tolist())
         origins, labels = [one.variants.base for one in choices], batch.labels.tolist()
@@ -101,12 +117,9 @@ class SwappedBatch:
             if step:
                 choices = self._choose([self._vary(text, origin) for text, origin in zip(now, origins, strict=True)])
             most = [-(-many * (step + 1) // self.how.steps) for many in wanted]
-            now = self._swap(choices, origins, labels, most)
+            now = self._swap(choices, origins, labels, most, rng)
         changed = [at for at, (text, own) in enumerate(zip(now, origins, strict=True)) if text is not own]
-        if not changed:
-            return batch
-        rows = self.job.rows([now[at].values() for at in changed])
-        return append_rows(batch, rows, np.asarray(changed, np.int64), self.job.parts[0].pad)
+        return AddedRows(self.job.rows([now[at].values() for at in changed]), np.asarray(changed, np.int64))
 
     def _find_choices(self, rows: Sequence[int]) -> list[SwapChoices]:
         """Of each row of the training data; what is not kept is found together."""
@@ -129,11 +142,16 @@ class SwappedBatch:
         return [SwapChoices(*made) for made in zip(variants, cut, starts, strict=True)]
 
     def _swap(
-        self, choices: Sequence[SwapChoices], origins: Sequence[Text], labels: list[int], most: list[int]
+        self,
+        choices: Sequence[SwapChoices],
+        origins: Sequence[Text],
+        labels: list[int],
+        most: list[int],
+        rng: np.random.Generator,
     ) -> list[Text]:
         """The texts with further words swapped, until each has as many as it may have."""
         looks = [
-            WordLook(variants=one.variants, aim=Aim(label=label, odds=True))
+            WordLook(variants=one.variants, aim=Aim(label=label, odds=True, beside=self.rejected))
             for one, label in zip(choices, labels, strict=True)
         ]
         seen = self.gradients.weigh_words(looks, [one.cut for one in choices])
@@ -141,7 +159,26 @@ class SwappedBatch:
             many - len(one.variants.base.changed(origin))
             for one, many, origin in zip(choices, most, origins, strict=True)
         ]
-        return make_best_swaps(choices, [one.gains for one in seen], left)
+        gains = [one.gains for one in seen]
+        made = [make_best_swaps(choices, gains, left)]
+        for _ in range(self.how.tries - 1):
+            stirred = [one + _STIR * _spread(one) * rng.gumbel(size=len(one)).astype(np.float32) for one in gains]
+            made.append(make_best_swaps(choices, stirred, [int(np.ceil(rng.random() * many)) for many in left]))
+        return made[0] if len(made) == 1 else self._take_worst(made, labels)
+
+    def _take_worst(self, made: Sequence[Sequence[Text]], labels: list[int]) -> list[Text]:
+        """Of each text the try that the model answers worst; of equal ones the first."""
+        rows = self.job.rows([text.values() for texts in made for text in texts])
+        model, device = self.job.model, self.gradients.device
+        ids, lengths = padded([np.asarray(row) for row in rows], self.job.parts[0].pad, device)
+        was = model.training
+        model.eval()
+        with torch.no_grad(), torch.autocast(ids.device.type, torch.bfloat16, enabled=ids.device.type == "cuda"):
+            logits = model(ids, lengths).float()
+        model.train(was)
+        behind = log_odds(logits, torch.tensor(labels * len(made), device=device), self.rejected)
+        worst = behind.reshape(len(made), -1).argmax(0).tolist()
+        return [made[which][at] for at, which in enumerate(worst)]
 
     def _vary(self, text: Text, origin: Text) -> Variants:
         """Each synonym of each word that still stands."""
@@ -157,6 +194,12 @@ class SwappedBatch:
             string = self._table.strings[word]
             found = self._synonyms[word] = self._table.ids(find_swaps(string, self.how))
         return found
+
+
+def _spread(gains: Floats) -> float:
+    """The standard deviation of what swaps gain that are not barred."""
+    fine = gains[np.isfinite(gains)]
+    return float(fine.std()) if len(fine) else 0.0
 
 
 def make_best_swaps(choices: Sequence[SwapChoices], gains: Sequence[Floats], many: Sequence[int]) -> list[Text]:

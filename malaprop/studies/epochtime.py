@@ -86,7 +86,7 @@ def time_epoch(
     from malaprop.models.zoo.training import Hooks
     from malaprop.studies.training import find_named
 
-    named, watches = find_named(name, data, given or Given(), seed), list[_Stopwatch]()
+    named, watches = find_named(name, data, given or Given(), seed, hardening), list[_Stopwatch]()
     a_pass = list[int]()
     size = find_batch(named.spec, named.given, len(named.data.train))
     whole, data = named.data.train, named.data

@@ -118,17 +118,19 @@ class Named(NamedTuple):
     seed: int
 
 
-def find_named(name: str, data: Splits, given: Given, seed: int) -> Named:
-    """A model as `train_named` takes it, and the data in its terms."""
+def find_named(name: str, data: Splits, given: Given, seed: int, hardening: Hardening | None = None) -> Named:
+    """A model as `train_named` takes it, and the data in its terms, with the labels that a defence adds."""
     from malaprop.defences.harden import in_terms_of, own_spec
     from malaprop.models.classifierfolder import is_classifier_folder
     from malaprop.models.zoo import zoo
 
     check_named(name, given.settings or {})
     if is_classifier_folder(name):
-        return Named(own_spec(name), in_terms_of(data, Path(name).expanduser()), replace(given, start=name), seed)
-    spec, seed = zoo.parse(name, seed)
-    return Named(spec, data, given, seed)
+        data = in_terms_of(data, Path(name).expanduser())
+        spec, given = own_spec(name), replace(given, start=name)
+    else:
+        spec, seed = zoo.parse(name, seed)
+    return Named(spec, hardening.add_labels(data) if hardening is not None else data, given, seed)
 
 
 def train_named(
@@ -152,7 +154,7 @@ def train_named(
     from malaprop.models.zoo.train import InTheLoop, train
     from malaprop.models.zoo.training import Hooks
 
-    named = find_named(name, data, given, seed)
+    named = find_named(name, data, given, seed, hardening)
     if folder.parent.name == ROOM and is_checkpoint(folder) and not (folder / RECIPE).is_file():
         rmtree(folder)  # its writer was killed before the last file; what was kept of the training gives it again
     defence = hardening.defence if hardening is not None else None

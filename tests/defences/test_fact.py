@@ -35,9 +35,9 @@ def data(many: int = 60) -> Splits:
     return Splits("rows", rows, rows[:20], rows[:20], ("bad", "good"), "rows", own=False)
 
 
-def job(name: str = "LSTM-W-Random-1"):
+def job(name: str = "LSTM-W-Random-1", rows: Splits | None = None):
     spec, seed = zoo.parse(name)
-    return _job(spec, data(), seed, Given(settings={"dim": 8, "hidden": 8}), 1)
+    return _job(spec, rows or data(), seed, Given(settings={"dim": 8, "hidden": 8}), 1)
 
 
 def a_batch(made, rows=(0, 1, 2)) -> Batch:

@@ -179,7 +179,7 @@ def test_attacked_texts_stand_behind_the_batch_with_the_true_labels():
 def test_a2t_asks_for_gradients_and_elmo_like_models_are_refused():
     made = job()
     assert train_a2t().hooks(made, data()).batch is not None
-    victim = ModelInTraining(made, 2)
+    victim = ModelInTraining(made, ("negative", "positive"))
     assert victim.predict(["the good film"]).shape == (1, 2)
     made.reader = None
     with pytest.raises(CapabilityError, match="gradients"):

@@ -29,15 +29,25 @@ def differentiable(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def log_odds(logits: Float[Tensor, "batch label"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-    """How far a label is behind all others: log((1 - p) / p).
+def log_odds(
+    logits: Float[Tensor, "batch label"],
+    labels: Int[Tensor, " batch"],
+    beside: Int[Tensor, " batch"] | int | None = None,
+) -> Float[Tensor, " batch"]:
+    """How far a label is behind all others: log((1 - p) / p), where p has the share of the label `beside` it, too.
 
     The log loss is softplus of it, so their gradients point the same way. This one does not vanish where p nears 1,
     where 32 bits would leave nothing but rounding of the other.
     """
-    own = logits.gather(1, labels[:, None])[:, 0]
-    others = logits.masked_fill(nn.functional.one_hot(labels, logits.shape[1]).bool(), -torch.inf)
-    return others.logsumexp(1) - own
+    right = nn.functional.one_hot(labels, logits.shape[1]).bool()
+    if beside is None:
+        own = logits.gather(1, labels[:, None])[:, 0]
+    else:
+        right |= nn.functional.one_hot(
+            torch.as_tensor(beside, device=labels.device).expand_as(labels), logits.shape[1]
+        ).bool()
+        own = logits.masked_fill(~right, -torch.inf).logsumexp(1)
+    return logits.masked_fill(right, -torch.inf).logsumexp(1) - own
 
 
 def below_mean(logits: Float[Tensor, "batch label"], labels: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:

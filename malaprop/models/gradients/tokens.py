@@ -124,11 +124,12 @@ class TokenGradients:
         """The gradient of each text's loss by the vectors of its tokens, and the logits."""
         labels, signs, odds = aimed(aims, self.device)
         spread = torch.tensor([aim.spread for aim in aims], device=self.device)
+        beside = _find_beside(aims, self.device)
         with differentiable(self.module), caught_in(self.embedding) as caught:
             logits = self.forward(ids, lengths)
             if not caught:
                 raise VictimError(f"the embedding of {type(self.module).__name__} is not read in its forward pass")
-            behind = torch.where(spread, below_mean(logits.float(), labels), log_odds(logits.float(), labels))
+            behind = torch.where(spread, below_mean(logits.float(), labels), log_odds(logits.float(), labels, beside))
             (slope,) = torch.autograd.grad(behind.sum(), caught[-1:])
         with torch.no_grad():
             weight = signs * torch.where(odds | spread, 1, behind.detach().sigmoid())
@@ -241,6 +242,13 @@ def aimed(aims: Sequence[Aim], device: torch.device | str) -> tuple[Tensor, Tens
     labels = torch.tensor([aim.label for aim in aims], device=device)
     signs = torch.tensor([1.0 if aim.away else -1.0 for aim in aims], device=device)
     return labels, signs, torch.tensor([aim.odds for aim in aims], device=device)
+
+
+def _find_beside(aims: Sequence[Aim], device: torch.device | str) -> Int[Tensor, " batch"] | None:
+    """The labels that count as right beside each aim's own, which is that one where there is no other."""
+    if all(aim.beside is None for aim in aims):
+        return None
+    return torch.tensor([aim.label if aim.beside is None else aim.beside for aim in aims], device=device)
 
 
 @contextmanager

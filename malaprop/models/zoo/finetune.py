@@ -122,7 +122,7 @@ def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int,
     except ImportError:
         raise VictimError(f"{spec.name} needs the transformers library; install malaprop[hf]") from None
     if spec.encoder == OWN:
-        return _own(source)
+        return _own(source, labels, seed)
     names = dict(enumerate(labels))
     own = {"trust_remote_code": False, "local_files_only": isinstance(source, Path) or offline()}
     try:
@@ -148,8 +148,8 @@ def _loaded(source: str | Path, spec: ZooSpec, labels: Sequence[str], seed: int,
     return model, tokenizer
 
 
-def _own(source: str | Path) -> tuple[Any, Any]:
-    """A classifier that is trained already, head and all."""
+def _own(source: str | Path, labels: Sequence[str], seed: int) -> tuple[Any, Any]:
+    """A classifier that is trained already, head and all; its head grows where there are more labels than it has."""
     from malaprop.models.classifierfolder import read_classifier
 
     model, tokenizer = read_classifier(source)
@@ -157,4 +157,30 @@ def _own(source: str | Path) -> tuple[Any, Any]:
         raise VictimError(f"{source} has no fast tokenizer (tokenizer.json); save it with use_fast=True first")
     if getattr(model.config, "problem_type", None) == "multi_label_classification" or model.config.num_labels < 2:
         raise VictimError(f"{source} gives no single label of two or more; such heads cannot be hardened here yet")
+    if len(labels) > model.config.num_labels:
+        with seeded(seed):
+            _widen_head(model, labels)
     return model, tokenizer
+
+
+def _widen_head(model: Any, labels: Sequence[str]) -> None:
+    """Gives a classifier further labels behind its own, of which its scores keep their order."""
+    had = int(model.config.num_labels)
+    heads = [
+        (name, one) for name, one in model.named_modules() if isinstance(one, nn.Linear) and one.out_features == had
+    ]
+    if not heads:
+        raise VictimError(f"{type(model).__name__} has no last layer with {had} labels, so it cannot get one more")
+    name, head = heads[-1]
+    wide = nn.Linear(head.in_features, len(labels), bias=head.bias is not None)
+    with torch.no_grad():
+        wide.weight.mul_(0.1)
+        wide.weight[:had] = head.weight
+        if head.bias is not None:
+            wide.bias.zero_()
+            wide.bias[:had] = head.bias
+    above, _, own = name.rpartition(".")
+    setattr(model.get_submodule(above), own, wide)
+    names = dict(enumerate(labels))
+    model.config.id2label, model.config.label2id = names, {label: i for i, label in names.items()}
+    model.num_labels = model.config.num_labels = len(labels)

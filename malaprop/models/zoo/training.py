@@ -40,6 +40,7 @@ class Batch(NamedTuple):
     labels: Int[Tensor, " batch"]
     rows: Ints  # which rows of the training set these are
     step: int = 0  # of the training
+    own: int = -1  # how many rows are the batch's own; -1 is all of them, else what a defence added stands behind them
 
 
 class Epoch(NamedTuple):
@@ -69,7 +70,9 @@ class Hooks:
     entropy; the network it is given has `embedded` in it. A part of the loss that it has walked back itself it gives
     detached: gradients add up. `graded` gets the model when its gradients are there, before they are clipped and the
     step is taken; `stepped` gets it after the step. `epoch` hears how it goes. `held_out` puts other rows in the place
-    of those that epochs are judged by, such as texts with the noise that the model is to stand.
+    of those that epochs are judged by, such as texts with the noise that the model is to stand. `last` keeps the
+    weights of the last epoch, where accuracy without an attack does not say which are best. `finish` gets the model
+    with the weights that were kept, and the rows that epochs were judged by.
     """
 
     batch: Callable[[Batch], Batch] | None = None
@@ -79,6 +82,8 @@ class Hooks:
     stepped: Callable[[nn.Module, Batch], None] | None = None
     epoch: Callable[[Epoch], None] | None = None
     held_out: Callable[[Rows], Rows] | None = None
+    last: bool = False
+    finish: Callable[[nn.Module, Rows], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +137,11 @@ def fit(
     """
     work = Classifying(model, train, held_out, settings, seed=seed, hooks=hooks or Hooks())
     fitted = loop.fit(work.course, unfinished=unfinished, quiet=not title, title=title)
-    return FittedClassifier(work.history(fitted.looks), fitted.rank[0] if fitted.rank else -1.0, fitted.seconds)
+    accuracy = fitted.rank[-2] if fitted.rank else -1.0
+    if work.hooks.finish:
+        work.hooks.finish(model, work.held_out)
+        accuracy = judge(model, work.held_out)[0]
+    return FittedClassifier(work.history(fitted.looks), accuracy, fitted.seconds)
 
 
 class Classifying:
@@ -205,7 +214,8 @@ class Classifying:
         mean = sums["loss"].total / len(self.ragged)
         if self.hooks.epoch:
             self.hooks.epoch(Epoch(now.step // self.a_pass, mean, share, now.seconds))
-        return Assessment({"loss": mean, "accuracy": share}, (share, -loss))
+        first = (now.step,) if self.hooks.last else ()
+        return Assessment({"loss": mean, "accuracy": share}, (*first, share, -loss))
 
     def history(self, looks: Sequence[Mapping[str, Any]]) -> list[Epoch]:
         return [Epoch(o["step"] // self.a_pass, o["loss"], o["accuracy"], o["seconds"]) for o in looks]
@@ -227,19 +237,27 @@ def _order(rows: Ragged, size: int, rng: np.random.Generator) -> Iterator[Ints]:
     yield from (batches[i] for i in rng.permutation(len(batches)))
 
 
-@torch.inference_mode()
 def judge(model: nn.Module, data: Rows, *, batch: int | None = None) -> tuple[float, float]:
     """Accuracy and mean loss."""
+    right, loss = torch.zeros(()), torch.zeros(())
+    for logits, labels in answer(model, data, batch=batch):
+        right = right + (logits.argmax(1) == labels).sum()
+        loss = loss + functional.cross_entropy(logits, labels, reduction="sum")
+    many = max(1, len(data.labels))
+    return float(right) / many, float(loss) / many
+
+
+@torch.inference_mode()
+def answer(
+    model: nn.Module, data: Rows, *, batch: int | None = None
+) -> Iterator[tuple[Float[Tensor, "batch label"], Int[Tensor, " batch"]]]:
+    """Logits of the rows, and their labels, in batches of like length."""
     model.eval()
     device = next(model.parameters()).device
     bounds = Bounds(rows=batch or (1024 if device.type == "cuda" else 128), tokens=1 << 16, waste=0.5)
     rows = Ragged.of(data.tokens)
     placed = Placed.of(rows, data.labels, data.pad, device)
-    right, loss = torch.zeros((), device=device), torch.zeros((), device=device)
     for part in batches(rows.size, bounds):
         width = max(1, int(rows.size[part].max()))
         ids, lengths, labels = placed.gather(torch.from_numpy(part).to(device), width)
-        logits = model(ids, lengths).float()
-        right += (logits.argmax(1) == labels).sum()
-        loss += functional.cross_entropy(logits, labels, reduction="sum")
-    return float(right) / max(1, len(rows)), float(loss) / max(1, len(rows))
+        yield model(ids, lengths).float(), labels

@@ -1,0 +1,146 @@
+"""Training to reject: one label more, for texts whose words were swapped to mislead the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from malaprop.attacks.recipes import RECIPES
+from malaprop.core.errors import SettingError
+from malaprop.core.victim import REJECTED
+from malaprop.defences.attacked import AttackedBatch, ModelInTraining
+from malaprop.defences.fact import append_rows
+from malaprop.defences.swaps import WordSwapTraining, swap_words
+from malaprop.models.gradients.backward import log_odds
+from malaprop.models.splits import Splits
+from malaprop.models.zoo.train import Job
+from malaprop.models.zoo.training import Batch, Hooks, Network, Rows, answer
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+
+_FAR = 64.0  # logits that no text is answered beyond
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectTraining(WordSwapTraining):
+    """The model learns one label more, to reject a text, and may take it for swapped texts alone.
+
+    Each text is followed by its adversary, as with `swaps`: the one of several `tries` about which the model is most
+    wrong while it does not reject it. Of a text as it was the label counts; of its adversary the label or rejection,
+    whichever the model can tell, and by the share `insist` rejection alone: what no text asks for at first would never
+    be learnt. So an attack has to find words that mislead the model and do not look swapped. One pass answers and
+    rejects. `weight` is that of adversaries beside texts; `smoothing` keeps answers from being so sure that an attack
+    would see no slope; the weights of the last epoch are kept. At the end the threshold of rejection is
+    set on the texts held out: as low as costs at most `cost` of their accuracy. With `recipes`, names joined by +, the
+    batch of every `every`th step is attacked by one of them in turn, too: what takes the model for its victim with
+    rejection and all.
+    """
+
+    tries: int = 4
+    recipes: str = ""
+    every: int = 2
+    weight: float = 1.0
+    insist: float = 0.5
+    smoothing: float = 0.1
+    cost: float = 0.01
+    more_labels: ClassVar[tuple[str, ...]] = (REJECTED,)
+
+    def __post_init__(self) -> None:
+        WordSwapTraining.__post_init__(self)
+        if self.weight <= 0 or not (0 <= self.insist <= 1 and 0 <= self.smoothing < 1 and 0 <= self.cost < 1):
+            raise SettingError(
+                f"reject wants weight above 0, and insist, smoothing and cost from 0 to 1, got {self.weight}, "
+                f"{self.insist}, {self.smoothing} and {self.cost}"
+            )
+        if self.every < 1:
+            raise SettingError(f"reject wants every of at least 1, got {self.every}")
+        assert all(RECIPES[name] for name in self._names)  # a name that is none is said before any data is read
+
+    def __str__(self) -> str:
+        return (
+            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped"
+            f"{''.join(f', or by what {name} makes of it' for name in self._names)}, to be answered or rejected; that "
+            f"costs at most {self.cost:.1%} of accuracy on texts held out"
+        )
+
+    def hooks(self, job: Job, data: Splits) -> Hooks:
+        swapped, pad = swap_words(job, data, self, "reject", len(data.labels) - 1), job.parts[0].pad
+        found = [swapped.find_rows]
+        if self.attacks:
+            victim = ModelInTraining(job, data.labels)
+            attacked = AttackedBatch(
+                job=job, data=data, attacks=self.attacks, share=1.0, every=self.every, victim=victim
+            )
+            found.append(attacked.find_rows)
+
+        def add(batch: Batch) -> Batch:
+            for find in found:
+                added = find(batch if batch.own < 0 else _own_rows(batch))
+                batch = append_rows(batch, added.rows, added.of, pad) if len(added.of) else batch
+            return batch
+
+        return Hooks(batch=add, loss=self.weigh_answers, last=True, finish=self.set_threshold)
+
+    @property
+    def attacks(self) -> tuple[Attack, ...]:
+        """Sentences are not compared, which takes an encoder longer than the training."""
+        from malaprop.runs.api import make_attack
+
+        return tuple(make_attack(name, {"similarity": None} if name == "textfooler" else {}) for name in self._names)
+
+    @property
+    def _names(self) -> list[str]:
+        return [name for name in self.recipes.split("+") if name]
+
+    def weigh_answers(self, model: Network, batch: Batch) -> Float[Tensor, ""]:
+        """Cross entropy of the texts, and what adversaries lack of being right or rejected."""
+        logits = model(batch.ids, batch.lengths).float()
+        own = len(logits) if batch.own < 0 else batch.own
+        loss = functional.cross_entropy(logits[:own], batch.labels[:own], label_smoothing=self.smoothing)
+        if own == len(logits):
+            return loss
+        rejected, others = logits.shape[1] - 1, logits[own:]
+        either = functional.softplus(log_odds(others, batch.labels[own:], rejected))
+        alone = -functional.log_softmax(others, 1)[:, rejected]
+        return (loss + self.weight * torch.lerp(either, alone, self.insist).mean()) / (1 + self.weight)
+
+    def set_threshold(self, model: nn.Module, held_out: Rows) -> None:
+        """Moves the bias of rejection to where it costs what it may."""
+        parts = [(logits.cpu(), labels.cpu()) for logits, labels in answer(model, held_out)]
+        if not parts:
+            return
+        logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
+        move = find_shift(logits, labels, self.cost)
+        head = find_head(model, logits.shape[1])
+        if head is not None and head.bias is not None:
+            with torch.no_grad():
+                head.bias[-1] += move
+
+
+def _own_rows(batch: Batch) -> Batch:
+    """The batch without what was put behind it."""
+    mine = slice(batch.own)
+    return Batch(batch.ids[mine], batch.lengths[mine], batch.labels[mine], batch.rows[mine], batch.step)
+
+
+def find_shift(logits: Float[Tensor, "text label"], labels: Tensor, cost: float) -> float:
+    """The most that can be added to the last logit, so that at most `cost` of all texts are rejected that were right.
+
+    Right is a text whose label is the best of all but the last.
+    """
+    best, which = logits[:, :-1].max(1)
+    room = (best - logits[:, -1])[which == labels].sort().values  # what may be added before it is rejected
+    many = int(cost * len(labels))
+    return float(room[many].clamp(-_FAR, _FAR)) - 1e-4 if len(room) > many else 0.0
+
+
+def find_head(model: nn.Module, labels: int) -> nn.Linear | None:
+    """The layer that gives the logits."""
+    found = [one for one in model.modules() if isinstance(one, nn.Linear) and one.out_features == labels]
+    return found[-1] if found else None

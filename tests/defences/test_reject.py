@@ -1,0 +1,192 @@
+"""harden reject: a label for texts whose words were swapped, learnt beside the others and no attack's success."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import toy
+from hypothesis import given
+from hypothesis import strategies as st
+from test_fact import a_batch, data, job
+from test_own_model import own_folder, write_rows
+from torch.nn import functional
+
+import malaprop as mp
+from malaprop.core.errors import SettingError
+from malaprop.core.gradient import Aim, WordLook
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+from malaprop.core.victim import REJECTED
+from malaprop.defences.attacked import ModelInTraining
+from malaprop.defences.harden import Hardening, parse_defence
+from malaprop.defences.reject import RejectTraining, find_head, find_shift
+from malaprop.defences.swaps import WordSwapTraining, swap_words
+from malaprop.models.fitting.seeds import seeded
+from malaprop.models.gradients.backward import log_odds
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
+LABELS = ("bad", "good", REJECTED)
+
+
+@pytest.fixture(autouse=True)
+def _small(tiny_assets, monkeypatch):
+    monkeypatch.setattr("malaprop.runs.services.tags", toy.tags)
+
+
+def wide_data():
+    return data()._replace(labels=LABELS)
+
+
+def wide_job(name="LSTM-W-Random-1"):
+    return job(name, wide_data())
+
+
+def test_a_label_beside_another_counts_as_right():
+    logits, labels = torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2])
+    shares = logits.softmax(1)
+    right = shares.gather(1, labels[:, None])[:, 0] + shares[:, 3]
+    assert torch.allclose(log_odds(logits, labels, 3), ((1 - right) / right).log(), atol=1e-5)
+    assert torch.allclose(log_odds(logits, labels, labels), log_odds(logits, labels), atol=1e-6)
+
+
+def test_slopes_point_away_from_the_label_and_from_rejection():
+    made = wide_job()
+    victim = ModelInTraining(made, LABELS)
+    text = Text.of({"text": "the good film"}, Words())
+    variants = Variants.each(text, np.asarray([1]), [text.table.ids(["bad"])])
+    alone, both = (
+        victim.inside.gradients.words([WordLook(variants=variants, aim=Aim(label=1, odds=True, beside=beside))])[0].gains
+        for beside in (None, 2)
+    )
+    assert not np.allclose(alone, both)
+
+
+def test_only_adversaries_may_be_rejected():
+    how = RejectTraining(insist=0.0, smoothing=0.0)
+    batch = a_batch(wide_job(), range(2))
+    batch = batch._replace(own=1, labels=torch.tensor([1, 1]))
+
+    def weigh(*rows):
+        return float(how.weigh_answers(lambda ids, lengths: torch.tensor(rows), batch))  # noqa: ARG005
+
+    sure, rejecting, wrong = [0.0, 9.0, 0.0], [0.0, 0.0, 9.0], [9.0, 0.0, 0.0]
+    assert weigh(sure, rejecting) < 0.01
+    assert weigh(sure, sure) < 0.01
+    assert weigh(rejecting, rejecting) > 4
+    assert weigh(sure, wrong) > 3.5
+    insisting = RejectTraining(insist=1.0, smoothing=0.0)
+    value = insisting.weigh_answers(lambda ids, lengths: torch.tensor([sure, sure]), batch)  # noqa: ARG005
+    assert float(value) > 4
+
+
+def test_adversaries_stand_behind_the_batch_and_the_same_seed_gives_the_same():
+    made = wide_job()
+    hook = parse_defence("reject:tries=3:recipes=pwws:every=2").hooks(made, wide_data()).batch
+    batch = a_batch(made, range(10))
+    with seeded(3):
+        found = hook(batch)
+    with seeded(3):
+        again = hook(batch)
+    assert found.own == 10 < len(found.labels)
+    assert torch.equal(found.ids, again.ids)
+    assert torch.equal(found.ids[:10, : batch.ids.shape[1]], batch.ids)
+    for row, label in zip(found.rows[10:].tolist(), found.labels[10:].tolist(), strict=True):
+        assert data().train[row].label == label
+    with seeded(3):
+        assert len(hook(batch._replace(step=1)).labels) <= len(found.labels)
+
+
+def test_more_tries_find_worse_texts():
+    made = wide_job()
+    batch, losses = a_batch(made, range(30)), []
+    for tries in (1, 8):
+        hook = swap_words(made, wide_data(), WordSwapTraining(tries=tries), "swaps", 2)
+        with seeded(1):
+            found = hook(batch)
+        made.model.eval()
+        behind = log_odds(made.model(found.ids, found.lengths), found.labels, 2).detach()
+        worst = {int(row): float(value) for row, value in zip(found.rows[30:], behind[30:], strict=True)}
+        losses.append([worst.get(int(row), float(own)) for row, own in zip(batch.rows, behind[:30], strict=True)])
+    assert np.mean(losses[1]) >= np.mean(losses[0])
+
+
+@given(st.integers(1, 60), st.floats(0, 0.4), st.integers(0, 1000))
+def test_the_threshold_costs_no_more_than_it_may(many, cost, seed):
+    rng = torch.Generator().manual_seed(seed)
+    logits, labels = torch.randn(many, 3, generator=rng), torch.randint(2, (many,), generator=rng)
+    was = int((logits[:, :2].argmax(1) == labels).sum())
+    logits[:, 2] += find_shift(logits, labels, cost)
+    assert was - int((logits.argmax(1) == labels).sum()) <= int(cost * many)
+
+
+def test_the_head_that_gives_the_logits_is_moved():
+    made = wide_job()
+    head = find_head(made.model, 3)
+    batch = a_batch(made, range(4))
+    made.model.eval()
+    before = made.model(batch.ids, batch.lengths).detach()
+    with torch.no_grad():
+        head.bias[-1] += 2
+    assert torch.allclose(made.model(batch.ids, batch.lengths)[:, 2], before[:, 2] + 2, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["distilbert", "roberta"])
+def test_a_users_own_model_gets_the_label_and_attacks_count_it(tmp_path, kind):
+    folder = own_folder(tmp_path, kind, ("positive", "negative"))
+    rows = write_rows(tmp_path / "rows.csv")
+    out = tmp_path / "hard"
+    card = mp.harden(
+        "reject:tries=2:cost=0.2", model=str(folder), data=str(rows), out=str(out), device="cpu",
+        settings={"epochs": 2, "rate": 5e-3, "batch": 32},
+    ).card  # fmt: skip
+    assert card.labels == ("positive", "negative", REJECTED)
+    assert list(json.loads((out / "config.json").read_text())["id2label"].values()) == list(card.labels)
+    victim = mp.victim(str(out), device="cpu")
+    assert victim.predict(["the good film"]).shape == (1, 3)
+    found = mp.attack("pwws", victim, [("the good film is a good story .", "positive")])
+    assert found[0].status in ("success", "failed", "skipped")
+
+
+def test_a_wider_head_keeps_the_order_of_what_it_knew(tmp_path):
+    from malaprop.models.zoo.finetune import _own
+
+    folder = own_folder(tmp_path, "distilbert", ("negative", "positive"))
+    (plain, tokenizer), (wide, _) = (_own(folder, names, 0) for names in (LABELS[:2], LABELS))
+    batch = tokenizer(["the good film", "a dull story"], return_tensors="pt", padding=True)
+    with torch.no_grad():
+        old, new = plain.eval()(**batch).logits, wide.eval()(**batch).logits
+    assert torch.allclose(old, new[:, :2], atol=1e-6)
+    assert wide.config.num_labels == 3
+
+
+def test_labels_are_added_once():
+    hardening = Hardening.of("reject")
+    once = hardening.add_labels(data())
+    assert once.labels == LABELS
+    assert hardening.add_labels(once).labels == LABELS
+    assert Hardening.of("swaps").add_labels(data()).labels == LABELS[:2]
+
+
+def test_the_model_in_training_answers_by_edits_as_by_whole_texts():
+    made = wide_job()
+    victim = ModelInTraining(made, LABELS)
+    logits = made.model.eval()(*_padded(made, [("the good film",), ("a bad film .",)]))
+    asked = victim.predict(["the good film", "a bad film ."])
+    assert np.allclose(asked, functional.softmax(logits, 1).detach().numpy(), atol=1e-5)
+
+
+def _padded(made, texts):
+    rows = made.rows(texts)
+    wide = max(map(len, rows))
+    return torch.tensor([[*row, *[0] * (wide - len(row))] for row in rows]), torch.tensor([len(row) for row in rows])
+
+
+@pytest.mark.parametrize("wrong", ["reject:weight=0", "reject:insist=2", "reject:cost=1", "reject:tries=0",
+                                   "reject:every=0", "reject:recipes=pwvs"])  # fmt: skip
+def test_settings_out_of_range_are_refused_in_one_line(wrong):
+    with pytest.raises(SettingError) as said:
+        parse_defence(wrong)
+    assert "\n" not in str(said.value)
