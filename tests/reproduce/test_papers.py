@@ -278,6 +278,9 @@ def test_natural_sentences(tmp_path):
         )
         made.write(tmp_path / "sentences" / "compare" / "plain")
         assert row(tmp_path, "N5").verdict == verdict
+    barren = tuple(replace(one, distance=NOTHING) if one.victim == "c" else one for one in rows)
+    replace(made, tried=barren).write(tmp_path / "sentences" / "compare" / "plain")
+    assert row(tmp_path, "N5").verdict == "fails", "a victim of which nothing was found has its accuracy all the same"
     assert row(tmp_path, "N6").verdict == "not done"
 
 

@@ -174,7 +174,7 @@ def _sentences(root: Path) -> Reading:
             f"{t.victim} ({100 * t.accuracy.value:.1f}% right): {t.distance.mean:.3f}, found {short(t.success)}"
             for t in rows
         ]
-        larger, verdicts = _weigh_pairs(record.pairs, {t.victim: t.accuracy for t in rows})
+        larger, verdicts = _weigh_pairs(record.pairs, {t.victim: t.accuracy for t in record.tried})
         told.append(f"{name} ARAE, {'; '.join((*figures, *larger))}")
         shows += verdicts
         started = ", ".join(f"{t.victim} {short(t.started)}" for t in rows)
