@@ -281,6 +281,12 @@ def test_natural_sentences(tmp_path):
     barren = tuple(replace(one, distance=NOTHING) if one.victim == "c" else one for one in rows)
     replace(made, tried=barren).write(tmp_path / "sentences" / "compare" / "plain")
     assert row(tmp_path, "N5").verdict == "fails", "a victim of which nothing was found has its accuracy all the same"
+    assert "was varied" not in row(tmp_path, "N5").why
+    nearer = tuple(replace(one, whole=Rate(29, 30)) for one in rows)
+    for name, tried in (("ours", tuple(rows)), ("refined", nearer)):
+        replace(made, tried=tried).write(tmp_path / "sentences" / "compare" / name)
+    assert "come back whole: as they are 0.0% (0/30, 0.0-11.4), nearer 96.7% (29/30" in row(tmp_path, "N5").why
+    assert "With nearer starts b needs the larger change than a in" in row(tmp_path, "N5").why
     assert row(tmp_path, "N6").verdict == "not done"
 
 
