@@ -75,11 +75,22 @@ def train_on(
         net.eval().requires_grad_(False)
     made = now(curves, seconds)
     figures = measure(made, learn, test, judge(learn, seed=seed + 1000, device=device, quiet=quiet), seed=seed)
+    figures |= {"steps": count_steps(curves, plan.kind), "greys": count_greys(learn)}
     made = replace(made, card=replace(made.card, figures=figures))
     save(folder, made)
     write_sheet(folder, made, shown, seed)
     state.clear()
     return made
+
+
+def count_steps(curves: Curves, phase: str) -> float:
+    """Steps that were made of a phase: fewer than planned where the clock ended it."""
+    return float(max((point["step"] for point in curves if point["phase"] == phase), default=0))
+
+
+def count_greys(data: ImageSet) -> float:
+    """Distinct values of pixels among the first thousand images."""
+    return float(len(np.unique(data.images[:1000])))
 
 
 def plan_judge(data: ImageSet) -> Schooling:

@@ -192,6 +192,8 @@ def test_a_vae_learns_bars(data, tmp_path):
     blind = quality.root_mean_square(np.full_like(test.images, test.images.mean()), test.images).mean()
     assert made.card.figures["reconstruction_rmse"] < 0.6 * blind
     assert made.card.figures["classes_covered"] >= 3
+    assert made.card.figures["steps"] == 300
+    assert made.card.figures["greys"] == len(np.unique(load(data, "train").images))
     assert (tmp_path / "vae" / "samples.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "vae" / "unfinished").exists()
     said = []

@@ -89,6 +89,19 @@ def test_one_word_attacks_fare_as_on_the_worst_data(tmp_path):
     assert "There gs-gr" not in row(tmp_path, "S1").why
 
 
+def test_one_word_attacks_beside_mpnet_count_with_the_rows_that_are_there(tmp_path):
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 90}, "BERT": {"gs-gr": 50}})
+    one_word(tmp_path, {"BiLSTM-Attention": {"gs-gr": 50}, "MPNet": {"gs-gr": 90}}, folder="oneword/imdb-mpnet")
+    place = tmp_path / "oneword/imdb-mpnet"
+    whole = oneword.OneWordRecord.read(place)
+    first = ("gs-gr", "asmax-gr")
+    replace(whole, cells=tuple(cell for cell in whole.cells if cell.recipe in first)).write(place)
+    found = row(tmp_path, "S1")
+    assert found.verdict == "fails"
+    assert "MPNet: asmax-gr 10, gs-gr 90 (% of 100)" in found.ours
+    assert "the same LSTM beside MPNet" in found.about
+
+
 def test_a_study_without_an_lstm_says_so(tmp_path):
     one_word(tmp_path, {"BERT": {}, "Transformer-3": {}})
     found = row(tmp_path, "S1")
@@ -239,6 +252,10 @@ def test_natural_images(tmp_path):
     assert [row(tmp_path, id).verdict for id in ("N1", "N2", "N3")] == ["holds", "does not show", "fails"]
     images(tmp_path, 0.5, 20, "regime")
     assert row(tmp_path, "N2").verdict == "fails"
+    assert "WGAN" not in row(tmp_path, "N2").ours
+    told = natural.NaturalRecord.read(tmp_path / "natural" / "regime")
+    replace(told, quality={"steps": 20_000.0, "greys": 16.0}).write(tmp_path / "natural" / "regime")
+    assert row(tmp_path, "N2").ours.endswith("; by a WGAN of 20,000 steps on images of 16 greys")
     correlation = natural.Correlation(group="all", rho=0.7, low=0.4, high=0.9, count=50)
     natural.NaturalRecord(data="mnist", correlations=(correlation,)).write(tmp_path / "natural" / "sweep")
     assert row(tmp_path, "N4").verdict == "holds"
@@ -261,6 +278,15 @@ def test_natural_sentences(tmp_path):
         )
         made.write(tmp_path / "sentences" / "compare" / "plain")
         assert row(tmp_path, "N5").verdict == verdict
+    barren = tuple(replace(one, distance=NOTHING) if one.victim == "c" else one for one in rows)
+    replace(made, tried=barren).write(tmp_path / "sentences" / "compare" / "plain")
+    assert row(tmp_path, "N5").verdict == "fails", "a victim of which nothing was found has its accuracy all the same"
+    assert "was varied" not in row(tmp_path, "N5").why
+    nearer = tuple(replace(one, whole=Rate(29, 30)) for one in rows)
+    for name, tried in (("ours", tuple(rows)), ("refined", nearer)):
+        replace(made, tried=tried).write(tmp_path / "sentences" / "compare" / name)
+    assert "come back whole: as they are 0.0% (0/30, 0.0-11.4), nearer 96.7% (29/30" in row(tmp_path, "N5").why
+    assert "With nearer starts b needs the larger change than a in" in row(tmp_path, "N5").why
     assert row(tmp_path, "N6").verdict == "not done"
 
 
