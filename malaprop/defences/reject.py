@@ -63,10 +63,10 @@ class RejectTraining(WordSwapTraining):
         assert all(RECIPES[name] for name in self._names)  # a name that is none is said before any data is read
 
     def __str__(self) -> str:
+        attacked = "".join(f", by what {name} makes of it" for name in dict.fromkeys(self._names))
         return (
-            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped"
-            f"{''.join(f', or by what {name} makes of it' for name in self._names)}, to be answered or rejected; that "
-            f"costs at most {self.cost:.1%} of accuracy on texts held out"
+            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped{attacked}"
+            f", to be answered or rejected; that costs at most {self.cost:.1%} of accuracy on texts held out"
         )
 
     def hooks(self, job: Job, data: Splits) -> Hooks:

@@ -58,7 +58,9 @@ def test_slopes_point_away_from_the_label_and_from_rejection():
     text = Text.of({"text": "the good film"}, Words())
     variants = Variants.each(text, np.asarray([1]), [text.table.ids(["bad"])])
     alone, both = (
-        victim.inside.gradients.words([WordLook(variants=variants, aim=Aim(label=1, odds=True, beside=beside))])[0].gains
+        victim.inside.gradients.words([WordLook(variants=variants, aim=Aim(label=1, odds=True, beside=beside))])[
+            0
+        ].gains
         for beside in (None, 2)
     )
     assert not np.allclose(alone, both)
@@ -70,7 +72,7 @@ def test_only_adversaries_may_be_rejected():
     batch = batch._replace(own=1, labels=torch.tensor([1, 1]))
 
     def weigh(*rows):
-        return float(how.weigh_answers(lambda ids, lengths: torch.tensor(rows), batch))  # noqa: ARG005
+        return float(how.weigh_answers(lambda ids, lengths: torch.tensor(rows), batch))
 
     sure, rejecting, wrong = [0.0, 9.0, 0.0], [0.0, 0.0, 9.0], [9.0, 0.0, 0.0]
     assert weigh(sure, rejecting) < 0.01
@@ -78,7 +80,7 @@ def test_only_adversaries_may_be_rejected():
     assert weigh(rejecting, rejecting) > 4
     assert weigh(sure, wrong) > 3.5
     insisting = RejectTraining(insist=1.0, smoothing=0.0)
-    value = insisting.weigh_answers(lambda ids, lengths: torch.tensor([sure, sure]), batch)  # noqa: ARG005
+    value = insisting.weigh_answers(lambda ids, lengths: torch.tensor([sure, sure]), batch)
     assert float(value) > 4
 
 
