@@ -1,0 +1,40 @@
+"""What training to reject leaves under attack: measured on a small model, and shown as a table."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+import toy
+from malaprop_bench import page, rejected
+
+from malaprop.core.victim import REJECTED
+
+
+@pytest.fixture(autouse=True)
+def _small(tiny_assets, monkeypatch):
+    monkeypatch.setattr("malaprop.runs.services.tags", toy.tags)
+
+
+def test_a_line_is_written_for_each_cost_and_shown(tmp_path):
+    data, file = tmp_path / "rows.csv", tmp_path / "reject.jsonl"
+    with data.open("w", newline="") as opened:
+        rows = csv.writer(opened)
+        rows.writerow(["text", "label"])
+        rows.writerows(
+            [f"the {('good', 'bad')[i % 2]} film number {i}", ("positive", "negative")[i % 2]] for i in range(160)
+        )
+    about = ["--model", "LSTM-W-Random-1", "--data", str(data), "--texts", "4", "--device", "cpu", "--set", "epochs=1"]
+    rejected.main([str(file), "reject:tries=2", *about, "--costs", "0,0.5"])
+    rejected.main([str(file), "plain", *about])
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(one["method"], one["cost"], one["rejects"]) for one in records] == [
+        ("reject:tries=2", 0.0, True), ("reject:tries=2", 0.5, True), ("plain", 0.01, False),
+    ]  # fmt: skip
+    for one in records:
+        assert one["worst"]["hits"] <= min(left["hits"] for left in one["left"].values()) <= one["clean"]["hits"]
+    made, count = page.filled("<!-- table: reject.jsonl reject -->\n<!-- end of table -->\n", tmp_path)
+    assert count == 1
+    assert made.count("\n| LSTM-W-Random-1") == 3
+    assert REJECTED not in made
