@@ -65,8 +65,8 @@ class RejectTraining(WordSwapTraining):
     def __str__(self) -> str:
         attacked = "".join(f", by what {name} makes of it" for name in dict.fromkeys(self._names))
         return (
-            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped{attacked}"
-            f", to be answered or rejected; that costs at most {self.cost:.1%} of accuracy on texts held out"
+            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped"
+            f"{attacked}, to be answered or rejected; that costs at most {self.cost:.1%} of accuracy on texts held out"
         )
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
