@@ -15,7 +15,11 @@ from test_own_model import own_folder, write_rows
 from torch.nn import functional
 
 import malaprop as mp
+from malaprop.attacks.goals.goal import Targeted, Untargeted
+from malaprop.attacks.gradient.flips import odds
+from malaprop.attacks.gradient.look import aim
 from malaprop.core.errors import SettingError
+from malaprop.core.example import Example
 from malaprop.core.gradient import Aim, WordLook
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
@@ -26,6 +30,7 @@ from malaprop.defences.reject import RejectTraining, find_head, find_shift
 from malaprop.defences.swaps import WordSwapTraining, swap_words
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.backward import log_odds
+from malaprop.runs.api import make_attack
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 LABELS = ("bad", "good", REJECTED)
@@ -64,6 +69,19 @@ def test_slopes_point_away_from_the_label_and_from_rejection():
         for beside in (None, 2)
     )
     assert not np.allclose(alone, both)
+
+
+def test_searches_by_gradients_move_away_from_rejection_and_towards_a_target():
+    class Asked:
+        example = Example("1", {"text": "a film"}, 1)
+
+        def __init__(self, goal):
+            self.attack = make_attack("a2t", {}).but(goal=goal).for_victim(LABELS)
+
+    away, toward = aim(Asked(Untargeted()), odds=True), aim(Asked(Targeted(target=0)), odds=True)
+    assert (away.label, away.beside, away.away) == (1, 2, True)
+    assert (toward.label, toward.beside, toward.away) == (0, None, False)
+    assert odds(Asked(Untargeted()), np.asarray([0.2, 0.5, 0.3])) == pytest.approx(np.log(0.2 / 0.8))
 
 
 def test_only_adversaries_may_be_rejected():
