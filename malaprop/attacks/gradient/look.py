@@ -19,9 +19,8 @@ from malaprop.core.variants import Variants
 
 def aim(trial: Trial, *, odds: bool) -> Aim:
     """Away from the true label, and from that of rejecting the text where the victim has it; or towards the target."""
-    goal, rejected = trial.attack.goal, None
-    if isinstance(goal, Accepted):
-        goal, rejected = goal.goal, goal.rejected
+    given = trial.attack.goal
+    goal, rejected = (given.goal, given.rejected) if isinstance(given, Accepted) else (given, None)
     if isinstance(goal, Targeted):
         return Aim(label=goal.target, away=False, odds=odds)
     return Aim(label=trial.example.label, beside=rejected, odds=odds)
