@@ -202,6 +202,17 @@ def test_a_users_own_model_gets_the_label_and_attacks_count_it(tmp_path, kind):
     assert found[0].status in ("success", "failed", "skipped")
 
 
+@pytest.mark.parametrize("names", [("negative", "positive"), ("0", "1")])
+def test_what_rejects_already_is_hardened_again(tmp_path, names):
+    folder = own_folder(tmp_path, "distilbert", ("negative", "positive"))
+    rows = write_rows(tmp_path / "rows.csv", names)
+    for source, out in ((folder, tmp_path / "one"), (tmp_path / "one", tmp_path / "two")):
+        card = mp.harden(
+            "reject:tries=2", model=str(source), data=str(rows), out=str(out), device="cpu", settings={"epochs": 1}
+        ).card
+        assert card.labels == ("negative", "positive", REJECTED)
+
+
 def test_a_wider_head_keeps_the_order_of_what_it_knew(tmp_path):
     from malaprop.models.zoo.finetune import _own
 
