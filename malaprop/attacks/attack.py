@@ -194,9 +194,10 @@ class Attack:
 
     def for_victim(self, label_names: Sequence[str]) -> Attack:
         """The same attack on a victim with these labels: where it may reject texts, a rejected one is no success."""
-        if find_rejected(label_names) < 0 or isinstance(self.goal, Accepted):
+        rejected = find_rejected(label_names)
+        if rejected < 0 or isinstance(self.goal, Accepted):
             return self
-        return replace(self, goal=Accepted(self.goal))
+        return replace(self, goal=Accepted(self.goal, rejected))
 
     def steps(
         self,

@@ -70,14 +70,8 @@ class AttackTraining:
         return made if self.budget is None else made.but(budget=self.budget)
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        from malaprop.core.capability import check
-
-        victim, attack = ModelInTraining(job, data.labels), self.attack
-        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
         share = min(1.0, self.share * self.every)
-        return Hooks(
-            batch=AttackedBatch(job=job, data=data, attacks=(attack,), share=share, every=self.every, victim=victim)
-        )
+        return Hooks(batch=attack_batches(job, data, [self.attack], share=share, every=self.every))
 
 
 def train_a2t(
@@ -199,6 +193,18 @@ class ModelInTraining(Around):
         ids, lengths = padded([np.asarray(row, np.int64) for row in rows], self.job.parts[0].pad, self._victim.device)
         found: Floats = self.job.model(ids, lengths).float().softmax(-1).cpu().numpy()
         return found
+
+
+def attack_batches(
+    job: Job, data: Splits, attacks: Sequence[Attack], *, share: float = 1.0, every: int = 1
+) -> AttackedBatch:
+    """What attacks a share of every `every`th batch; an attack that the model cannot serve is refused."""
+    from malaprop.core.capability import check
+
+    victim = ModelInTraining(job, data.labels)
+    for attack in attacks:
+        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+    return AttackedBatch(job=job, data=data, attacks=attacks, share=share, every=every, victim=victim)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

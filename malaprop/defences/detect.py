@@ -13,7 +13,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
-from malaprop.core.victim import REJECTED, Victim
+from malaprop.core.victim import REJECTED, Victim, find_rejected
 from malaprop.defences.defended import Counters
 from malaprop.defences.detection import DETECTORS
 from malaprop.defences.detection.detector import CARD, Detector, read_detector
@@ -27,7 +27,8 @@ class Detect:
     """The victim's answer with one label more: the text is rejected, which wins where a detector finds it suspicious.
 
     `by` is a folder that malaprop detect fit wrote, or a method (fgws, wdr ...) whose detector for this victim lies in
-    the cache. The labels' scores are shares of what rejection leaves: divided by it they are the victim's own.
+    the cache. The labels' scores are shares of what rejection leaves: divided by it they are the victim's own. A victim
+    that rejects texts itself keeps its label for that, which wins where either of the two does.
     """
 
     by: str = ""
@@ -40,7 +41,8 @@ class Detect:
         self._open(victim).check(victim)
 
     def name_labels(self, victim: Victim) -> tuple[str, ...]:
-        return (*(victim.label_names or self._open(victim).card.labels), REJECTED)
+        names = tuple(victim.label_names or self._open(victim).card.labels)
+        return names if _rejects(names) else (*names, REJECTED)
 
     def read_state(self, victim: Victim) -> str:
         return self._open(victim).state
@@ -56,10 +58,12 @@ class Detect:
         detector = self._open(victim)
         counters.inner += len(prepared) + sum(detector.count_passes(victim, text) for text in prepared)
         shares = np.exp(ask(victim, [Variants.itself(text) for text in prepared], exact=exact))
-        if shares.shape[1] != len(self.name_labels(victim)) - 1:
+        rejects = _rejects(victim.label_names)
+        if shares.shape[1] != len(self.name_labels(victim)) - 1 + rejects:
             raise VictimError(f"{victim.name} scores {shares.shape[1]} labels, not those its detector was fitted with")
         far = np.clip(detector.weigh(detector.judge(victim, prepared, exact=exact)), -_FAR, _FAR)
-        rejected = shares.max(1) * np.exp(far)
+        shares, own = (shares[:, :-1], shares[:, -1]) if rejects else (shares, np.zeros(len(shares)))
+        rejected = np.maximum(own, shares.max(1) * np.exp(far))
         rows = np.column_stack([shares, rejected])
         return np.asarray(rows / rows.sum(1, keepdims=True), np.float32)
 
@@ -79,6 +83,10 @@ class Detect:
                 f"{victim.name} --data TRAIN"
             )
         return read_detector(kept)
+
+
+def _rejects(label_names: Sequence[str]) -> bool:
+    return find_rejected(label_names) >= 0
 
 
 def find_kept(method: str, victim: Victim) -> Path:

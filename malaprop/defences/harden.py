@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example
 from malaprop.core.settings import call
+from malaprop.core.victim import find_rejected
 from malaprop.data.matching import turn
 from malaprop.defences import DEFENCES
 from malaprop.defences.wrap import read_settings
@@ -71,7 +72,7 @@ def in_terms_of(parts: Splits, folder: Path) -> Splits:
     names, count = _labels_of(folder)
     places = turn(parts.name, parts.labels, names)
     if places is None:
-        if len(parts.labels) != count:
+        if len(parts.labels) != count - (find_rejected(names) >= 0):  # which no text of the data has
             raise DataError(
                 f"{parts.name} has {len(parts.labels)} labels ({', '.join(parts.labels[:8])}), the model in {folder} "
                 f"has {count}; rename them in the data to the model's names"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.attacks.recipes import RECIPES
-from malaprop.core.errors import SettingError
+from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.victim import REJECTED
-from malaprop.defences.attacked import AttackedBatch, ModelInTraining
+from malaprop.defences.attacked import attack_batches
 from malaprop.defences.fact import append_rows
 from malaprop.defences.swaps import WordSwapTraining, swap_words
 from malaprop.models.gradients.backward import log_odds
@@ -49,11 +50,14 @@ class RejectTraining(WordSwapTraining):
     insist: float = 0.5
     smoothing: float = 0.1
     cost: float = 0.01
+    kind: ClassVar[str] = "reject"
     more_labels: ClassVar[tuple[str, ...]] = (REJECTED,)
 
     def __post_init__(self) -> None:
         WordSwapTraining.__post_init__(self)
-        if self.weight <= 0 or not (0 <= self.insist <= 1 and 0 <= self.smoothing < 1 and 0 <= self.cost < 1):
+        if not (
+            0 < self.weight < math.inf and 0 <= self.insist <= 1 and 0 <= self.smoothing < 1 and 0 <= self.cost < 1
+        ):
             raise SettingError(
                 f"reject wants weight above 0, and insist, smoothing and cost from 0 to 1, got {self.weight}, "
                 f"{self.insist}, {self.smoothing} and {self.cost}"
@@ -65,19 +69,15 @@ class RejectTraining(WordSwapTraining):
     def __str__(self) -> str:
         attacked = "".join(f", by what {name} makes of it" for name in dict.fromkeys(self._names))
         return (
-            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped{attacked}"
-            f", to be answered or rejected; that costs at most {self.cost:.1%} of accuracy on texts held out"
+            f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped"
+            f"{attacked}, to be answered or rejected; that costs at most {self.cost:.1%} of accuracy on texts held out"
         )
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        swapped, pad = swap_words(job, data, self, "reject", len(data.labels) - 1), job.parts[0].pad
-        found = [swapped.find_rows]
+        find_threshold(job.model, len(data.labels))
+        found, pad = [swap_words(job, data, self, len(data.labels) - 1).find_rows], job.parts[0].pad
         if self.attacks:
-            victim = ModelInTraining(job, data.labels)
-            attacked = AttackedBatch(
-                job=job, data=data, attacks=self.attacks, share=1.0, every=self.every, victim=victim
-            )
-            found.append(attacked.find_rows)
+            found.append(attack_batches(job, data, self.attacks, every=self.every).find_rows)
 
         def add(batch: Batch) -> Batch:
             for find in found:
@@ -117,10 +117,8 @@ class RejectTraining(WordSwapTraining):
             return
         logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
         move = find_shift(logits, labels, self.cost)
-        head = find_head(model, logits.shape[1])
-        if head is not None and head.bias is not None:
-            with torch.no_grad():
-                head.bias[-1] += move
+        with torch.no_grad():
+            find_threshold(model, logits.shape[1])[-1] += move
 
 
 def _own_rows(batch: Batch) -> Batch:
@@ -140,7 +138,11 @@ def find_shift(logits: Float[Tensor, "text label"], labels: Tensor, cost: float)
     return float(room[many].clamp(-_FAR, _FAR)) - 1e-4 if len(room) > many else 0.0
 
 
-def find_head(model: nn.Module, labels: int) -> nn.Linear | None:
-    """The layer that gives the logits."""
+def find_threshold(model: nn.Module, labels: int) -> nn.Parameter:
+    """The bias of the layer that gives the logits, whose last number moves rejection."""
     found = [one for one in model.modules() if isinstance(one, nn.Linear) and one.out_features == labels]
-    return found[-1] if found else None
+    if not found or found[-1].bias is None:
+        raise CapabilityError(
+            "harden reject sets its threshold by the bias of the last layer, and that of this model has none; use swaps"
+        )
+    return found[-1].bias

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -51,28 +51,29 @@ class WordSwapTraining:
     cosine: float = 0.5
     wordnet: bool = True
     tries: int = 1
+    kind: ClassVar[str] = "swaps"
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1 or min(self.steps, self.count, self.tries) < 1:
             raise SettingError(
-                f"swaps wants 0 < share <= 1, steps, count and tries of at least 1, got {self.share}, {self.steps}, "
-                f"{self.count} and {self.tries}"
+                f"{self.kind} wants 0 < share <= 1, steps, count and tries of at least 1, got {self.share}, "
+                f"{self.steps}, {self.count} and {self.tries}"
             )
 
     def __str__(self) -> str:
         return f"each text followed by one with up to {self.share:.0%} of its words swapped where the loss rises most"
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        return Hooks(batch=swap_words(job, data, self, "swaps"))
+        return Hooks(batch=swap_words(job, data, self))
 
 
-def swap_words(job: Job, data: Splits, how: WordSwapTraining, name: str, rejected: int | None = None) -> SwappedBatch:
-    """What puts the swapped texts of a batch behind it, for `harden` with this name."""
+def swap_words(job: Job, data: Splits, how: WordSwapTraining, rejected: int | None = None) -> SwappedBatch:
+    """What puts the swapped texts of a batch behind it; `rejected` is the label of rejecting a text."""
     gradients = token_gradients(itself(job))
     if gradients is None:
         raise CapabilityError(
-            f"harden {name} ranks words by gradients, and this model's word vectors depend on the words around them; "
-            "use augment, which asks the model alone"
+            f"harden {how.kind} ranks words by gradients, and this model's word vectors depend on the words around "
+            "them; use augment, which asks the model alone"
         )
     return SwappedBatch(job=job, data=data, how=how, gradients=gradients, rejected=rejected)
 

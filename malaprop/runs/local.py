@@ -86,7 +86,7 @@ def _shard(
             purse.end()
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
         ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
-        yield _note_last_label(ended, victim.label_names)
+        yield note_last_label(ended, victim.label_names)
 
 
 _NO_ANSWER = {  # by the last label of a victim: in which side of which outcome it is noted, and how
@@ -95,7 +95,7 @@ _NO_ANSWER = {  # by the last label of a victim: in which side of which outcome 
 }
 
 
-def _note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
+def note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
     """The outcome with a reason where the victim gave no label: it named none in its words, or rejected the text."""
     reason, sides = _NO_ANSWER.get(names[-1] if names else "", ("", {}))
     side: Side | None = getattr(ended, sides.get(ended.status, "adversarial"))

@@ -104,10 +104,13 @@ def find_change(
 
 
 class Judge:
-    """What a prompt or a prefix does to a panel: the mean score of the panel's labels, by the victim's fast path."""
+    """What a prompt or a prefix does to a panel: the mean score of the panel's labels, by the victim's fast path.
+
+    A share that rejection has counts with the labels': a text that is rejected is not broken.
+    """
 
     def __init__(self, victim: Victim, together: Together, panel: Sequence[Example]) -> None:
-        self.victim, self.together = victim, together
+        self.victim, self.together, self.rejected = victim, together, find_rejected(victim.label_names)
         self.table = Words()
         texts = [Text.of(example.fields, self.table, owner) for owner, example in enumerate(panel)]
         some = [at for at, text in enumerate(texts) if text.slots]
@@ -128,7 +131,8 @@ class Judge:
         return np.asarray([self._mean(answers) for answers in self._answers(strings)], np.float32)
 
     def _mean(self, answers: Floats) -> float:
-        return float(answers[np.arange(len(self.labels)), self.labels].mean())
+        own = answers[np.arange(len(self.labels)), self.labels]
+        return float((own if self.rejected < 0 else own + answers[:, self.rejected]).mean())
 
     def _answers(self, strings: Sequence[str]) -> Iterator[Floats]:
         if self.together.side == "prompt":

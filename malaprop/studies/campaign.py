@@ -340,13 +340,13 @@ def judge(
     """The answers in the terms of the data, by the models' names."""
     from malaprop.core.victim import About
     from malaprop.tasks.outputs import read_json, value_file
-    from malaprop.transferability.drawn import Verdicts, turn_of
+    from malaprop.transferability.drawn import Verdicts
 
     out = {}
     for name, place in name_folders(answers).items():
         asked = found.sources[owners[name]].own if name in owners else None
         about = read_json(value_file(root / "looked" / place), About)
-        out[name] = Verdicts.of(answers[name], asked, len(found.texts), turn_of(about, data))
+        out[name] = Verdicts.of(answers[name], asked, len(found.texts), about, data)
     return out
 
 

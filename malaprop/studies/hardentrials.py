@@ -144,6 +144,7 @@ class HardenTrials:
         self, attack: Attack, victim: Victim | None, method: str, examples: Sequence[Example]
     ) -> AttackFindings:
         """One attack on a method beside the plain model, for which there is no victim to attack anew."""
+        from malaprop.core.victim import find_rejected
         from malaprop.defences.adaptive import Adaptive
         from malaprop.defences.defended import Defended
         from malaprop.defences.premade import from_outcomes
@@ -156,6 +157,7 @@ class HardenTrials:
             return AttackFindings(attack=attack.name, plain=plain, active=plain)
         made = from_outcomes(sorted(plain, key=lambda one: one.id), attack.name)
         pairs = zip(made.examples, made.answers(victim), strict=True)
+        rejected = find_rejected(victim.label_names)  # which is no success of the attack
         knowing = isinstance(victim, Defended) and draws_at_random(method)
         return AttackFindings(
             attack=attack.name,
@@ -164,7 +166,7 @@ class HardenTrials:
             adaptive=self._attack(attack, Adaptive(defended=victim, draws=_DRAWS, fresh=_FRESH), examples)
             if knowing and isinstance(victim, Defended)
             else None,
-            transferred={one.id: answer == ids[one.id] for one, answer in pairs},
+            transferred={one.id: answer in (ids[one.id], rejected) for one, answer in pairs},
         )
 
     def _attack(self, attack: Attack, victim: Victim, examples: Sequence[Example]) -> list[Outcome]:

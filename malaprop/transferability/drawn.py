@@ -10,7 +10,7 @@ import numpy as np
 
 from malaprop.core.errors import DataError, VictimError
 from malaprop.core.text import Ints
-from malaprop.core.victim import About, Fields
+from malaprop.core.victim import About, Fields, find_rejected
 from malaprop.data.base import Dataset, draw
 from malaprop.data.matching import turn
 from malaprop.records.store import read_outcomes
@@ -92,7 +92,11 @@ def turn_of(about: About, data: Dataset) -> Turn:
 
 def check_labels(found: Mapping[str, About], data: Dataset) -> None:
     """Refuses models that do not score the same labels, or not those of the data."""
-    known = {name: about.labels for name, about in found.items() if about.labels is not None}
+    known = {
+        name: about.labels - (find_rejected(about.label_names) >= 0)  # which no text of the data has
+        for name, about in found.items()
+        if about.labels is not None
+    }
     if len(set(known.values())) > 1:
         each = ", ".join(f"{name} {count}" for name, count in known.items())
         raise VictimError(f"the victims must score the same labels, got {each}; leave out the odd one")
@@ -113,13 +117,14 @@ class Verdicts:
 
     labels: Ints  # [text], -1 where it was not asked or could not answer
     turn: Turn
+    rejected: int = -1  # the label of rejecting a text, where it has one
 
     @classmethod
-    def of(cls, answers: Answers, asked: Sequence[int] | None, many: int, turn: Turn) -> Verdicts:
+    def of(cls, answers: Answers, asked: Sequence[int] | None, many: int, about: About, data: Dataset) -> Verdicts:
         """`asked`: the numbers of the texts, None for all of them."""
         labels = np.full(many, -1, np.int64)
         labels[slice(None) if asked is None else list(asked)] = answers.labels
-        return cls(labels, turn)
+        return cls(labels, turn_of(about, data), find_rejected(about.label_names))
 
     def wrong(self, texts: Sequence[int], labels: Sequence[int]) -> tuple[Ints, Ints]:
         """For each text whether it is answered, and whether that is wrong; labels are in the data's terms."""
@@ -128,3 +133,8 @@ class Verdicts:
         true = given if self.turn is None else np.asarray(self.turn, np.int64)[given]
         answered = said >= 0
         return answered.astype(np.int64), (answered & (said != true)).astype(np.int64)
+
+    def misled(self, texts: Sequence[int], labels: Sequence[int]) -> tuple[Ints, Ints]:
+        """The same of adversarial texts: one that is rejected has not misled it."""
+        answered, wrong = self.wrong(texts, labels)
+        return answered, wrong * (self.labels[list(texts)] != self.rejected)

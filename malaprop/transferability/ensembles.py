@@ -176,7 +176,7 @@ class _Grid(NamedTuple):
 
 
 def _grid(mine: Drawn, names: Sequence[str], verdicts: Mapping[str, Verdicts]) -> _Grid:
-    columns = [verdicts[name].wrong(mine.texts, mine.labels) for name in names]
+    columns = [verdicts[name].misled(mine.texts, mine.labels) for name in names]
     return _Grid(np.stack([a for a, _ in columns], 1), np.stack([w for _, w in columns], 1))
 
 

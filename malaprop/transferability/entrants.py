@@ -43,13 +43,16 @@ class Entrant:
 
 def traits(spec: ZooSpec | None) -> Traits | None:
     """Of a model in the paper's table; None for all others."""
-    if spec is None or spec.special:
+    if spec is None or _number(spec) is None:
         return None
     return Traits(architecture=spec.encoder, input=spec.units, embedding=spec.embedding, layers=spec.depth)
 
 
 def _number(spec: ZooSpec | None) -> int | None:
-    return None if spec is None or spec.special else zoo.number(spec.name)
+    """In the paper's table, which has neither all that the zoo has nor a classifier that a user has trained further."""
+    if spec is None or spec.encoder == zoo.OWN:
+        return None
+    return next((at for at, one in enumerate(zoo.grid(), 1) if one.name == spec.name), None)
 
 
 def _card(folder: Path) -> Card | None:

@@ -87,7 +87,7 @@ def _count(entrants: Sequence[Entrant], found: Sequence[Drawn], verdicts: Mappin
 
 
 def _cell(mine: Drawn, target: Verdicts) -> tuple[int, ...]:
-    answered, wrong = target.wrong(mine.texts, mine.labels)
+    answered, wrong = target.misled(mine.texts, mine.labels)
     knew, mistaken = target.wrong(mine.originals, mine.labels)
     right = answered * knew * (1 - mistaken)
     return int(wrong.sum()), int(answered.sum()), int(right.sum()), int((right * wrong).sum())

@@ -17,7 +17,7 @@ from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import Outcome
-from malaprop.runs.local import guarded, outcome, run
+from malaprop.runs.local import guarded, note_last_label, outcome, run
 from malaprop.runs.services import services as make_services
 
 STRIDE = 2048  # owners of one victim: as many examples share a table of words
@@ -78,7 +78,8 @@ def _part(
         number, i = divmod(owner, STRIDE)
         scoring = services[number]["victim"]
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
-        yield number, outcome(sources[number].examples[i], ending, tally, seed, perf_counter() - began.pop(owner))
+        ended = outcome(sources[number].examples[i], ending, tally, seed, perf_counter() - began.pop(owner))
+        yield number, note_last_label(ended, sources[number].victim.label_names)
 
 
 class Router:

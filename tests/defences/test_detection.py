@@ -45,6 +45,7 @@ CARD = DetectorCard(method="fgws", victim="toy", labels=("no", "yes"), data="d",
 class Nice:
     """Suspects texts that hold the word nice."""
 
+    word: str = "nice"
     needs_attacked: ClassVar[bool] = False
 
     def check(self, victim):
@@ -54,7 +55,7 @@ class Nice:
         return Learnt()
 
     def score(self, victim, learnt, texts, *, exact):
-        return np.asarray([float("nice" in text.strings) for text in texts])
+        return np.asarray([float(self.word in text.strings) for text in texts])
 
     def count_passes(self, victim, learnt, text):
         return 0
@@ -111,6 +112,21 @@ def test_rejection_wins_exactly_above_the_threshold_and_leaves_the_models_own_sc
     assert found.sum(1) == pytest.approx([1, 1])
     assert found[:, :2] / (1 - found[:, 2:]) == pytest.approx(own, abs=1e-5)
     assert agree(toy_data(), guarded).labels == ("no", "yes", REJECTED)  # which no example has
+
+
+def test_around_a_victim_that_rejects_there_is_one_rejection(guarded, monkeypatch):
+    """It rejects texts with the word nice, and a detector around it those with the word film."""
+    film = Detector(card=CARD, suspicion=Nice("film"), learnt=Learnt(), state="2")
+    read = {"any": guarded.method._open(guarded.victim), "film": film}
+    monkeypatch.setattr("malaprop.defences.detect.read_detector", lambda folder: read[folder.name])
+    both = defend("detect:film", guarded)
+    texts = [("a good story",), ("a nice story",), ("a good film",), ("a nice film",)]
+    found, own = both.predict(texts), toy.victim().predict(texts)
+    assert both.label_names == ("no", "yes", REJECTED)
+    assert both.labels == 3
+    assert (found.argmax(1) == 2).tolist() == [False, True, True, True]
+    assert found.sum(1) == pytest.approx([1] * 4)
+    assert found[:, :2] / (1 - found[:, 2:]) == pytest.approx(own, abs=1e-4)
 
 
 def test_passes_of_the_model_are_counted_as_they_are_made(monkeypatch, neighbours):

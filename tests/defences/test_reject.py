@@ -15,17 +15,24 @@ from test_own_model import own_folder, write_rows
 from torch.nn import functional
 
 import malaprop as mp
-from malaprop.core.errors import SettingError
+from malaprop.attacks.goals.goal import Targeted, Untargeted
+from malaprop.attacks.gradient.flips import odds
+from malaprop.attacks.gradient.look import aim
+from malaprop.core.errors import CapabilityError, SettingError
+from malaprop.core.example import Example
 from malaprop.core.gradient import Aim, WordLook
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED
 from malaprop.defences.attacked import ModelInTraining
 from malaprop.defences.harden import Hardening, parse_defence
-from malaprop.defences.reject import RejectTraining, find_head, find_shift
+from malaprop.defences.reject import RejectTraining, find_shift, find_threshold
 from malaprop.defences.swaps import WordSwapTraining, swap_words
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.backward import log_odds
+from malaprop.models.zoo import zoo
+from malaprop.models.zoo.train import Given, _job
+from malaprop.runs.api import make_attack
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the library's own
 LABELS = ("bad", "good", REJECTED)
@@ -64,6 +71,19 @@ def test_slopes_point_away_from_the_label_and_from_rejection():
         for beside in (None, 2)
     )
     assert not np.allclose(alone, both)
+
+
+def test_searches_by_gradients_move_away_from_rejection_and_towards_a_target():
+    class Asked:
+        example = Example("1", {"text": "a film"}, 1)
+
+        def __init__(self, goal):
+            self.attack = make_attack("a2t", {}).but(goal=goal).for_victim(LABELS)
+
+    away, toward = aim(Asked(Untargeted()), odds=True), aim(Asked(Targeted(target=0)), odds=True)
+    assert (away.label, away.beside, away.away) == (1, 2, True)
+    assert (toward.label, toward.beside, toward.away) == (0, None, False)
+    assert odds(Asked(Untargeted()), np.asarray([0.2, 0.5, 0.3])) == pytest.approx(np.log(0.2 / 0.8))
 
 
 def test_only_adversaries_may_be_rejected():
@@ -105,7 +125,7 @@ def test_more_tries_find_worse_texts():
     made = wide_job()
     batch, losses = a_batch(made, range(30)), []
     for tries in (1, 8):
-        hook = swap_words(made, wide_data(), WordSwapTraining(tries=tries), "swaps", 2)
+        hook = swap_words(made, wide_data(), WordSwapTraining(tries=tries), 2)
         with seeded(1):
             found = hook(batch)
         made.model.eval()
@@ -126,13 +146,43 @@ def test_the_threshold_costs_no_more_than_it_may(many, cost, seed):
 
 def test_the_head_that_gives_the_logits_is_moved():
     made = wide_job()
-    head = find_head(made.model, 3)
+    bias = find_threshold(made.model, 3)
     batch = a_batch(made, range(4))
     made.model.eval()
     before = made.model(batch.ids, batch.lengths).detach()
     with torch.no_grad():
-        head.bias[-1] += 2
+        bias[-1] += 2
     assert torch.allclose(made.model(batch.ids, batch.lengths)[:, 2], before[:, 2] + 2, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["CNN-W-Random-1", "BiLSTM-W-Random-2", "CNN-C-Random-1", "CharCNN-LSTM"])
+def test_of_any_network_the_last_logit_alone_is_moved(name):
+    spec, seed = zoo.parse(name)
+    small = {"dim": 8} if "CharCNN" not in name else {}
+    made = _job(spec, wide_data(), seed, Given(settings=small), 1)
+    batch = a_batch(made, range(4))
+    made.model.eval()
+    before = made.model(batch.ids, batch.lengths).detach()
+    with torch.no_grad():
+        find_threshold(made.model, 3)[-1] += 2
+    after = made.model(batch.ids, batch.lengths).detach()
+    assert torch.allclose(after - before, torch.tensor([0.0, 0.0, 2.0]), atol=1e-5)
+
+
+def test_a_model_whose_last_layer_has_no_bias_is_refused(tmp_path):
+    folder = own_folder(tmp_path, "gpt2", ("positive", "negative"))
+    rows = write_rows(tmp_path / "rows.csv")
+    with pytest.raises(CapabilityError, match="that of this model has none; use swaps"):
+        mp.harden("reject", model=str(folder), data=str(rows), out=str(tmp_path / "hard"), device="cpu")
+
+
+def test_elmo_like_models_and_recipes_that_need_more_are_refused_before_training(monkeypatch):
+    made = wide_job()
+    with pytest.raises(CapabilityError, match="hotflip-char needs characters"):
+        RejectTraining(recipes="pwws+hotflip-char").hooks(made, wide_data())
+    monkeypatch.setattr("malaprop.models.victims.zoo.gradients_of", lambda *_: None)
+    with pytest.raises(CapabilityError, match="harden reject ranks words by gradients"):
+        RejectTraining().hooks(made, wide_data())
 
 
 @pytest.mark.parametrize("kind", ["distilbert", "roberta"])
@@ -150,6 +200,17 @@ def test_a_users_own_model_gets_the_label_and_attacks_count_it(tmp_path, kind):
     assert victim.predict(["the good film"]).shape == (1, 3)
     found = mp.attack("pwws", victim, [("the good film is a good story .", "positive")])
     assert found[0].status in ("success", "failed", "skipped")
+
+
+@pytest.mark.parametrize("names", [("negative", "positive"), ("0", "1")])
+def test_what_rejects_already_is_hardened_again(tmp_path, names):
+    folder = own_folder(tmp_path, "distilbert", ("negative", "positive"))
+    rows = write_rows(tmp_path / "rows.csv", names)
+    for source, out in ((folder, tmp_path / "one"), (tmp_path / "one", tmp_path / "two")):
+        card = mp.harden(
+            "reject:tries=2", model=str(source), data=str(rows), out=str(out), device="cpu", settings={"epochs": 1}
+        ).card
+        assert card.labels == ("negative", "positive", REJECTED)
 
 
 def test_a_wider_head_keeps_the_order_of_what_it_knew(tmp_path):
@@ -187,8 +248,10 @@ def _padded(made, texts):
 
 
 @pytest.mark.parametrize("wrong", ["reject:weight=0", "reject:insist=2", "reject:cost=1", "reject:tries=0",
-                                   "reject:every=0", "reject:recipes=pwvs"])  # fmt: skip
+                                   "reject:every=0", "reject:recipes=pwvs", "reject:weight=nan", "reject:weight=inf",
+                                   "reject:share=0", "swaps:tries=0"])  # fmt: skip
 def test_settings_out_of_range_are_refused_in_one_line(wrong):
     with pytest.raises(SettingError) as said:
         parse_defence(wrong)
     assert "\n" not in str(said.value)
+    assert wrong.partition(":")[0] in str(said.value) or "recipe" in str(said.value)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError
+from malaprop.core.gradient import Aim
 from malaprop.models.gradients.backward import differentiable
 from malaprop.models.gradients.chars import (
     char_slopes,
@@ -182,12 +185,23 @@ def test_targets_and_odds_keep_the_order_of_a_text():
     model, opened = made()
     ids, lengths, labels = rows(opened)
     with differentiable(model):
-        away, odds = (flip_gains(model, ids, lengths, labels, odds=o).flips for o in (False, True))
-        toward = flip_gains(model, ids, lengths, labels, away=False).flips
+        away, odds = (flip_gains(model, ids, lengths, labels, aim=Aim(label=0, odds=o)).flips for o in (False, True))
+        toward = flip_gains(model, ids, lengths, labels, aim=Aim(label=0, away=False)).flips
     wrong = 1 - model(ids, lengths).softmax(-1).gather(1, labels[:, None])[:, 0]
     fine = away.isfinite()
     assert torch.allclose(away[fine], (odds * wrong[:, None, None, None])[fine], atol=1e-6)
     assert torch.allclose(away[fine], -toward[fine])
+
+
+def test_away_from_two_of_three_labels_is_towards_the_third():
+    model, opened = made()
+    ids, lengths, _ = rows(opened)
+    zeros, both, third = torch.zeros(len(ids), dtype=torch.long), Aim(label=0, beside=2, odds=True), Aim(label=1)
+    with differentiable(model):
+        away = flip_gains(model, ids, lengths, zeros, aim=both).flips
+        toward = flip_gains(model, ids, lengths, zeros + 1, aim=replace(third, away=False, odds=True)).flips
+    fine = away.isfinite()
+    assert torch.allclose(away[fine], toward[fine], atol=1e-6)
 
 
 def test_padding_and_neighbours_change_nothing():

@@ -98,6 +98,17 @@ def test_slopes_of_a_mixture_are_those_of_its_odds(victim):
     assert (seen.odds[2] - seen.odds[0]) / (2 * step) == pytest.approx(float(seen.slopes[1] @ way), abs=2e-2)
 
 
+def test_a_mixture_may_move_away_from_two_labels(victim):
+    text = Text.of(TEXT, table := Words())
+    seen = [
+        gradients(victim).mixes([MixLook(text=text, aim=aim, slots=np.asarray([1]), words=[table.ids(["good", "bad"])],
+                                         shares=np.full((1, 2), 0.5, np.float32))])[0].odds
+        for aim in (Aim(label=1), Aim(label=1, beside=0))
+    ]  # fmt: skip
+    assert np.isfinite(seen[0]).all()
+    assert (seen[1] == -np.inf).all()  # of two labels nothing is left
+
+
 def test_words_of_another_number_of_tokens_are_barred():
     seen = mixed(small_victims.bert(), [[0.5, 0.5], [1.0, 0.0]], words=("good", "great"))
     assert seen.barred.tolist() == [False, True]

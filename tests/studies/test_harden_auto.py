@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import toy
 
+from malaprop.core.victim import REJECTED
+from malaprop.models.victims.strings import StringVictim
 from malaprop.records.autoharden import AutoTrial, choose_few, choose_one
 from malaprop.records.summary import Rate
+from malaprop.runs.local import run
 from malaprop.studies import hardentrials
 from malaprop.studies.harden import Harden
 from malaprop.studies.hardenauto import AutoHarden, read_span, show_span
@@ -79,6 +83,31 @@ def test_around_a_function_defences_are_tried_and_named_as_victims(place):
     assert record.victim.endswith("toy:predict)" if record.chosen != "none" else "toy:predict")
     assert "Hardening chosen" in found.report().read_text(encoding="utf-8")
     assert "cannot be trained here" in found.view.notes[0]
+
+
+def test_a_transferred_text_that_is_rejected_is_no_success(monkeypatch):
+    examples, attack = toy.some_examples(12), toy.listed()
+    outcomes = list(run(attack, toy.victim(), examples))
+    broken = {one.id for one in outcomes if one.status == "success"}
+    rejecting = StringVictim(
+        call=lambda texts: [[0.1, 0.1, 0.8]] * len(texts), name="r", labels=3, label_names=("no", "yes", REJECTED)
+    )
+    trials = object.__new__(hardentrials.HardenTrials)
+    trials.inputs = {f"plain/{attack.name}": outcomes}
+    monkeypatch.setattr(trials, "_attack", lambda *_: [])
+    found = trials._findings(attack, rejecting, "reject", examples)
+    assert broken
+    assert found.transferred == dict.fromkeys(broken, True)
+
+
+def test_a_method_that_adds_a_label_is_tried_where_it_is_named(place):
+    given = {"method": "auto", "model": "CNN-W-Random-1", "data": "rows.csv", "attacks": "pwws", "n": 4, "out": "x"}
+    given |= {"methods": "reject:tries=2", "device": "cpu", "quiet": True, "set": {"epochs": 1, "dim": 4, "filters": 2}}
+    found = conduct(build(Harden, {**given, "budget": "1h", "loss": 100}))
+    assert [(one.method, one.stage, one.reason) for one in found.record.trials][1:] == [
+        ("reject:tries=2", 1, ""),
+        ("reject:tries=2", 2, ""),
+    ]
 
 
 def test_a_larger_budget_goes_on_with_what_there_was_no_time_for(place, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from malaprop.attacks.candidates.lookup import Listed
 from malaprop.attacks.goals.moved import Moved
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.errors import SettingError
+from malaprop.core.victim import REJECTED
 from malaprop.models.victims.load import load
+from malaprop.models.victims.strings import StringVictim
 from malaprop.records.run import Run
 from malaprop.records.store import read_outcomes
 from malaprop.runs.local import run
@@ -59,6 +62,16 @@ def test_one_prefix_is_found_on_a_panel_and_put_to_other_texts() -> None:
     assert found["good"].edits[0].op == "insert"
     assert found["great , good , great , good , great"].status == "failed"
     assert found["a bad film"].status == "failed"  # it was bad before, and still is
+
+
+def test_a_prefix_that_is_rejected_is_not_what_is_looked_for() -> None:
+    def call(texts: list[str]) -> list[list[float]]:
+        rows = ([0.0, 0.0, 1.0] if "awful" in t else [*toy.predict([t])[0], 0.0] for t in texts)
+        return [[float(number) for number in row] for row in rows]
+
+    victim = StringVictim(call=call, name="r", labels=3, label_names=("no", "yes", REJECTED))
+    attack = replace(prefix(), candidates=Listed(table={"the": ("awful", "bad", "film")}))
+    assert find_change(attack, victim, toy.examples(["a good film", "nice plot"])).after == "bad bad"
 
 
 def test_an_example_without_words_or_with_an_error_costs_no_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ def cards(monkeypatch, tmp_path):
         return folder
 
     return make
+
+
+def test_a_users_own_classifier_that_was_hardened_has_no_place_in_the_table(monkeypatch, cards):
+    spec = ZooSpec(encoder="transformers", units="piece", embedding="mine", depth=0)
+    card = entrants.read_card(Path("BERT"))
+    monkeypatch.setattr(entrants, "read_card", lambda folder: replace(card, spec=spec.plain(), hardened=folder.name))
+    found = enter([str(cards("reject")), str(cards("swaps"))], lambda _: {})
+    assert [(e.name, e.number, e.traits) for e in found] == [("mine+reject", None, None), ("mine+swaps", None, None)]
 
 
 def test_names_get_their_seconds_and_the_order_of_the_table(cards):

@@ -16,6 +16,7 @@ from killed import until_done
 
 import malaprop as mp
 from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.victim import REJECTED
 from malaprop.data.base import Dataset, load
 from malaprop.models.victims.strings import StringVictim
 from malaprop.records.ensembles import EnsemblesRecord
@@ -60,6 +61,16 @@ def judge(name: str, **weights: float) -> StringVictim:
 
 def some() -> list[StringVictim]:
     return [judge("plain"), judge("harsh", okay=-0.5, fine=0.2), judge("mild", poor=0.1), judge("twin")]
+
+
+def guard(name: str, word: str) -> StringVictim:
+    """The toy, which rejects texts with that word."""
+    own = Judge()
+
+    def call(texts: Sequence[str]) -> list[list[float]]:
+        return [[*row, 2.0 * (word in text)] for row, text in zip(own(texts), texts, strict=True)]
+
+    return StringVictim(call=call, name=name, labels=3, label_names=("bad", "good", REJECTED))
 
 
 class Paired(Transfer):
@@ -132,6 +143,21 @@ class Search(EnsembleSearch):
 
 
 VICTIMS: list[Any] = []
+
+
+def test_a_rejected_text_has_not_carried_over(tmp_path):
+    plain, guarded = judge("plain"), guard("guarded", "okay")
+    record = study(tmp_path / "t", [plain, guarded])
+    names = [model.name for model in record.models]
+    made = [o for o in read_outcomes(tmp_path / "t" / "sources" / "plain") if o.status == "success"]
+    passed = sum("okay" not in str(o.adversarial.fields["text"]) for o in made)
+    assert 0 < passed < len(made)
+    assert record.hits[names.index("plain")][names.index("guarded")] == passed
+    assert record.totals[names.index("plain")][names.index("guarded")] == len(made)
+    found = list(read_outcomes(tmp_path / "t" / "sources" / "guarded"))
+    assert all("okay" not in str(o.adversarial.fields["text"]) for o in found if o.status == "success")
+    alone = {o.id: o for o in run(ATTACK, guarded, DATA.examples)}
+    assert {o.id: compare_key(o) for o in found} == {id: compare_key(o) for id, o in alone.items()}
 
 
 def ensembles(root: Any, victims: Sequence[Any], **more: Any) -> EnsemblesRecord:

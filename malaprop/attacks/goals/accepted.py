@@ -24,6 +24,7 @@ class Accepted:
     """
 
     goal: Goal
+    rejected: int | None = None  # the number of that label, for searches that move away from it
 
     @property
     def needs(self) -> frozenset[Capability]:

@@ -196,11 +196,13 @@ class FlipBeam:
 def odds(trial: Trial, answer: Floats) -> float:
     """How far the victim has come, without a bound: log((1 - p) / p) of the true label, or of the target the other way.
 
+    A share of rejection counts with the true label's.
     Taken from the scores of the other labels, which tell small numbers apart where 1 - p would not.
     """
     target = aim(trial, odds=True)
-    own = float(answer[target.label])
-    rest = float(np.delete(answer, target.label).sum())
+    right = [target.label] if target.beside is None else [target.label, target.beside]
+    own = float(answer[right].sum())
+    rest = float(np.delete(answer, right).sum())
     value = float(np.log(max(rest, 1e-38)) - np.log(max(own, 1e-38)))
     return value if target.away else -value
 

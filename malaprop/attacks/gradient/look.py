@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from malaprop.attacks.goals.accepted import Accepted
 from malaprop.attacks.goals.goal import Targeted
 from malaprop.attacks.trial import Held, Spent, Trial
 from malaprop.core.ask import Ask, Steps
@@ -17,11 +18,12 @@ from malaprop.core.variants import Variants
 
 
 def aim(trial: Trial, *, odds: bool) -> Aim:
-    """Away from the true label, or towards the target."""
-    goal = trial.attack.goal
+    """Away from the true label, and from that of rejecting the text where the victim has it; or towards the target."""
+    given = trial.attack.goal
+    goal, rejected = (given.goal, given.rejected) if isinstance(given, Accepted) else (given, None)
     if isinstance(goal, Targeted):
         return Aim(label=goal.target, away=False, odds=odds)
-    return Aim(label=trial.example.label, odds=odds)
+    return Aim(label=trial.example.label, beside=rejected, odds=odds)
 
 
 def look(trial: Trial, looks: Sequence[CharLook | WordLook | SlotLook]) -> Steps[list[tuple[Any, Held]]]:

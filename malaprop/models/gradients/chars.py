@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.errors import CapabilityError
+from malaprop.core.gradient import Aim
 from malaprop.models.gradients.backward import log_odds
 from malaprop.models.tokens.openvocab import END, NOTHING, OTHER, OpenVocab
 from malaprop.models.tokens.vocab import PAD, tokens
@@ -21,6 +22,7 @@ from malaprop.models.zoo.blocks.charwords import CharWords
 from malaprop.models.zoo.blocks.rows import settled, within
 
 _AT_ONCE = 1024  # words whose windows are held at a time
+_AWAY = Aim(label=0)  # the log loss
 
 Ids = Int[Tensor, "batch token"]
 Lengths = Int[Tensor, " batch"]
@@ -57,13 +59,9 @@ def flip_gains(
     *,
     opened: Bool[Tensor, "batch token"] | None = None,
     operations: tuple[str, ...] = ("flip", "insert", "delete"),
-    away: bool = True,
-    odds: bool = False,
+    aim: Aim = _AWAY,
 ) -> Gains:
-    """Gains of the log loss of `labels`; with away=False those of its opposite, for labels that are a target.
-
-    With `odds`, of log((1 - p) / p) instead: the same order within a text, on a scale that does not fall to nothing
-    where the model is sure.
+    """Gains of the loss of `labels` as `aim` takes it, of which all but the label is read.
 
     `ids` are word numbers of the model's `OpenVocab`, as in a training `Batch`. The network is read in the mode it is
     in: see `backward.differentiable` for one that rests. Barred are padding, special words, words with a mark in them,
@@ -71,7 +69,7 @@ def flip_gains(
     is empty, or all -inf. No parameter gets a gradient.
     """
     words = embedding_of(model)
-    slopes = char_slopes(model, ids, lengths, labels, away=away, odds=odds)
+    slopes = char_slopes(model, ids, lengths, labels, aim=aim)
     usable = symbols(_vocab(words)).to(ids.device)
     plain = plain_words(slopes.signs, usable)
     return gains(slopes, vectors(words), usable, plain if opened is None else plain & opened, operations)
@@ -117,8 +115,7 @@ def char_slopes(
     lengths: Lengths,
     labels: Int[Tensor, " batch"],
     *,
-    away: bool = True,
-    odds: bool = False,
+    aim: Aim = _AWAY,
 ) -> Slopes:
     """One forward and one backward pass. A word that comes often is composed once, and has a gradient at each place."""
     network, words = cast(Any, model), embedding_of(model)
@@ -133,11 +130,11 @@ def char_slopes(
     with torch.enable_grad():
         pooled = strongest[place].requires_grad_()
         logits: Tensor = network.from_vectors(_above(words, pooled, ids), ids, lengths)
-        behind = log_odds(logits.to(torch.promote_types(logits.dtype, torch.float32)), labels)
+        behind = log_odds(logits.to(torch.promote_types(logits.dtype, torch.float32)), labels, aim.beside)
         (slope,) = torch.autograd.grad(behind.sum(), pooled)
     with torch.no_grad():
-        weight = torch.ones_like(behind) if odds else behind.sigmoid()  # the slope of softplus
-        slope = slope * (weight if away else -weight)[:, None, None].to(slope.dtype)
+        weight = torch.ones_like(behind) if aim.odds else behind.sigmoid()  # the slope of softplus
+        slope = slope * (weight if aim.away else -weight)[:, None, None].to(slope.dtype)
         by_vector = through(words, slope, where, place, spelled.shape[1])
     return Slopes(by_vector, logits.detach(), spelled[place])
 

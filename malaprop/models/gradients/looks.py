@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from malaprop.core.capability import Capability
-from malaprop.core.gradient import Aim, CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
+from malaprop.core.gradient import CharLook, CharSeen, MixLook, MixSeen, SlotLook, SlotSeen, WordLook, WordSeen
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Text, word_pattern
 from malaprop.models.gradients.backward import differentiable
@@ -47,9 +48,9 @@ class CharGradients:
     def chars(self, looks: Sequence[CharLook]) -> list[CharSeen]:
         out: list[CharSeen | None] = [None] * len(looks)
         laid = self.layout.lay([look.text for look in looks])
-        kinds: dict[tuple[bool, bool, tuple[str, ...]], list[int]] = {}
+        kinds: dict[tuple[Any, ...], list[int]] = {}
         for i, look in enumerate(looks):
-            kinds.setdefault((look.aim.away, look.aim.odds, look.operations), []).append(i)
+            kinds.setdefault((look.aim.away, look.aim.odds, look.aim.beside, look.operations), []).append(i)
         for alike in kinds.values():
             lengths = np.fromiter((len(laid[i].row) for i in alike), np.int64, len(alike))
             for part in batches(lengths, self._bounds()):
@@ -69,7 +70,6 @@ class CharGradients:
     def _batch(self, looks: list[CharLook], laid: list[Laid]) -> list[CharSeen]:
         ids, lengths = padded([one.row for one in laid], 0, self.device)
         opened = torch.from_numpy(_opened(looks, laid, ids.shape[1])).to(self.device)
-        aim: Aim = looks[0].aim
         with differentiable(self.model):
             found = flip_gains(
                 self.model,
@@ -78,8 +78,7 @@ class CharGradients:
                 torch.tensor([look.aim.label for look in looks], device=self.device),
                 opened=opened,
                 operations=looks[0].operations,
-                away=aim.away,
-                odds=aim.odds,
+                aim=looks[0].aim,
             )
         answers: Floats = found.logits.float().softmax(-1).cpu().numpy()
         best = _best(found, max((look.most or 0) for look in looks) if all(look.most for look in looks) else None)

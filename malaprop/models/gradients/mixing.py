@@ -33,7 +33,7 @@ def mix(gradients: TokenGradients, look: MixLook) -> MixSeen:
         mixed = _mixtures(gradients, laid, look, shares, fits)
         with _put_in(gradients.embedding, *mixed):
             logits = gradients.forward(ids, lengths).float()
-        odds = log_odds(logits, torch.full((many,), look.aim.label, device=logits.device))
+        odds = log_odds(logits, torch.full((many,), look.aim.label, device=logits.device), look.aim.beside)
         odds = odds if look.aim.away else -odds
         (slopes,) = torch.autograd.grad(odds.sum(), shares)
     barred = np.concatenate([_bar(len(words), rows) for words, (rows, _) in zip(look.words, fits, strict=True)])
