@@ -97,7 +97,7 @@ class Driver:
     def say(self, line: str) -> None:
         with self.lock, (self.out / "log.txt").open("a", encoding="utf-8") as file:
             file.write(f"{time.strftime('%H:%M:%S')} {time.monotonic() - self.begun:6.0f} s  {line}\n")
-        print(line, flush=True)
+            print(line, flush=True)
 
     def add_time(self, step: str, seconds: float) -> None:
         """All that a step took, over several calls, in the form of docs/measured/claims-full-times.json."""
@@ -250,10 +250,8 @@ class Driver:
 
     def run(self) -> bool:
         """Whether all steps ended well."""
-        share = sum(lane.share for lane in self.lanes)
-        self.say(
-            f"begun, {self.size}, {self.minutes:g} minutes at most; lanes may take {share:.0%} of the GPU's memory"
-        )
+        shares = ", ".join(f"{lane.name} {lane.share:.0%}" for lane in self.lanes)
+        self.say(f"begun, {self.size}, {self.minutes:g} minutes; at most of the GPU's memory: {shares}")
         for thread in self.threads:
             thread.start()
         end, packed = self.begun + 60 * self.minutes, time.monotonic()

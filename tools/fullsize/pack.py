@@ -66,11 +66,11 @@ def _write_rows(folder: Path, tensors: rows.Tensors, steps: int) -> None:
 
 def cut_evenly(lines: list[str], many: int) -> list[str]:
     """So many rows, evenly from those of each label, the labels in turns."""
-    by_label: dict[object, list[str]] = {}
+    by_label: dict[int, list[str]] = {}
     for line in lines:
         by_label.setdefault(json.loads(line)["label"], []).append(line)
     each = many // len(by_label)
-    columns = [[some[int((i + 0.5) * len(some) / each)] for i in range(each)] for some in by_label.values()]
+    columns = [[some[int((i + 0.5) * len(some) / each)] for i in range(each)] for _, some in sorted(by_label.items())]
     return [line for row in zip(*columns, strict=True) for line in row]
 
 
