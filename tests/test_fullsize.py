@@ -47,7 +47,9 @@ def drive(tmp_path):
             plan.Lane(
                 name=name,
                 turns=tuple(
-                    plan.Turn(step=line.split()[1], commands=(f"{line} --out {tmp_path}",), needs=needs)
+                    plan.Turn(
+                        step=line.split()[1], commands=(f"{line} --out {tmp_path}",), needs=needs, aid="aid" in line
+                    )
                     for line, needs in some
                 ),
             )
@@ -138,13 +140,13 @@ def test_images_of_sixteen_greys_are_off_by_eight_at_most(tmp_path, monkeypatch)
 
 def test_a_failing_step_costs_what_needs_it_and_is_tried_again(drive, tmp_path):
     turns = {
-        "one": [("say first", ()), ("fail second", ()), ("say third", ("second",)), ("say fourth", ())],
+        "one": [("say first", ()), ("fail second", ()), ("say third", ("second",)), ("say fourth-aid", ())],
         "two": [("say fifth", ("first",)), ("say sixth", ("never/there*",)), ("say seventh", ("none",))],
     }
     driver = drive(**turns)
-    assert sorted(driver.good) == ["fifth", "first", "fourth"]
-    assert calls(tmp_path) == ["fifth", "first", "fourth", "second"]
-    assert kept(tmp_path) == ["fifth", "first", "fourth"]
+    assert sorted(driver.good) == ["fifth", "first", "fourth-aid"]
+    assert calls(tmp_path) == ["fifth", "first", "fourth-aid", "second"]
+    assert kept(tmp_path) == ["fifth", "first"]
     assert kept(tmp_path, "partial") == ["second"]
     told = json.loads((tmp_path / "out" / lanes.TIMES).read_text())
     assert set(told) == {"machine", "steps"}
@@ -156,7 +158,7 @@ def test_a_failing_step_costs_what_needs_it_and_is_tried_again(drive, tmp_path):
     (tmp_path / "calls.txt").unlink()
     driver = drive(**turns)
     assert calls(tmp_path) == ["second", "third"]
-    assert sorted(driver.good) == ["fifth", "first", "fourth", "second", "third"]
+    assert sorted(driver.good) == ["fifth", "first", "fourth-aid", "second", "third"]
     assert kept(tmp_path, "partial") == []
 
 
@@ -195,6 +197,7 @@ def test_every_lane_names_steps_and_commands_that_there_are(tmp_path):
         for turn in lane.turns:
             assert plan.list_lines(turn, "full", tmp_path, lane.jobs), turn.step
             assert all("*" in need or need in steps for need in plan.find_needs(turn)), turn.step
+    assert {turn.step for lane in made for turn in lane.turns if turn.aid} == steps - set(plan._steps())
     trained = [line for lane in made for turn in lane.turns for line in turn.commands if line.startswith("train ")]
     assert sum(line.count("--only") for line in trained) == 63
     assert sum(lane.share for lane in made if not lane.name.startswith("universal")) <= 1

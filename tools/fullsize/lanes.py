@@ -34,6 +34,7 @@ from plan import Lane, Turn, choose_lanes, cut_data, find_needs, list_lanes, lis
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
 _LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin")
 _LONGEST = 8 << 20  # bytes of a file among the results
+_DATA = "tiny-data"
 _INTERRUPTED = 130  # the exit code
 
 
@@ -90,6 +91,7 @@ class Driver:
         self.root.mkdir(parents=True, exist_ok=True)
         self.begun = time.monotonic()
         self.ended = {turn.step: threading.Event() for lane in self.lanes for turn in lane.turns}
+        self.aids = {turn.step for lane in self.lanes for turn in lane.turns if turn.aid}
         self.threads = [threading.Thread(target=self.run_lane, args=(lane,), daemon=True) for lane in self.lanes]
 
     # --- what is said and kept
@@ -112,6 +114,8 @@ class Driver:
         """The records of a step, in small, as `reproduce --records` writes them."""
         from malaprop.studies.reproduce.kept import keep
 
+        if step in self.aids:
+            return
         with self.lock:
             try:
                 if keep(self.root / step, self.out / to / self.size / step, self.root) and to == "kept":
@@ -130,7 +134,8 @@ class Driver:
             for path in sorted(self.out.rglob("*")):
                 try:
                     small = path.is_file() and path.suffix not in _LARGE and path.stat().st_size < _LONGEST
-                    if small and not path.name.startswith(PACKED) and ".training" not in path.parts:
+                    made = path.relative_to(self.out).parts
+                    if small and not path.name.startswith(PACKED) and not {_DATA, ".training"} & set(made):
                         tar.add(path, path.relative_to(self.out).as_posix())
                 except OSError:  # a command took it away
                     continue
@@ -288,8 +293,8 @@ def prepare(out: Path, size: str, payload: Path | None) -> None:
     names = ("MALAPROP_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_NUM_THREADS", "PYTHONUNBUFFERED")
     os.environ |= dict.fromkeys(names, "1") | {"TOKENIZERS_PARALLELISM": "false"}
     if size == "tiny":
-        cut_data(Path(os.environ["MALAPROP_DATA"]), out / "data")
-        os.environ["MALAPROP_DATA"] = str(out / "data")
+        cut_data(Path(os.environ["MALAPROP_DATA"]), out / _DATA)
+        os.environ["MALAPROP_DATA"] = str(out / _DATA)
     name = "transfer/ag_news"
     shutil.copytree(ROOT / "docs/measured/claims/full" / name, out / "steps" / name, dirs_exist_ok=True)
 

@@ -40,7 +40,8 @@ class Turn:
     """A step's turn in its lane: the commands of `reproduce`, the first `upto` of them, or others with {root}, {jobs}.
 
     `needs` are steps, or files where there is a star, below the folder of all steps; None: those of `reproduce`.
-    Models that it makes are linked in the folder `models`.
+    Models that it makes are linked in the folder `models`. An `aid` is no step of `reproduce`, and its records
+    are not kept.
     """
 
     step: str
@@ -48,6 +49,7 @@ class Turn:
     commands: tuple[str, ...] = ()
     needs: tuple[str, ...] | None = None
     models: str = ""
+    aid: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +107,13 @@ def _list_universal(size: str) -> Iterator[Lane]:
     def train(part: str, some: list[str], told: str, *needs: str) -> tuple[Turn, ...]:
         only = " ".join(f"--only {name}" for name in some)
         line = f"train all63 --data ag_news {_set(told)} {only} --jobs {{jobs}} --out {{root}}/trained/{part}"
-        return (Turn(step=f"trained/{part}", commands=(line,), needs=needs, models="models/ag_news"),)
+        return (Turn(step=f"trained/{part}", commands=(line,), needs=needs, models="models/ag_news", aid=True),)
 
     for kind, told in ENCODERS.items():
         line = f"pretrain {kind} --data {TEXTS} --minutes 2 {_set('every=1000000 ' + told)}"
-        yield Lane(name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,)),), parts=4)
+        yield Lane(
+            name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=4
+        )
     made = tuple(f"pretrain/{kind}" for kind in ENCODERS)
     sets = "epochs=4 batch=512"
     yield Lane(name="universal/plain", turns=train("plain", plain, f"{sets} least=3"), jobs=8, parts=16)
