@@ -1,0 +1,219 @@
+"""The maintainers' tool for full size: archives come back as they were, and lanes outlive failures and deadlines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "tools" / "fullsize"))
+
+import lanes
+import pack
+import plan
+import rows
+import unpack
+
+# WHAT NAME --out FOLDER: notes that it was called, then says something, fails until it may not, or is interrupted
+STUB = """
+import json, sys, time
+from pathlib import Path
+what, name, folder = sys.argv[1], sys.argv[2], Path(sys.argv[4])
+with (folder / "calls.txt").open("a") as file:
+    file.write(name + "\\n")
+print(json.dumps({"name": name}), flush=True)
+if what == "fail" and not (folder / "mended").exists():
+    sys.exit(3)
+if what == "wait":
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.fixture
+def drive(tmp_path):
+    """A function that runs lanes of stubs, each turn written as WHAT NAME, with what it needs."""
+    (tmp_path / "stub.py").write_text(STUB)
+
+    def run(minutes=1.0, **turns):
+        made = [
+            plan.Lane(
+                name=name,
+                turns=tuple(
+                    plan.Turn(
+                        step=line.split()[1], commands=(f"{line} --out {tmp_path}",), needs=needs, aid="aid" in line
+                    )
+                    for line, needs in some
+                ),
+            )
+            for name, some in turns.items()
+        ]
+        program = (sys.executable, str(tmp_path / "stub.py"))
+        driver = lanes.Driver(made, tmp_path / "out", minutes, "tiny", program=program, grace=10, every=0.5)
+        driver.run()
+        return driver
+
+    return run
+
+
+def calls(folder):
+    return sorted((folder / "calls.txt").read_text().split())
+
+
+def kept(folder, where="kept"):
+    return sorted(path.parent.name for path in (folder / "out" / where).rglob("output-0.txt.gz"))
+
+
+def test_rows_come_back_nearly_and_small_ones_exactly():
+    random = np.random.default_rng(0)
+    table = random.normal(size=(300, 100)).astype(np.float32) * random.uniform(0.01, 9, (300, 1)).astype(np.float32)
+    table[3, 4], table[7] = 1000, 0
+    given = {"table": table, "half": table[:200].astype(np.float16), "bias": table[0], "ids": np.arange(9)}
+    packed = rows.encode(given, 32)
+    made = rows.decode(packed)
+    assert {name: (one.dtype, one.shape) for name, one in made.items()} == {
+        name: (one.dtype, one.shape) for name, one in given.items()
+    }
+    assert rows.measure_loss(table, made["table"]) > 0.9998
+    assert made["table"][3, 4] == 1000
+    assert not made["table"][7].any()
+    assert (made["bias"] == table[0]).all()
+    assert len(packed) < 0.3 * sum(one.nbytes for name, one in given.items() if name != "half") + 2 * 20_000
+
+
+def test_an_archive_in_pieces_is_restored_once_all_have_come(tmp_path):
+    base, random = tmp_path / "base", np.random.default_rng(0)
+    vectors = random.normal(size=(200, 100)).astype(np.float16)
+    weights = {"model.w": random.normal(size=(150, 80)).astype(np.float32), "model.b": np.ones(3, np.float32)}
+    for folder, tensors in (
+        ("data/glove", {"vectors": vectors}),
+        ("cache/vectors/W2vec-toy", {"vectors": vectors}),
+        ("data/models/toy", weights),
+    ):
+        (base / folder).mkdir(parents=True)
+        (base / folder / unpack.PACKED).write_bytes(rows.encode(tensors, 32))
+    (base / "data/glove/vocab.txt").write_text("one\ntwo")
+    (base / "data/toy.jsonl").write_text('{"text": "so", "label": 1}\n')
+    (base / "packages/newpackage").mkdir(parents=True)
+    (base / "packages/newpackage/newpackage_of_nobody.py").write_text("")
+    (base / "packages/numpy/numpy").mkdir(parents=True)
+    pack.write_archive(base, tmp_path / "made", "base", 20_000)
+    target, last = tmp_path / "target", tmp_path / "made" / "base.1"
+    held = last.read_bytes()
+    last.unlink()
+    assert unpack.unpack(tmp_path / "made", target) == ["base"]
+    last.write_bytes(held)
+    assert unpack.unpack(tmp_path / "made", target) == []
+    glove = np.load(target / "data/glove" / unpack.GLOVE)["vectors"]
+    assert rows.measure_loss(vectors, glove) > 0.999
+    assert (np.load(target / "cache/vectors/W2vec-toy/vectors.npy") == glove).all()
+    from safetensors.numpy import load_file
+
+    assert (load_file(target / "data/models/toy/model.safetensors")["model.b"] == 1).all()
+    assert json.loads(gzip.decompress((target / "data/toy.jsonl.gz").read_bytes()))["label"] == 1
+    assert [path.name for path in (target / "site").iterdir()] == ["newpackage_of_nobody.py"]
+    (target / "data/toy.jsonl.gz").unlink()
+    unpack.unpack(tmp_path / "made", target)
+    assert not (target / "data/toy.jsonl.gz").exists()  # what is restored is left alone
+
+
+def test_images_of_sixteen_greys_are_off_by_eight_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpack, "PARTS", {"train": slice(0, 20), "t10k": slice(20, None)})
+    given = np.random.default_rng(0).integers(0, 256, (25, 28, 28), np.uint8)
+    (tmp_path / "mnist").mkdir()
+    for name, part in unpack.PARTS.items():
+        images, labels = (tmp_path / f"mnist/{name}-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1"))
+        images.write_bytes(gzip.compress(bytes(16) + given[part].tobytes(), 1))
+        labels.write_bytes(gzip.compress(bytes(8) + bytes(len(given[part])), 1))
+    pack.stage_images(tmp_path, tmp_path / "to" / "data")
+    unpack.restore(tmp_path / "to")
+    made = gzip.decompress((tmp_path / "to/data/mnist/t10k-images-idx3-ubyte.gz").read_bytes())[16:]
+    assert np.abs(np.frombuffer(made, np.uint8).astype(int) - given[20:].ravel()).max() == 8
+
+
+def test_a_failing_step_costs_what_needs_it_and_is_tried_again(drive, tmp_path):
+    turns = {
+        "one": [("say first", ()), ("fail second", ()), ("say third", ("second",)), ("say fourth-aid", ())],
+        "two": [("say fifth", ("first",)), ("say sixth", ("never/there*",)), ("say seventh", ("none",))],
+    }
+    driver = drive(**turns)
+    assert sorted(driver.good) == ["fifth", "first", "fourth-aid"]
+    assert calls(tmp_path) == ["fifth", "first", "fourth-aid", "second"]
+    assert kept(tmp_path) == ["fifth", "first"]
+    assert kept(tmp_path, "partial") == ["second"]
+    told = json.loads((tmp_path / "out" / lanes.TIMES).read_text())
+    assert set(told) == {"machine", "steps"}
+    assert set(told["steps"]) == set(calls(tmp_path))
+    with tarfile.open(tmp_path / "out" / lanes.PACKED) as tar:
+        names = tar.getnames()
+    assert {"log.txt", "times.json", "kept/tiny/first/output-0.txt.gz", "steps/first/done.json"} <= set(names)
+    (tmp_path / "mended").touch()
+    (tmp_path / "calls.txt").unlink()
+    driver = drive(**turns)
+    assert calls(tmp_path) == ["second", "third"]
+    assert sorted(driver.good) == ["fifth", "first", "fourth-aid", "second", "third"]
+    assert kept(tmp_path, "partial") == []
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_at_the_deadline_a_complete_record_is_kept(drive, tmp_path, monkeypatch, complete):
+    monkeypatch.setattr(lanes, "finish_record", lambda words: complete)
+    driver = drive(minutes=0.03, one=[("wait long", ()), ("say after", ())], two=[("say other", ())])
+    assert calls(tmp_path) == ["long", "other"]
+    assert kept(tmp_path) == (["long", "other"] if complete else ["other"])
+    assert kept(tmp_path, "partial") == ([] if complete else ["long"])
+    assert not (driver.root / "long" / lanes.DONE).exists()  # so the next call goes on with it
+
+
+def test_a_study_with_nothing_left_to_do_is_complete(tmp_path):
+    from malaprop.studies.settings import build
+    from malaprop.studies.study import conduct
+    from malaprop.studies.table import find_study
+
+    out = tmp_path / "study"
+    conduct(build(find_study("reproduce"), {"ids": ("U1",), "out": str(out), "quiet": True}))
+    words, record = ["reproduce", "U1", "--out", str(out)], out / "claims.json"
+    held = record.read_text()
+    record.unlink()
+    assert lanes.finish_record(words)
+    assert record.read_text() == held
+    (out / "zoo" / lanes.DONE).unlink()
+    assert not lanes.finish_record(words)
+    assert not lanes.finish_record(["list"])
+    assert not lanes.finish_record(["train", "--out", str(tmp_path / "nowhere")])
+
+
+def test_every_lane_names_steps_and_commands_that_there_are(tmp_path):
+    made = plan.list_lanes("full")
+    steps = {turn.step for lane in made for turn in lane.turns}
+    for lane in made:
+        for turn in lane.turns:
+            assert plan.list_lines(turn, "full", tmp_path, lane.jobs), turn.step
+            assert all("*" in need or need in steps for need in plan.find_needs(turn)), turn.step
+    assert {turn.step for lane in made for turn in lane.turns if turn.aid} == steps - set(plan._steps())
+    trained = [line for lane in made for turn in lane.turns for line in turn.commands if line.startswith("train ")]
+    assert sum(line.count("--only") for line in trained) == 63
+    assert sum(lane.share for lane in made if not lane.name.startswith("universal")) <= 1
+    assert [lane.name for lane in plan.choose_lanes(made, "mpnet,sentences")][-1] == "mpnet"
+    with pytest.raises(SystemExit, match="no lane 'x'"):
+        plan.choose_lanes(made, "x")
+
+
+def test_tiny_commands_have_small_numbers(tmp_path):
+    said = [
+        " ".join(words)
+        for lane in plan.list_lanes("tiny")
+        for turn in lane.turns
+        for words in plan.list_lines(turn, "tiny", tmp_path, 8)
+    ]
+    assert not [line for line in said if " --jobs 8" in line or "epochs=4 " in line or "--n 100" in line]
+    mined = next(line for line in said if line.startswith("rules measure"))
+    assert mined.count("models/ag_news") == len(plan.TINY)
+    assert next(line for line in said if line.startswith("pretrain")).count("--steps 2") == 1

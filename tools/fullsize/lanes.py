@@ -1,0 +1,321 @@
+"""Runs what `malaprop reproduce` has left at full size, in lanes side by side on one GPU.
+
+    python tools/fullsize/lanes.py --size full --minutes 25 --out DIR [--lanes reviews,images] [--payload TARGET]
+
+TARGET is what unpack.py restored. DIR gets log.txt, times.json, `steps` with all that commands left, `kept` with the
+records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights. At the end
+of the time all commands are interrupted. The same call goes on where they stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from plan import Lane, Turn, choose_lanes, cut_data, find_needs, list_lanes, list_lines  # noqa: E402
+
+DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
+_LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin")
+_LONGEST = 8 << 20  # bytes of a file among the results
+_DATA = "tiny-data"
+_INTERRUPTED = 130  # the exit code
+
+
+def finish_record(words: Sequence[str]) -> bool:
+    """Writes the record of an interrupted command's study where nothing of it was left to do; whether that was so."""
+    from malaprop.core.errors import MalapropError
+    from malaprop.studies.study import FILE
+    from malaprop.studies.table import read_study
+    from malaprop.tasks.executor import find_wanted
+    from malaprop.tasks.task import plan_of
+
+    if "--out" not in words:
+        return False
+    folder = Path(words[words.index("--out") + 1])
+    try:
+        study = read_study(folder / FILE, {"out": str(folder)})
+        if find_wanted(plan_of(study.plan()), folder):
+            return False
+        study.gather(folder).write(folder)
+    except MalapropError:
+        return False
+    return True
+
+
+def _load(path: Path, empty: object) -> object:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return empty
+
+
+@dataclass
+class Driver:
+    """All lanes of one call. `grace` is what interrupted commands have to end, `every` how often results are packed,
+    in seconds."""
+
+    lanes: Sequence[Lane]
+    out: Path
+    minutes: float
+    size: str = "full"
+    machine: str = "one GPU"
+    program: tuple[str, ...] = (sys.executable, "-m", "malaprop")
+    grace: float = 45
+    every: float = 30
+    good: dict[str, bool] = field(default_factory=dict)
+    running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    stop: threading.Event = field(default_factory=threading.Event)
+    waiting: int = 0
+
+    def __post_init__(self) -> None:
+        self.out = self.out.absolute()
+        self.root = self.out / "steps"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.begun = time.monotonic()
+        self.ended = {turn.step: threading.Event() for lane in self.lanes for turn in lane.turns}
+        self.aids = {turn.step for lane in self.lanes for turn in lane.turns if turn.aid}
+        self.threads = [threading.Thread(target=self.run_lane, args=(lane,), daemon=True) for lane in self.lanes]
+
+    # --- what is said and kept
+
+    def say(self, line: str) -> None:
+        with self.lock, (self.out / "log.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%H:%M:%S')} {time.monotonic() - self.begun:6.0f} s  {line}\n")
+            print(line, flush=True)
+
+    def add_time(self, step: str, seconds: float) -> None:
+        """All that a step took, over several calls, in the form of docs/measured/claims-full-times.json."""
+        with self.lock:
+            told = _load(self.out / TIMES, {})
+            steps = dict(told.get("steps", {})) if isinstance(told, Mapping) else {}
+            steps[step] = round(steps.get(step, 0) + seconds, 1)
+            said = {"machine": self.machine, "steps": steps}
+            (self.out / TIMES).write_text(json.dumps(said, indent=1), encoding="utf-8")
+
+    def keep(self, step: str, to: str) -> None:
+        """The records of a step, in small, as `reproduce --records` writes them."""
+        from malaprop.studies.reproduce.kept import keep
+
+        if step in self.aids:
+            return
+        with self.lock:
+            try:
+                if keep(self.root / step, self.out / to / self.size / step, self.root) and to == "kept":
+                    shutil.rmtree(self.out / "partial" / self.size / step, ignore_errors=True)
+            except Exception as error:  # noqa: BLE001 - a record may be half written
+                self.say(f"{step}: its record cannot be kept yet: {type(error).__name__}: {error}")
+
+    def pack(self) -> None:
+        """All but weights, whole at every moment."""
+        with self.lock:
+            for step in self.ended:
+                if (self.root / step).is_dir() and step not in self.good:
+                    self.keep(step, "partial")
+        part = self.out / f"{PACKED}.part"
+        with tarfile.open(part, "w:gz", compresslevel=6) as tar:
+            for path in sorted(self.out.rglob("*")):
+                try:
+                    small = path.is_file() and path.suffix not in _LARGE and path.stat().st_size < _LONGEST
+                    made = path.relative_to(self.out).parts
+                    if small and not path.name.startswith(PACKED) and not {_DATA, ".training"} & set(made):
+                        tar.add(path, path.relative_to(self.out).as_posix())
+                except OSError:  # a command took it away
+                    continue
+        part.replace(self.out / PACKED)
+
+    # --- one lane
+
+    def call(self, lane: Lane, words: Sequence[str], output: Path) -> int:
+        env = {**os.environ, "MALAPROP_GPU_PARTS": str(lane.parts)}
+        polite = ("nice", "-n", str(lane.nice)) if lane.nice else ()
+        with output.open("ab") as file:
+            with self.lock:
+                if self.stop.is_set():
+                    return _INTERRUPTED
+                ran = subprocess.Popen(  # noqa: S603
+                    [*polite, *self.program, *words], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                    env=env, start_new_session=True,
+                )  # fmt: skip
+                self.running.add(ran)
+            code = ran.wait()
+        with self.lock:
+            self.running.discard(ran)
+        return code
+
+    def do(self, lane: Lane, turn: Turn) -> bool:
+        """Runs the commands that have not ended well before, up to the first that fails."""
+        folder = self.root / turn.step
+        folder.mkdir(parents=True, exist_ok=True)
+        done = _load(folder / DONE, [])
+        done = done if isinstance(done, list) else []
+        plain = list_lines(turn, self.size, self.root, 1)
+        for number, words in enumerate(list_lines(turn, self.size, self.root, lane.jobs)):
+            if done[number : number + 1] == [plain[number]]:
+                continue
+            self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
+            output, begun = folder / f"output-{number}.txt", time.monotonic()
+            code = self.call(lane, words, output)
+            seconds = time.monotonic() - begun
+            self.add_time(turn.step, seconds)
+            self.say(f"{turn.step}: command {number} ended with {code} after {seconds:.0f} s")
+            if code and not (self.stop.is_set() and finish_record(words)):
+                lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                self.say("\n".join([f"{turn.step}: its last lines", *lines[-6:]]))
+                return False
+            self.keep(turn.step, "kept")
+            if code:
+                self.say(f"{turn.step}: interrupted, but its record is complete and is kept")
+                return number == len(plain) - 1
+            done = [*done[:number], plain[number]]
+            (folder / DONE).write_text(json.dumps(done) + "\n", encoding="utf-8")
+        self.link(turn)
+        return True
+
+    def link(self, turn: Turn) -> None:
+        for line in list_lines(turn, self.size, self.root, 1) if turn.models else ():
+            for made in sorted(Path(line[line.index("--out") + 1]).glob("*/")):
+                place = self.root / turn.models / made.name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if not place.exists():
+                    place.symlink_to(made)
+
+    def lacks(self, turn: Turn) -> str:
+        """Waits for what a step needs; what will not come, or nothing."""
+        for need in find_needs(turn):
+            with self.lock:
+                self.waiting += 1
+            found = self.await_file(need) if "*" in need else self.await_step(need)
+            with self.lock:
+                self.waiting -= 1
+            if not found:
+                return need
+        return ""
+
+    def await_step(self, need: str) -> bool:
+        if need not in self.ended:
+            return (self.root / need / DONE).is_file()
+        while not self.ended[need].wait(0.2):
+            if self.stop.is_set():
+                return False
+        return self.good.get(need, False)
+
+    def await_file(self, need: str) -> bool:
+        """Waits while another lane works, which may make it, or time is left for it to come."""
+        while not glob.glob(str(self.root / need)):
+            alive = sum(thread.is_alive() for thread in self.threads)
+            if self.stop.is_set() or self.waiting >= alive:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def run_lane(self, lane: Lane) -> None:
+        for turn in lane.turns:
+            lacking = self.lacks(turn)
+            if self.stop.is_set():
+                break
+            fine = False
+            if lacking:
+                self.say(f"{turn.step}: left out, as {lacking} is not there")
+            else:
+                try:
+                    fine = self.do(lane, turn)
+                except Exception as error:  # noqa: BLE001 - the other lanes go on
+                    self.say(f"{turn.step}: {type(error).__name__}: {error}")
+            if fine:
+                self.good[turn.step] = True
+            self.ended[turn.step].set()
+        for turn in lane.turns:
+            self.ended[turn.step].set()
+
+    # --- the whole
+
+    def send(self, number: signal.Signals) -> None:
+        with self.lock:
+            for ran in self.running:
+                with suppress(ProcessLookupError):
+                    os.killpg(ran.pid, number)
+
+    def run(self) -> bool:
+        """Whether all steps ended well."""
+        shares = ", ".join(f"{lane.name} {lane.share:.0%}" for lane in self.lanes)
+        self.say(f"begun, {self.size}, {self.minutes:g} minutes; at most of the GPU's memory: {shares}")
+        for thread in self.threads:
+            thread.start()
+        end, packed = self.begun + 60 * self.minutes, time.monotonic()
+        while any(thread.is_alive() for thread in self.threads) and not self.stop.is_set():
+            time.sleep(0.2)
+            if time.monotonic() - packed > self.every:
+                self.pack()
+                packed = time.monotonic()
+            if time.monotonic() > end:
+                self.stop.set()
+        if self.stop.is_set():
+            self.say("time is up: what is running is interrupted")
+            self.send(signal.SIGINT)
+            last = time.monotonic() + self.grace
+            while any(thread.is_alive() for thread in self.threads) and time.monotonic() < last:
+                time.sleep(0.2)
+            self.send(signal.SIGKILL)
+        for thread in self.threads:
+            thread.join(10)
+        left = [step for step in self.ended if step not in self.good]
+        self.say(f"ended; done: {', '.join(self.good) or 'nothing'}; left: {', '.join(left) or 'nothing'}")
+        self.pack()
+        return not left
+
+
+def prepare(out: Path, size: str, payload: Path | None) -> None:
+    """What commands read from the environment, and the kept study that chose the ensembles of AG News."""
+    paths = [ROOT, ROOT / "masked-lm"]
+    if payload is not None:
+        os.environ |= {"MALAPROP_DATA": str(payload / "data"), "MALAPROP_CACHE": str(payload / "cache")}
+        paths.append(payload / "site")
+    sys.path += [str(path) for path in paths]
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, paths))
+    names = ("MALAPROP_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_NUM_THREADS", "PYTHONUNBUFFERED")
+    os.environ |= dict.fromkeys(names, "1") | {"TOKENIZERS_PARALLELISM": "false"}
+    if size == "tiny":
+        cut_data(Path(os.environ["MALAPROP_DATA"]), out / _DATA)
+        os.environ["MALAPROP_DATA"] = str(out / _DATA)
+    name = "transfer/ag_news"
+    shutil.copytree(ROOT / "docs/measured/claims/full" / name, out / "steps" / name, dirs_exist_ok=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=("full", "tiny"), required=True)
+    parser.add_argument("--minutes", type=float, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--lanes", default="", help="with commas; all if not given")
+    parser.add_argument("--payload", type=Path, help="what unpack.py restored; else the environment says where data is")
+    parser.add_argument("--machine", default="one GPU, lanes side by side", help="for times.json")
+    asked = parser.parse_args()
+    out = asked.out.absolute()
+    prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
+    lanes = choose_lanes(list_lanes(asked.size), asked.lanes)
+    driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first, and so would commands
+        signal.signal(number, lambda *_: driver.stop.set())
+    return 0 if driver.run() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""The lanes: which steps of `malaprop reproduce` run one after another, which side by side, and with how much of a GPU.
+
+At full size commands are those of `reproduce`, and what `transfer` would train first is trained here in parts, so that
+encoders and models can be made side by side. `tiny` cuts the numbers of every command, for a try on a CPU.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from malaprop.studies.reproduce.claim import Step
+
+TEXTS = "ag_news,mr-full,sst2,yelp,imdb-full"
+ENCODERS = {"elmo": "batch=512", "roberta": "batch=256 rate=1e-3", "albert": "batch=256 rate=3e-4"}
+TINY = ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-WC-ELMo-1", "BERT", "RoBERTa")
+_FEW = {"--n": "3", "--draw": "2", "--vocabulary": "20", "--trials": "10", "--jobs": "1", "--top": "5", "--minutes": ""}
+_SETS = {  # of commands by their first words, in place of those of full size
+    "train wgan": "steps=6 inverter_steps=6 width=2 batch=8",
+    "train arae": "steps=5",
+    "train": "epochs=1 batch=64",
+    "study oneword": "limit=32 epochs=1 near=8",
+    "natural compare": "samples=20",
+    "pretrain elmo": "batch=2 dim=8 hidden=12",
+    "pretrain": "batch=2 layers=1 width=16 heads=2 inner=16",
+}
+_ROWS = {"train": 400, "test": 60, "dev": 60, "mr_all": 10_000}  # of each file of texts at tiny size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A step's turn in its lane: the commands of `reproduce`, the first `upto` of them, or others with {root}, {jobs}.
+
+    `needs` are steps, or files where there is a star, below the folder of all steps; None: those of `reproduce`.
+    Models that it makes are linked in the folder `models`. An `aid` is no step of `reproduce`, and its records
+    are not kept.
+    """
+
+    step: str
+    upto: int = 0
+    commands: tuple[str, ...] = ()
+    needs: tuple[str, ...] | None = None
+    models: str = ""
+    aid: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """Turns one after another, with `jobs` processes, each of which may take one of `parts` of the GPU's memory."""
+
+    name: str
+    turns: tuple[Turn, ...]
+    jobs: int = 1
+    parts: int = 24
+    nice: int = 0
+
+    @property
+    def share(self) -> float:
+        """The most of the GPU's memory that it takes."""
+        return self.jobs / self.parts
+
+
+def _turns(*steps: str) -> tuple[Turn, ...]:
+    return tuple(Turn(step=step) for step in steps)
+
+
+def _set(told: str) -> str:
+    return " ".join(f"--set {one}" for one in told.split())
+
+
+@cache
+def _steps() -> dict[str, Step]:
+    from malaprop.studies.reproduce.book import choose_claims, steps_of
+
+    return {step.name: step for step in steps_of(choose_claims(["all"]), "full")}
+
+
+def find_needs(turn: Turn) -> tuple[str, ...]:
+    return turn.needs if turn.needs is not None else _steps()[turn.step].needs if turn.step in _steps() else ()
+
+
+def _list_mpnet() -> Iterator[Turn]:
+    """Of both datasets what is judged comes first."""
+    model = f"{os.environ.get('MALAPROP_DATA', '')}/models/all-mpnet-base-v2/model*.safetensors"
+    for upto in (2, 3, 0):
+        for data in ("yelp", "imdb"):
+            needs = (model, f"oneword/{data}/examined/BiLSTM-Attention*")
+            yield Turn(step=f"oneword/{data}-mpnet", upto=upto, needs=needs)
+
+
+def _list_universal(size: str) -> Iterator[Lane]:
+    """Encoders and models of AG News in parts, then its rules; beside them the genetic attack on MR, all 63 anew."""
+    words = _steps()["rules/ag_news/measured"].lines("full", Path("ROOT"), 1)[0]
+    names = [Path(one).name for one in words[words.index("--victims") + 1].split(",")]
+    names = [name for name in names if size != "tiny" or name in TINY]
+    elmo, tuned = [name for name in names if "ELMo" in name], [name for name in names if name in ("RoBERTa", "ALBERT")]
+    plain = [name for name in names if name not in (*elmo, *tuned, "BERT")]
+
+    def train(part: str, some: list[str], told: str, *needs: str) -> tuple[Turn, ...]:
+        only = " ".join(f"--only {name}" for name in some)
+        line = f"train all63 --data ag_news {_set(told)} {only} --jobs {{jobs}} --out {{root}}/trained/{part}"
+        return (Turn(step=f"trained/{part}", commands=(line,), needs=needs, models="models/ag_news", aid=True),)
+
+    for kind, told in ENCODERS.items():
+        line = f"pretrain {kind} --data {TEXTS} --minutes 2 {_set('every=1000000 ' + told)}"
+        yield Lane(
+            name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=4
+        )
+    made = tuple(f"pretrain/{kind}" for kind in ENCODERS)
+    sets = "epochs=4 batch=512"
+    yield Lane(name="universal/plain", turns=train("plain", plain, f"{sets} least=3"), jobs=8, parts=16)
+    yield Lane(name="universal/bert", turns=train("bert", ["BERT"], sets), parts=6)
+    yield Lane(name="universal/tuned", turns=train("tuned", tuned, sets, *made[1:]), jobs=2, parts=6)
+    deep = train("elmo", elmo, f"{sets} least=3 words=0", "pretrain/elmo")
+    yield Lane(name="universal/contextual", turns=deep, jobs=5, parts=16)
+    needs = tuple(f"trained/{part}" for part in ("plain", "bert", "tuned", "elmo"))
+    mined = (
+        Turn(step="rules/ag_news", needs=needs),
+        *_turns("rules/ag_news/measured", "rules/ag_news/shown"),
+        Turn(step="importance/ag_news", needs=needs),
+    )
+    yield Lane(name="universal/rules", turns=mined, jobs=8, parts=16)
+    yield Lane(name="universal/genetic", turns=(Turn(step="genetic/mr-full", needs=made),), jobs=8, parts=16, nice=10)
+
+
+def list_lanes(size: str) -> list[Lane]:
+    varied = ("entailment/words-50", "entailment/words-500", "entailment/premise")
+    compare = "sentences/compare"
+    return [
+        Lane(name="reviews", turns=_turns("oneword/yelp", "oneword/imdb", "entailment", *varied), jobs=3),
+        Lane(name="images", turns=_turns("natural/wgan", "natural/regime", "natural/compare"), jobs=2),
+        Lane(name="sentences/victims", turns=_turns("sentences/victims")),
+        Lane(
+            name="sentences/ours",
+            turns=_turns("sentences/arae-ours", f"{compare}/ours", f"{compare}/refined"),
+            jobs=2,
+        ),
+        Lane(name="sentences/plain", turns=_turns("sentences/arae-plain", f"{compare}/plain"), jobs=2),
+        Lane(name="mpnet", turns=tuple(_list_mpnet()), jobs=2, parts=8),
+        *_list_universal(size),
+    ]
+
+
+def choose_lanes(lanes: list[Lane], asked: str) -> list[Lane]:
+    """Those named, with commas; `universal` is all that begin so."""
+    names = asked.split(",") if asked else [lane.name for lane in lanes]
+    for name in names:
+        if not any(f"{lane.name}/".startswith(f"{name}/") for lane in lanes):
+            raise SystemExit(f"no lane {name!r}; there are {', '.join(lane.name for lane in lanes)}")
+    return [lane for lane in lanes if any(f"{lane.name}/".startswith(f"{name}/") for name in names)]
+
+
+def list_lines(turn: Turn, size: str, root: Path, jobs: int) -> list[list[str]]:
+    """The words of each command of a turn, as they are typed behind `malaprop`."""
+    from malaprop.studies.reproduce.book import drop_measures
+
+    if turn.commands:
+        lines = [shlex.split(line.format(root=root, jobs=jobs)) for line in turn.commands]
+    else:
+        lines = [drop_measures(words)[0] for words in _steps()[turn.step].lines("full", root, jobs)]
+    lines = lines[: turn.upto] if turn.upto else lines
+    return [shrink(words) if size == "tiny" else words for words in lines]
+
+
+def shrink(words: list[str]) -> list[str]:
+    """The same command with tiny numbers, and of 63 models a few."""
+    pairs = list(zip(words, [*words[1:], ""], strict=True))
+    made, skip = list[str](), False
+    for word, value in pairs:
+        if skip:
+            skip = False
+            continue
+        if word in _FEW:
+            made += [word, _FEW[word]] if _FEW[word] else ["--steps", "2"]
+        elif word in ("--victims", "--victim") and ("models/ag_news" in value or value == "all63"):
+            made += [word, ",".join(_list_few(value))]
+        elif word != "--set" or not _list_sets(words):
+            made.append(word)
+            continue
+        skip = True
+    return [*made, *(word for one in _list_sets(words) for word in ("--set", one))]
+
+
+def _list_sets(words: list[str]) -> list[str]:
+    told = _SETS.get(" ".join(words[:2]), _SETS.get(words[0], "")).split()
+    kept = [value for word, value in pairwise(words) if word == "--set"]
+    names = {one.partition("=")[0] for one in told}
+    rest = ("least", "words", "frozen", "plain", "every")  # which change what is made, not how long it takes
+    return told + [one for one in kept if one.partition("=")[0] in rest and one.partition("=")[0] not in names]
+
+
+def _list_few(value: str) -> list[str]:
+    if value == "all63":
+        return list(TINY)
+    given = [Path(one) for one in value.split(",")]
+    few = [one for one in given if one.name in TINY] if len(given) > 10 else []
+    return [str(one) for one in few or [given[0].parent / name for name in TINY[:3] + TINY[5:6]]]
+
+
+def cut_data(source: Path, to: Path) -> None:
+    """The data with the first rows of each file of texts; all else is linked."""
+    for path in sorted(source.rglob("*")):
+        place = to / path.relative_to(source)
+        if not path.is_file() or place.exists():
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        many = next((rows for part, rows in _ROWS.items() if part in path.name), 0)
+        if path.name.endswith(".jsonl.gz") and many:
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                lines = [line for _, line in zip(range(many), file, strict=False)]
+            place.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+        else:
+            place.symlink_to(path.absolute())

@@ -1,0 +1,75 @@
+"""Weights in 6 to 7 bits a number: each row in steps of a part of its root mean square, then Huffman-coded.
+
+What lies beyond 127 steps is kept as it is; so are vectors, small tables and whole numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Tensors = dict[str, NDArray[Any]]
+_SMALL = 10_000  # a table of fewer numbers is not worth rounding
+
+
+def _code(raw: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_HUFFMAN_ONLY)
+    return packer.compress(raw) + packer.flush()
+
+
+def _round(table: NDArray[Any], steps: int) -> list[bytes]:
+    """The steps, a row's length of a step, and where and what the far ones are."""
+    exact = table.astype(np.float32)
+    step = (np.sqrt((exact.astype(np.float64) ** 2).mean(1)) / steps).astype(np.float32)
+    step[step == 0] = 1
+    whole = np.rint(exact / step[:, None])
+    far = np.flatnonzero(np.abs(whole) > 127).astype(np.uint32)
+    near = np.clip(whole, -127, 127).astype(np.int8)
+    return [_code(near.tobytes()), step.tobytes(), far.tobytes(), exact.ravel()[far].tobytes()]
+
+
+def _widen(parts: list[bytes], shape: list[int]) -> NDArray[np.float32]:
+    near = np.frombuffer(zlib.decompress(parts[0], -15), np.int8).reshape(shape)
+    made = near.astype(np.float32) * np.frombuffer(parts[1], np.float32)[:, None]
+    made.reshape(-1)[np.frombuffer(parts[2], np.uint32)] = np.frombuffer(parts[3], np.float32)
+    return made
+
+
+def encode(tensors: Mapping[str, NDArray[Any]], steps: int) -> bytes:
+    """Tables of floats in so many steps to a row's root mean square, all else exactly."""
+    head, body = [], []
+    for name, tensor in tensors.items():
+        rounded = tensor.ndim == 2 and tensor.dtype.kind == "f" and tensor.size > _SMALL
+        parts = _round(tensor, steps) if rounded else [zlib.compress(np.ascontiguousarray(tensor).tobytes(), 9)]
+        head.append([name, tensor.dtype.str, list(tensor.shape), [len(part) for part in parts]])
+        body += parts
+    told = json.dumps(head).encode()
+    return b"".join([len(told).to_bytes(8, "little"), told, *body])
+
+
+def decode(packed: bytes) -> Tensors:
+    at = 8 + int.from_bytes(packed[:8], "little")
+    made: Tensors = {}
+    for name, kind, shape, sizes in json.loads(packed[8:at]):
+        parts = []
+        for size in sizes:
+            parts.append(packed[at : at + size])
+            at += size
+        if len(parts) > 1:
+            made[name] = _widen(parts, shape).astype(kind)
+        else:
+            made[name] = np.frombuffer(zlib.decompress(parts[0]), kind).reshape(shape)
+    return made
+
+
+def measure_loss(before: NDArray[Any], after: NDArray[Any]) -> float:
+    """The lowest cosine of a row with what it was; rows of zeros have none."""
+    one, two = before.astype(np.float64), after.astype(np.float64)
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
+    cosines = (one * two).sum(1)[lengths > 0] / lengths[lengths > 0]
+    return float(cosines.min()) if len(cosines) else 1.0
