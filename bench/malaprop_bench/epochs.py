@@ -31,6 +31,7 @@ METHODS = (
         "ascc",
         "dne",
         "swaps",
+        "reject",
         "a2t",
         "augment:recipe=pwws",
     ),

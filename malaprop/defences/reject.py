@@ -34,20 +34,19 @@ class RejectTraining(WordSwapTraining):
 
     Each text is followed by its adversary, as with `swaps`: the one of several `tries` about which the model is most
     wrong while it does not reject it. Of a text as it was the label counts; of its adversary the label or rejection,
-    whichever the model can tell, and by the share `insist` rejection alone: what no text asks for at first would never
-    be learnt. So an attack has to find words that mislead the model and do not look swapped. One pass answers and
-    rejects. `weight` is that of adversaries beside texts; `smoothing` keeps answers from being so sure that an attack
-    would see no slope; the weights of the last epoch are kept. At the end the threshold of rejection is
-    set on the texts held out: as low as costs at most `cost` of their accuracy. With `recipes`, names joined by +, the
-    batch of every `every`th step is attacked by one of them in turn, too: what takes the model for its victim with
-    rejection and all.
+    whichever the model can tell, and by the share `insist` rejection alone. So an attack has to find words that mislead
+    the model and do not look swapped. One pass answers and rejects. `weight` is that of adversaries beside texts;
+    `smoothing` keeps answers from being so sure that an attack would see no slope; the weights of the last epoch are
+    kept. At the end the threshold of rejection is set on the texts held out: as low as costs at most `cost` of their
+    accuracy. With `recipes`, names joined by +, the batch of every `every`th step is attacked by one of them in turn,
+    too: what takes the model for its victim with rejection and all.
     """
 
     tries: int = 4
     recipes: str = ""
     every: int = 2
     weight: float = 1.0
-    insist: float = 0.5
+    insist: float = 0.0
     smoothing: float = 0.1
     cost: float = 0.01
     kind: ClassVar[str] = "reject"

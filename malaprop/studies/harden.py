@@ -60,6 +60,8 @@ class Harden:
 
       malaprop harden fact:words=9:ranker=models/plain --model BERT --data reviews.csv --out models/fact
 
+      malaprop harden reject:recipes=pwws+textfooler --model ./my-distilbert --data reviews.csv --out models/guarded
+
       malaprop harden auto --model ./my-distilbert --data reviews.csv --budget 30m --loss 2 --out models/best
     """
 
@@ -69,7 +71,7 @@ class Harden:
         help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
         "changed at random), fact (other wordings beside each text), a2t and augment (texts that an attack changes), "
         "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), "
-        "swaps (words swapped where the loss rises), flooding, "
+        "swaps (words swapped where the loss rises), reject (the same, and a label for texts to reject), flooding, "
         "infobert and dsrm, safer, ranmask and randel (the noise of those defences); settings after a colon, as "
         "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2. auto tries several and gives the best model.",
         argument=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 import toy
@@ -38,3 +39,22 @@ def test_a_line_is_written_for_each_cost_and_shown(tmp_path):
     assert count == 1
     assert made.count("\n| LSTM-W-Random-1") == 3
     assert REJECTED not in made
+
+
+def test_the_page_says_what_its_record_holds():
+    docs = Path(__file__).parents[2] / "docs"
+    records = [json.loads(line) for line in (docs / "measured/reject.jsonl").read_text().splitlines()]
+    mr = {(one["method"], one["cost"]): one for one in records if one["data"] == "mr-full"}
+    plain = mr["plain", 0.0]
+    attacked = mr["reject:tries=2:recipes=pwws+textfooler:every=2:insist=0", 0.01]
+    share = {name: 100 * one["worst"]["hits"] / one["worst"]["total"] for name, one in mr.items()}
+    text = (docs / "hardening.md").read_text()
+    told = f"{share['reject:tries=2:recipes=pwws+textfooler:every=2:insist=0', 0.01]:.1f}% stay right under both"
+    assert told in text
+    assert f"where {share['plain', 0.0]:.1f}% do without hardening" in text
+    assert plain["clean"]["hits"] - attacked["clean"]["hits"] == 2  # of 200 texts: the point that the page names
+    swaps = mr["swaps:tries=4", 0.0]
+    for (method, _), one in mr.items():
+        if method.startswith("reject") and "recipes" not in method:
+            assert one["worst"]["hits"] <= swaps["worst"]["hits"] + 2
+            assert one["clean"]["hits"] < swaps["clean"]["hits"]
