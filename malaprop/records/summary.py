@@ -128,7 +128,14 @@ class Summary:
     def warnings(self) -> tuple[str, ...]:
         """What makes the rates doubtful, a line each."""
         out = []
-        if self.clean.total and self.clean.value < min(self.chance, self.majority.value):
+        bar, answered = min(self.chance, self.majority.value), self.clean.total - self.rejected_clean
+        low = self.clean.total > 0 and self.clean.value < bar
+        if low and (not answered or self.clean.hits / answered >= bar):
+            out.append(
+                f"clean accuracy {self.clean} is low because {self.rejected_clean:,} of {self.clean.total:,} texts are "
+                "rejected without an attack"
+            )
+        elif low:
             out.append(
                 f"clean accuracy {self.clean} is below chance ({100 * self.chance:.1f}%) and below the most common "
                 f"label ({100 * self.majority.value:.1f}%): are the labels in the victim's order? --labels gives it"

@@ -22,6 +22,7 @@ from malaprop.records import (
     accuracy_by_change,
     accuracy_by_queries,
 )
+from malaprop.records.outcome import REJECTS
 
 
 def outcome(name: int, status: Status, asked: int = 0, share: float = 0.0, *pairs: tuple[str, str]) -> Outcome:
@@ -125,6 +126,13 @@ def test_clean_accuracy_below_chance_and_below_the_majority_is_warned_of() -> No
     assert "below chance (50.0%) and below the most common label (55.6%)" in line
     assert not Summary.of([answered(i, label=i % 2, prediction=1) for i in range(8)]).warnings
     assert not Summary.of([answered(i, label=1, prediction=int(i > 2)) for i in range(8)]).warnings  # one label alone
+
+
+def test_where_most_texts_are_rejected_the_order_of_labels_is_not_doubted() -> None:
+    rejected = [replace(answered(i, i % 2, 1 - i % 2, REJECTS)) for i in range(8)]
+    (line,) = Summary.of([*rejected, answered(8, 1, 1), answered(9, 0, 0)]).warnings
+    assert line == "clean accuracy 20.0% (2/10, 5.7-51.0) is low because 8 of 10 texts are rejected without an attack"
+    assert not Summary.of([*rejected[:2], answered(8, 1, 1), answered(9, 0, 0)]).warnings
 
 
 def test_texts_with_nothing_to_change_stand_beside_the_rates() -> None:
