@@ -10,6 +10,7 @@ import torch
 import toy
 from hypothesis import given
 from hypothesis import strategies as st
+from killed import until_done
 from test_fact import a_batch, data, job
 from test_own_model import own_folder, write_rows
 from torch.nn import functional
@@ -28,9 +29,10 @@ from malaprop.defences.attacked import ModelInTraining
 from malaprop.defences.harden import Hardening, parse_defence
 from malaprop.defences.reject import RejectTraining, find_shift, find_threshold
 from malaprop.defences.swaps import WordSwapTraining, swap_words
+from malaprop.models.fitting import state as unfinished
 from malaprop.models.fitting.seeds import seeded
 from malaprop.models.gradients.backward import log_odds
-from malaprop.models.zoo import zoo
+from malaprop.models.zoo import checkpoint, zoo
 from malaprop.models.zoo.train import Given, _job
 from malaprop.runs.api import make_attack
 
@@ -211,6 +213,21 @@ def test_what_rejects_already_is_hardened_again(tmp_path, names):
             "reject:tries=2", model=str(source), data=str(rows), out=str(out), device="cpu", settings={"epochs": 1}
         ).card
         assert card.labels == ("negative", "positive", REJECTED)
+
+
+@pytest.mark.parametrize("method", ["reject:tries=2:recipes=pwws+deepwordbug", "swaps:tries=3", "augment:share=0.5"])
+def test_killed_within_any_write_it_ends_with_the_same_bytes(tmp_path, monkeypatch, method):
+    rows = write_rows(tmp_path / "rows.csv", count=60)
+    small = {"epochs": 2, "batch": 16, "dim": 8, "hidden": 8}
+
+    def work(out):
+        mp.harden(method, model="LSTM-W-Random-1", data=str(rows), out=str(tmp_path / out), device="cpu", set=small)
+
+    work("whole")
+    monkeypatch.setattr(unfinished, "EVERY", 0.0)
+    killed = until_done(lambda _: work("killed"), seed=3, most=25)
+    assert killed > 2
+    assert checkpoint.fingerprint(tmp_path / "killed") == checkpoint.fingerprint(tmp_path / "whole")
 
 
 def test_a_wider_head_keeps_the_order_of_what_it_knew(tmp_path):
