@@ -26,6 +26,8 @@ _FEW = {"--n": "3", "--draw": "2", "--vocabulary": "20", "--trials": "10", "--jo
 _SETS = {  # of commands by their first words, in place of those of full size
     "train wgan": "steps=6 inverter_steps=6 width=2 batch=8",
     "train arae": "steps=5",
+    "train BERT": "epochs=1 limit=32",
+    "train MPNet": "epochs=1 limit=32",
     "train": "epochs=1 batch=64",
     "study oneword": "limit=32 epochs=1 near=8",
     "natural compare": "samples=20",
