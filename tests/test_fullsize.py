@@ -217,3 +217,15 @@ def test_tiny_commands_have_small_numbers(tmp_path):
     mined = next(line for line in said if line.startswith("rules measure"))
     assert mined.count("models/ag_news") == len(plan.TINY)
     assert next(line for line in said if line.startswith("pretrain")).count("--steps 2") == 1
+
+
+def test_tiny_data_has_all_labels(tmp_path):
+    (tmp_path / "data").mkdir()
+    lines = "".join(f'{{"text": "{number}", "label": {number % 2}}}\n' for number in range(4000))
+    (tmp_path / "data/train.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "data/words.txt").write_text("one")
+    plan.cut_data(tmp_path / "data", tmp_path / "cut")
+    found = gzip.decompress((tmp_path / "cut/train.jsonl.gz").read_bytes()).decode().splitlines()
+    assert 300 < len(found) <= 400
+    assert {json.loads(line)["label"] for line in found} == {0, 1}
+    assert (tmp_path / "cut/words.txt").is_symlink()
