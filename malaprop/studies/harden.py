@@ -60,7 +60,7 @@ class Harden:
 
       malaprop harden fact:words=9:ranker=models/plain --model BERT --data reviews.csv --out models/fact
 
-      malaprop harden reject:recipes=pwws+textfooler --model ./my-distilbert --data reviews.csv --out models/guarded
+      malaprop harden reject --model ./my-distilbert --data reviews.csv --out models/wary
 
       malaprop harden auto --model ./my-distilbert --data reviews.csv --budget 30m --loss 2 --out models/best
     """
@@ -71,9 +71,9 @@ class Harden:
         help="hotflip (flips of characters that raise the loss), miyato (noise on vectors), blackbox (characters "
         "changed at random), fact (other wordings beside each text), a2t and augment (texts that an attack changes), "
         "freelb and smart (noise on vectors that climbs the loss), ascc and dne (mixtures of synonyms), "
-        "swaps (words swapped where the loss rises), reject (the same, and a label for texts to reject), flooding, "
-        "infobert and dsrm, safer, ranmask and randel (the noise of those defences); settings after a colon, as "
-        "freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2. auto tries several and gives the best model.",
+        "swaps (words swapped where the loss rises), reject (one label more, for texts whose words were swapped), "
+        "flooding, infobert and dsrm, safer, ranmask and randel (the noise of those defences); settings after a colon, "
+        "as freelb:steps=5, augment:recipe=pwws or ranmask:keep=0.2. auto tries several and gives the best model.",
         argument=True,
     )
     model: str = opt(
