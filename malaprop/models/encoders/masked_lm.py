@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from itertools import islice, product
+from functools import cache, lru_cache
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from malaprop.core.cloze import Cloze, Gap, Guesses
 from malaprop.core.errors import AssetError
 from malaprop.core.score import Floats
 from malaprop.core.text import word_pattern
+from malaprop.core.variants import runs
 from malaprop.models.quiet import quietly
 from malaprop.models.scorers.int8 import can_quantise, quantise
 from malaprop.models.tokens.batches import Bounds, batches
@@ -24,6 +25,7 @@ from malaprop.models.tokens.batches import Bounds, batches
 LIMIT = 128  # tokens around a cloze: what lies farther off says little about a word
 LONGEST = 6  # tokens of a word that is scored
 _HEADS = ("cls", "lm_head", "predictions", "head")  # what architectures call it
+_KEPT = 1 << 16  # words whose tokens are remembered
 _SPACES = ("Ġ", "▁")  # how vocabularies of bytes and of sentence pieces write the space before a word
 
 
@@ -31,8 +33,8 @@ class _Stretch(NamedTuple):
     """A word of a text as tokens, with what stands between it and the next, and what stands before the first word."""
 
     gap: int
-    word: list[int]
-    behind: list[int]
+    word: Sequence[int]
+    behind: Sequence[int]
     before: Sequence[int] = ()
 
 
@@ -51,7 +53,7 @@ class MaskedLanguageModel:
             )
         self.device = torch.device(device)
         self.model, self.tokenizer = model.eval().to(self.device), tokenizer
-        self.bounds = bounds or Bounds(rows=64, tokens=4096)
+        self.bounds = bounds or _choose_bounds(self.device)
         self.limit = min(LIMIT, int(getattr(model.config, "max_position_embeddings", LIMIT)) - 2)
         self.head, self.tail = _edges(tokenizer)
         vocabulary = _Vocabulary(tokenizer, size)
@@ -61,6 +63,10 @@ class MaskedLanguageModel:
         )  # of what was read on a device and fetched
         self._places = {self.words[i]: i for i in self._whole.nonzero()[:, 0].tolist()}  # of whole words their tokens
         self._small = self._cut("A", True) == self._cut("a", True)  # whether it tells no case
+        self._mask = int(tokenizer.mask_token_id)
+        self._cut_word = lru_cache(_KEPT)(self._make_tokens)  # words and marks come again in text after text
+        self._cut_between = lru_cache(_KEPT)(lambda marks: tuple(self._cut(marks, False)))
+        self._find_tokens = lru_cache(_KEPT)(lambda words: np.asarray(list(map(self._find_token, words)), np.int64))
         self._head: Any = self._find_head()
 
     def quantise(self) -> None:
@@ -137,34 +143,48 @@ class MaskedLanguageModel:
         Gaps are words, in order. Every `apart`-th of them is hidden at a time, behind one mask each, so that a text is
         read `apart` times however many words it has; one longer than the model reads is read in parts.
         """
-        out = [[np.full(len(gap.words), np.nan, np.float32) for gap in gaps] for _, gaps in texts]
-        rows: list[list[int]] = []
-        hidden: list[list[tuple[int, int, int]]] = []  # of a row: text, gap, and its place in the row
-        for number, (text, gaps) in enumerate(texts):
-            for part in self._split(text, gaps):
-                for first in range(min(apart, len(part))):
-                    row, places = self._hide(part, range(first, len(part), apart))
-                    rows.append(row)
-                    hidden.append([(number, gap, place) for gap, place in places])
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        for batch in batches(lengths, self.bounds):
+        words = [gap.words for _, gaps in texts for gap in gaps]
+        sizes = np.fromiter(map(len, words), np.int64, len(words))
+        ends = np.cumsum(sizes)
+        tokens = np.concatenate([np.empty(0, np.int64), *map(self._find_tokens, words)])
+        found = np.full(len(tokens), np.nan, np.float32)
+        rows, hidden = self._hide_in_turn(texts, apart)
+        for batch in batches(np.fromiter(map(len, rows), np.int64, len(rows)), self.bounds):
             some = batch.tolist()
-            asked = [one for at in some for one in hidden[at]]
             ids, inside = self._pad([rows[at] for at in some])
-            which = torch.tensor([k for k, at in enumerate(some) for _ in hidden[at]], device=self.device)
-            where = torch.tensor([place for _, _, place in asked], device=self.device)
-            logs = self._at(ids, inside, where, which).float().log_softmax(1).cpu().numpy()
-            for found, (number, gap, _) in zip(logs, asked, strict=True):
-                tokens = np.asarray([self._find_token(word) for word in texts[number][1][gap].words])
-                out[number][gap][:] = np.where(tokens >= 0, found[tokens], np.nan)
-        return out
+            asked = np.asarray([(k, *one) for k, at in enumerate(some) for one in hidden[at]], np.int64)
+            wanted = runs((ends - sizes)[asked[:, 1]], sizes[asked[:, 1]])  # of all words those that are asked about
+            one_token = tokens[wanted] >= 0
+            wanted, which = wanted[one_token], np.repeat(np.arange(len(asked)), sizes[asked[:, 1]])[one_token]
+            row, place, which, token = (
+                torch.from_numpy(numbers).to(self.device)
+                for numbers in (asked[:, 0].copy(), asked[:, 2].copy(), which, tokens[wanted])
+            )
+            logs = self._at(ids, inside, place, row).float().log_softmax(1)
+            found[wanted] = logs[which, token].cpu().numpy()
+        each = iter(np.split(found, ends[:-1]))
+        return [[next(each) for _ in gaps] for _, gaps in texts]
+
+    def _hide_in_turn(
+        self, texts: Sequence[tuple[str, Sequence[Gap]]], apart: int
+    ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
+        """Rows of tokens with masks, and of each row the gaps they stand for, counted over all texts, and where."""
+        rows, hidden, first = list[list[int]](), list[list[tuple[int, int]]](), 0
+        for text, gaps in texts:
+            for part in self._split(text, gaps):
+                for turn in range(min(apart, len(part))):
+                    row, places = self._hide(part, range(turn, len(part), apart))
+                    rows.append(row)
+                    hidden.append([(first + gap, place) for gap, place in places])
+            first += len(gaps)
+        return rows, hidden
 
     def _split(self, text: str, gaps: Sequence[Gap]) -> list[list[_Stretch]]:
         """A text as parts that can be read at once; what stands before its first word is left out of a long one."""
         room = self.limit - len(self.head) - len(self.tail)
         ends = [*(gap.start for gap in gaps[1:]), len(text)]
         stretches = [
-            _Stretch(number, self._cut_word(text[gap.start : gap.end]), self._cut(text[gap.end : end].strip(), False))
+            _Stretch(number, self._cut_word(text[gap.start : gap.end]), self._cut_between(text[gap.end : end].strip()))
             for number, (gap, end) in enumerate(zip(gaps, ends, strict=False))
         ]
         parts, used = list[list[_Stretch]](), room
@@ -187,12 +207,15 @@ class MaskedLanguageModel:
             row += one.before
             if at in which:
                 places.append((one.gap, len(row)))
-            row += [*([self.tokenizer.mask_token_id] if at in which else one.word), *one.behind]
+                row.append(self._mask)
+            else:
+                row += one.word
+            row += one.behind
         return [*row[: self.limit - len(self.tail)], *self.tail], places
 
-    def _cut_word(self, word: str) -> list[int]:
+    def _make_tokens(self, word: str) -> tuple[int, ...]:
         token = self._find_token(word)
-        return [token] if token >= 0 else self._cut(word, False)
+        return (token,) if token >= 0 else tuple(self._cut(word, False))
 
     def _find_token(self, word: str) -> int:
         """The token of a word that is one, in small letters where the model tells no case; -1 of others."""
@@ -289,12 +312,11 @@ class MaskedLanguageModel:
     def _pad(self, rows: list[list[int]]) -> tuple[Int[Tensor, "row place"], Int[Tensor, "row place"]]:
         """Rows of one length, and which of their places hold a token."""
         pad = self.tokenizer.pad_token_id or 0
-        ids = torch.full((len(rows), max(map(len, rows))), pad)
-        inside = torch.zeros_like(ids)
-        for at, row in enumerate(rows):
-            ids[at, : len(row)] = torch.tensor(row)
-            inside[at, : len(row)] = 1
-        return ids.to(self.device), inside.to(self.device)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        inside = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.full(inside.shape, pad, np.int64)
+        ids[inside] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(inside.astype(np.int64)).to(self.device)
 
     def _at(
         self,
@@ -311,6 +333,11 @@ class MaskedLanguageModel:
         states = self.model.base_model(input_ids=ids, attention_mask=inside).last_hidden_state
         found: Tensor = self._head(states[rows, places])
         return found
+
+
+def _choose_bounds(device: torch.device) -> Bounds:
+    """What one pass reads; on a GPU so much that its logits, some hundred MB, still find room beside a victim."""
+    return Bounds(rows=1024, tokens=1 << 14) if device.type == "cuda" else Bounds(rows=64, tokens=4096)
 
 
 def _join_pieces(
