@@ -67,6 +67,9 @@ def neighbours(monkeypatch):
     for name in ("fgws", "near", "cloze"):
         where = f"malaprop.defences.detection.{name}.find_neighbours"
         monkeypatch.setattr(where, lambda word, _: toy.SYNONYMS.get(word, ()))
+    cloze.find_options.cache_clear()
+    yield
+    cloze.find_options.cache_clear()
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.defences.detection.counts import count_words, find_neighbours, ids_of, read_counts
-from malaprop.defences.detection.leads import find_leads, split_answers
-from malaprop.defences.detection.near import NearSwaps, NearTexts, count_logs
+from malaprop.defences.detection.leads import find_leads
+from malaprop.defences.detection.near import NearSwaps, NearTexts, average, count_logs, find_largest
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
 from malaprop.defences.detection.trees import apply_trees, fit_trees, learn_trees
 
@@ -42,6 +42,18 @@ class _Fits(NamedTuple):
     better: Numbers  # [slot, neighbour] by how much the neighbours that fit best fit better, the best first
     words: Ints  # [slot, neighbour]
     options: Numbers  # [slot] how many neighbours there are
+
+
+class _Asked(NamedTuple):
+    """A text, what was put in its places, and what the victim says of that."""
+
+    text: Text
+    fits: _Fits
+    swaps: NearSwaps
+    counts: Numbers  # [slot] logarithms of the words' counts
+    around: Numbers  # [variant] leads of the texts of `near`
+    fitting: Numbers  # [variant] leads of the texts with neighbours that fit
+    falls: Numbers  # [slot, neighbour] how far the lead falls; 0 of a neighbour that is not there
 
 
 class _Seen(NamedTuple):
@@ -87,8 +99,8 @@ class ClozeFits:
         return apply_trees(learnt.arrays, self.describe(victim, learnt, texts, exact=exact))
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
-        own = sum(min(_BEST, len(self._find_options(word))) for word in text.strings) + len(_BETTER)
-        return own + NearTexts().count_passes(victim, learnt, text)
+        own = sum(min(_BEST, len(some)) for some in self._find_options(text))
+        return own + len(_BETTER) + NearTexts().count_passes(victim, learnt, text)
 
     def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
         """Counts, and the trees over words. A text is described by trees that learnt from other texts."""
@@ -100,8 +112,8 @@ class ClozeFits:
         for fold in range(_FOLDS):
             mine = np.flatnonzero(folds == fold).tolist()
             trees = _learn_words(seen, replaced, np.flatnonzero(folds != fold).tolist()) if mine else {}
-            for at in mine:
-                made[at] = _join(seen[at], trees)
+            for at, features in zip(mine, _join([seen[at] for at in mine], trees), strict=True):
+                made[at] = features
         trees = _learn_words(seen, replaced, range(len(seen)))
         arrays = {f"{_WORDS}{name}": value for name, value in trees.items()}
         return Learnt({**arrays, **counts.arrays}, counts.words), np.stack(made)
@@ -109,43 +121,46 @@ class ClozeFits:
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""
         trees = _take_word_trees(learnt)
-        return np.stack([_join(one, trees) for one in self._look(victim, learnt, texts, exact=exact)])
+        return np.stack(_join(self._look(victim, learnt, texts, exact=exact), trees))
 
     def _look(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> list[_Seen]:
         """Texts by the masked language model and by the victim."""
         near, known = NearTexts(), read_counts(learnt)
-        fits, swaps = self._find_fits(texts, victim.device), [near.find_swaps(text, known) for text in texts]
+        fits, swaps = self._find_fits(texts, victim.device), [near.find_swaps(text, learnt) for text in texts]
         pairs = [
             (near.make_texts(text, swap), _put_fitting(text, fit))
             for text, fit, swap in zip(texts, fits, swaps, strict=True)
         ]
         groups = [group for pair in pairs for group in pair]
-        answers = split_answers(ask(victim, groups, exact=exact), groups)
-        out = []
+        leads, asked = find_leads(ask(victim, groups, exact=exact), groups), list[_Asked]()
         for text, fit, swap in zip(texts, fits, swaps, strict=True):
-            around, fitting = (find_leads(next(answers)) for _ in range(2))
-            counts = count_logs(text, known)
-            whole = np.concatenate([near.summarise(around, swap, counts), _summarise(fitting, fit)])
-            out.append(_Seen(whole, _describe_words(text, fit, swap, counts, around, fitting, known)))
-        return out
+            around, fitting = next(leads), next(leads)
+            falls = _spread_falls(fitting, fit)
+            asked.append(_Asked(text, fit, swap, count_logs(text, known), around, fitting, falls))
+        wholes = (np.concatenate([near.summarise(a.around, a.swaps, a.counts), _summarise(a)]) for a in asked)
+        return list(map(_Seen, wholes, _describe_words(asked, known)))
 
-    def _find_options(self, word: str) -> tuple[str, ...]:
-        low = word.lower()
-        if len(low) < _LEAST or not low.isalpha():
-            return ()
-        near = [other for other in find_neighbours(low, self.nearest) if other != low and other.isalpha()]
-        return tuple(recase(other, word) for other in near[: self.most])
+    def _find_options(self, text: Text) -> list[tuple[str, ...]]:
+        nearest, most = self.nearest, self.most
+        return [find_options(word, nearest, most) for word in text.strings]
 
     def _find_fits(self, texts: Sequence[Text], device: str) -> list[_Fits]:
         from malaprop.models.encoders.masked_lm import open_fast_masked_lm
 
-        options = [[self._find_options(word) for word in text.strings] for text in texts]
+        options = list(map(self._find_options, texts))
         asked = [field for text, own in zip(texts, options, strict=True) for field in _split_fields(text, own)]
         found = iter(open_fast_masked_lm(self.model, device).compare(asked, apart=self.apart))
-        return [
-            _choose(text, own, [logs for _ in text.values() for logs in next(found)])
-            for text, own in zip(texts, options, strict=True)
-        ]
+        return _choose(texts, options, [logs for text in texts for _ in text.names for logs in next(found)])
+
+
+@lru_cache(maxsize=1 << 16)
+def find_options(word: str, nearest: int, most: int) -> tuple[str, ...]:
+    """The neighbours that a word is compared with, in its case."""
+    low = word.lower()
+    if len(low) < _LEAST or not low.isalpha():
+        return ()
+    near = [other for other in find_neighbours(low, nearest) if other != low and other.isalpha()]
+    return tuple(recase(other, word) for other in near[:most])
 
 
 def _split_fields(text: Text, options: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, list[Gap]]]:
@@ -156,19 +171,30 @@ def _split_fields(text: Text, options: Sequence[tuple[str, ...]]) -> Iterator[tu
         yield value, [Gap(*spans[slot], (strings[slot], *options[slot])) for slot in slots]
 
 
-def _choose(text: Text, options: Sequence[tuple[str, ...]], logs: Sequence[Floats]) -> _Fits:
-    """Of each word how well it fits, and the neighbours that fit best."""
-    many = text.slots
-    own, several = np.empty(many), np.zeros(many, np.bool_)
-    better, words = np.full((many, _BEST), _NONE), np.repeat(text.words[:, None], _BEST, 1)
-    for slot, (word, others, found) in enumerate(zip(text.strings, options, logs, strict=True)):
-        several[slot] = bool(np.isnan(found[0]))
-        own[slot] = -log(10) - _find_rank(word) if several[slot] else float(found[0])
-        rest = np.where(np.isnan(found[1:]), -np.inf, found[1:])
-        best = [i for i in np.argsort(-rest, kind="stable")[:_BEST].tolist() if np.isfinite(rest[i])]
-        better[slot, : len(best)] = np.maximum(rest[best] - own[slot], _NONE)
-        words[slot, : len(best)] = ids_of(text.table, [others[i] for i in best])
-    return _Fits(own, several, better, words, np.asarray([len(others) for others in options], np.float64))
+def _choose(texts: Sequence[Text], options: Sequence[Sequence[tuple[str, ...]]], logs: Sequence[Floats]) -> list[_Fits]:
+    """Of each word of each text how well it fits, and the neighbours that fit best."""
+    sizes = np.asarray([len(found) for found in logs], np.int64)
+    chances = np.full((len(logs), 1 + max(_BEST, int(sizes.max(initial=0)))), np.nan)
+    chances[np.arange(chances.shape[1]) < sizes[:, None]] = np.concatenate([np.empty(0), *logs])
+    own, several = chances[:, 0], np.isnan(chances[:, 0])
+    strings = [word for text in texts for word in text.strings]
+    for slot in np.flatnonzero(several).tolist():
+        own[slot] = -log(10) - _find_rank(strings[slot])
+    rest = np.where(np.isnan(chances[:, 1:]), -np.inf, chances[:, 1:])
+    best = np.argsort(-rest, axis=1, kind="stable")[:, :_BEST]
+    found = np.take_along_axis(rest, best, 1)
+    there = np.isfinite(found)
+    better = np.where(there, np.maximum(found - own[:, None], _NONE), _NONE)
+    out, begin = [], 0
+    for text, others in zip(texts, options, strict=True):
+        here = slice(begin, begin + text.slots)
+        words = np.repeat(text.words[:, None], _BEST, 1)
+        slots = np.nonzero(there[here])[0].tolist()
+        chosen = best[here][there[here]].tolist()
+        words[there[here]] = ids_of(text.table, [others[slot][at] for slot, at in zip(slots, chosen, strict=True)])
+        out.append(_Fits(own[here], several[here], better[here], words, np.maximum(sizes[here] - 1.0, 0)))
+        begin += text.slots
+    return out
 
 
 @lru_cache(maxsize=1 << 16)
@@ -203,50 +229,62 @@ def _spread_falls(leads: Numbers, fits: _Fits) -> Numbers:
     return falls
 
 
-def _summarise(leads: Numbers, fits: _Fits) -> Numbers:
+def _summarise(asked: _Asked) -> Numbers:
     """Features of a text by the swaps that fit best."""
-    own, together = leads[0], leads[0] - leads[-len(_BETTER) :]
-    some = fits.options > 0
-    falls, better, surprise = _spread_falls(leads, fits)[some, 0], fits.better[some, 0], -fits.own[some]
+    fits, own = asked.fits, asked.fitting[0]
+    together, some = own - asked.fitting[-len(_BETTER) :], fits.options > 0
+    falls, better, surprise = asked.falls[some, 0], fits.better[some, 0], -fits.own[some]
     weighed = np.clip(better, 0, _CAP) * np.maximum(falls, 0)
     return np.asarray([
-        *_take_most(better, 4), _mean(better), *_take_most(surprise, 3), _mean(surprise),
+        *_take_most(better, 4), average(better), *_take_most(surprise, 3), average(surprise),
         *_take_most(falls[better > 0], 3), *_take_most(falls[better > 2], 2), *_take_most(weighed, 2),
         falls[better > 1].sum(), *together, *(own - together), (better > 0).sum(), (better > 2).sum(),
-        (better > 4).sum(), *_take_most(better[falls > own], 2), _mean((falls > own) & (better > 0)),
+        (better > 4).sum(), *_take_most(better[falls > own], 2), average((falls > own) & (better > 0)),
     ])  # fmt: skip
 
 
-def _describe_words(
-    text: Text,
-    fits: _Fits,
-    swaps: NearSwaps,
-    counts: Numbers,
-    around: Numbers,
-    fitting: Numbers,
-    known: Mapping[str, int],
-) -> Numbers:
-    """[slot, feature]: how well a word fits, how frequent it is, and what the victim says without it."""
-    many, own, strings = text.slots, around[0], text.table.strings
-    single = own - around[1:]
-    without = single[len(swaps.slots) : len(swaps.slots) + many]
-    up, down = np.full(many, _NONE), np.full(many, _NONE)
-    for kind, chosen in ((up, swaps.upward), (down, ~swaps.upward)):
-        np.maximum.at(kind, swaps.slots[chosen], single[: len(swaps.slots)][chosen])
-    falls, better = _spread_falls(fitting, fits), fits.better
-    weighed = (np.clip(better, 0, _CAP) * np.maximum(falls, 0)).max(1)
-    best = [strings[word] for word in fits.words[:, 0].tolist()]
-    ranks, others = (np.asarray([_find_rank(word) for word in words]) for words in (text.strings, best))
+def _describe_words(asked: Sequence[_Asked], known: Mapping[str, int]) -> list[Numbers]:
+    """Of each text [slot, feature]: how well a word fits, how frequent it is, and what the victim says without it."""
+    sizes = np.asarray([one.text.slots for one in asked], np.int64)
+    ends, many = np.cumsum(sizes), np.repeat(sizes, sizes)
+    words = [word for one in asked for word in one.text.strings]
+    best = [one.text.table.strings[word] for one in asked for word in one.fits.words[:, 0].tolist()]
+    fit, several, better, options = (
+        np.concatenate([part[at] for part in (one.fits for one in asked)]) for at in (0, 1, 2, 4)
+    )
+    falls, counts = np.concatenate([one.falls for one in asked]), np.concatenate([one.counts for one in asked])
+    up, down, each = _fall_most(asked, ends - sizes), _fall_most(asked, ends - sizes, upward=False), _leave_out(asked)
+    without, own = np.concatenate(each), np.repeat([one.around[0] for one in asked], sizes)
+    ranks, others = (np.asarray([_find_rank(word) for word in some]) for some in (words, best))
     rises = np.log1p([known.get(word.lower(), 0) for word in best]) - counts
-    order = (without[None, :] >= without[:, None]).sum(1)
+    weighed = (np.clip(better, 0, _CAP) * np.maximum(falls, 0)).max(1)
     columns = [
-        fits.several, fits.own, fits.own + ranks, fits.own.mean() - fits.own if many else fits.own, *better.T, *falls.T,
-        without, np.full(many, own), own - without, falls.max(1), np.maximum(up, 0), np.maximum(down, 0), up - down,
-        counts, rises, ranks, ranks - others, [len(word) for word in text.strings], fits.options,
-        np.full(many, many), np.arange(many) / max(1, many), np.full(many, without.max(initial=0)), order,
-        [word[:1].isupper() for word in text.strings], weighed,
+        several, fit, fit + ranks, np.repeat([average(one.fits.own) for one in asked], sizes) - fit,
+        *better.T, *falls.T,
+        without, own, own - without, falls.max(1), np.maximum(up, 0), np.maximum(down, 0), up - down,
+        counts, rises, ranks, ranks - others, [len(word) for word in words], options,
+        many, (np.arange(len(many)) - np.repeat(ends - sizes, sizes)) / many,
+        np.repeat([some.max(initial=0) for some in each], sizes),
+        np.concatenate([(some >= some[:, None]).sum(1) for some in each]),
+        [word[:1].isupper() for word in words], weighed,
     ]  # fmt: skip
-    return np.stack([np.asarray(column, np.float64) for column in columns], 1)
+    return np.split(np.stack([np.asarray(column, np.float64) for column in columns], 1), ends[:-1])
+
+
+def _leave_out(asked: Sequence[_Asked]) -> list[Numbers]:
+    """Of each text [slot] how far the lead falls without the word."""
+    return [a.around[0] - a.around[1 + len(a.swaps.slots) :][: a.text.slots] for a in asked]
+
+
+def _fall_most(asked: Sequence[_Asked], begins: Ints, *, upward: bool = True) -> Numbers:
+    """[slot] of all texts: how far the lead falls by the worst of a word's swaps for more frequent words, or others."""
+    out = np.full(sum(one.text.slots for one in asked), _NONE)
+    chosen = np.concatenate([one.swaps.upward for one in asked]) == upward
+    falls = np.concatenate([a.around[0] - a.around[1:][: len(a.swaps.slots)] for a in asked])
+    slots = np.concatenate([one.swaps.slots + begin for one, begin in zip(asked, begins.tolist(), strict=True)])
+    there, most = find_largest(falls[chosen], slots[chosen])
+    out[there] = np.maximum(most, _NONE)
+    return out
 
 
 _LEAD, _WITHOUT, _FALL = 11, 10, 7  # columns of the above
@@ -277,16 +315,26 @@ def _learn_words(
     return fit_trees(x, y) if 0 < y.sum() < len(y) else {}
 
 
-def _join(seen: _Seen, trees: Mapping[str, NDArray[Any]]) -> Numbers:
-    """The features of a text, and behind them what trees over words say of it."""
-    odds = apply_trees(trees, seen.words) if trees and len(seen.words) else np.empty(0)
+def _join(seen: Sequence[_Seen], trees: Mapping[str, NDArray[Any]]) -> list[Numbers]:
+    """The features of texts, and behind them what trees over words say of each."""
+    words = np.concatenate([one.words for one in seen])
+    odds = apply_trees(trees, words) if trees and len(words) else np.empty(0)
+    sizes = [len(one.words) if trees else 0 for one in seen]
+    return [
+        np.concatenate([one.whole, _sum_up(one.words[: len(own)], own)])
+        for one, own in zip(seen, np.split(odds, np.cumsum(sizes)[:-1]), strict=True)
+    ]
+
+
+def _sum_up(words: Numbers, odds: Numbers) -> list[float]:
+    """Features of a text by the log-odds of its words to have been replaced."""
     sure = 1 / (1 + np.exp(-odds))
-    lead, without, fall = (np.maximum(seen.words[: len(odds), at], 0) for at in (_LEAD, _WITHOUT, _FALL))
+    lead, without, fall = (np.maximum(words[:, at], 0) for at in (_LEAD, _WITHOUT, _FALL))
     weighed = sure * without
-    return np.asarray([
-        *seen.whole, *_take_most(odds - _NONE, 5), _mean(odds), sure.sum(), np.log1p(-np.minimum(sure, 1 - 1e-6)).sum(),
-        weighed.sum(), weighed.max(initial=0), _mean(lead), (sure * fall).sum(),
-    ])  # fmt: skip
+    return [
+        *_take_most(odds - _NONE, 5), average(odds), sure.sum(), np.log1p(-np.minimum(sure, 1 - 1e-6)).sum(),
+        weighed.sum(), weighed.max(initial=0), average(lead), (sure * fall).sum(),
+    ]  # fmt: skip
 
 
 @lru_cache(maxsize=8)
@@ -298,7 +346,3 @@ def _take_most(values: Numbers, many: int) -> list[float]:
     """The largest, padded with zeros."""
     found: list[float] = np.sort(values)[::-1][:many].tolist()
     return found + [0.0] * (many - len(found))
-
-
-def _mean(values: Numbers | NDArray[np.bool_]) -> float:
-    return float(values.mean()) if len(values) else 0.0

@@ -12,13 +12,11 @@ from malaprop.defences.detection.suspicion import Numbers
 _MOST = 12.0  # log-odds beyond which a lead says no more
 
 
-def split_answers(answers: Numbers, groups: Sequence[Variants]) -> Iterator[Numbers]:
-    """The answers to each group of variants."""
-    return iter(np.split(answers, np.cumsum([group.count for group in groups])[:-1]))
-
-
-def find_leads(answers: Numbers) -> Numbers:
-    """[variant]: the log-probability of the label that the first one gets, less that of the best other one."""
-    label = int(answers[0].argmax())
-    rest = np.delete(answers, label, 1).max(1)
-    return np.asarray(np.clip(answers[:, label] - rest, -_MOST, _MOST))
+def find_leads(answers: Numbers, groups: Sequence[Variants]) -> Iterator[Numbers]:
+    """Of each group [variant]: the log-probability of the label that its first one gets, less the best other one's."""
+    counts = np.asarray([group.count for group in groups], np.int64)
+    ends, every = np.cumsum(counts), np.arange(len(answers))
+    label = np.repeat(answers[ends - counts].argmax(1), counts)
+    rest = answers.copy()
+    rest[every, label] = -np.inf
+    return iter(np.split(np.clip(answers[every, label] - rest.max(1), -_MOST, _MOST), ends[:-1]))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.errors import SettingError
-from malaprop.core.seeds import generator
+from malaprop.core.seeds import choose_some, generator
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.defences.detection.counts import count_words, find_neighbours, ids_of, read_counts
-from malaprop.defences.detection.leads import find_leads, split_answers
+from malaprop.defences.detection.leads import find_leads
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
 from malaprop.defences.detection.trees import apply_trees, learn_trees
 
@@ -31,6 +33,7 @@ class NearSwaps(NamedTuple):
     slots: Ints
     words: Ints
     upward: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    sizes: Ints  # [slot] how many there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,52 +73,44 @@ class NearTexts:
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         del victim
-        return 1 + len(self.find_swaps(text, read_counts(learnt)).slots) + self.many + text.slots
+        return 1 + sum(len(one) for one, _ in self._find_each(text, learnt)) + self.many + text.slots
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""
         known = read_counts(learnt)
-        swaps = [self.find_swaps(text, known) for text in texts]
+        swaps = [self.find_swaps(text, learnt) for text in texts]
         groups = [self.make_texts(text, own) for text, own in zip(texts, swaps, strict=True)]
-        answers = split_answers(ask(victim, groups, exact=exact), groups)
+        leads = find_leads(ask(victim, groups, exact=exact), groups)
         return np.stack([
-            self.summarise(find_leads(next(answers)), own, count_logs(text, known))
-            for text, own in zip(texts, swaps, strict=True)
+            self.summarise(next(leads), own, count_logs(text, known)) for text, own in zip(texts, swaps, strict=True)
         ])  # fmt: skip
 
-    def find_swaps(self, text: Text, known: Mapping[str, int]) -> NearSwaps:
+    def find_swaps(self, text: Text, learnt: Learnt) -> NearSwaps:
         """The words of its slots that are tried in their place, the more frequent first."""
-        slots, words, upward = list[int](), list[str](), list[bool]()
-        for slot, word in enumerate(text.strings):
-            low = word.lower()
-            if len(low) < _LEAST or not low.isalpha():
-                continue
-            mine = known.get(low, 0)
-            near = [other for other in find_neighbours(low, _NEAREST) if other != low and other.isalpha()]
-            near.sort(key=lambda other: (-known.get(other, 0), other))
-            more = [other for other in near if known.get(other, 0) > mine][: self.up]
-            less = [other for other in near if known.get(other, 0) <= mine][: self.down]
-            slots += [slot] * (len(more) + len(less))
-            words += [recase(other, word) for other in (*more, *less)]
-            upward += [True] * len(more) + [False] * len(less)
-        return NearSwaps(np.asarray(slots, np.int64), ids_of(text.table, words), np.asarray(upward, np.bool_))
+        each = self._find_each(text, learnt)
+        sizes = np.asarray([len(words) for words, _ in each], np.int64)
+        words = [word for words, _ in each for word in words]
+        upward = np.asarray([up for _, ups in each for up in ups], np.bool_)
+        return NearSwaps(np.repeat(np.arange(len(each)), sizes), ids_of(text.table, words), upward, sizes)
+
+    def _find_each(self, text: Text, learnt: Learnt) -> list[tuple[tuple[str, ...], tuple[bool, ...]]]:
+        up, down = self.up, self.down
+        return [_find_word_swaps(learnt, word, up, down) for word in text.strings]
 
     def make_texts(self, text: Text, swaps: NearSwaps) -> Variants:
         """The text itself, with each swap, without each word, and with many swaps at once."""
         one, left = len(swaps.slots), np.arange(text.slots)
+        there = swaps.sizes > 0
+        sizes, starts = swaps.sizes[there], (np.cumsum(swaps.sizes) - swaps.sizes)[there]
         rng = generator(0, "near", *text.values())
-        places = [np.flatnonzero(swaps.slots == slot) for slot in np.unique(swaps.slots)]
-        rows, edits = list[int](), list[int]()
-        for number in range(self.many):
-            for place in places:
-                if rng.random() < _SWAPPED:
-                    rows.append(1 + one + text.slots + number)
-                    edits.append(int(place[rng.integers(len(place))]))
+        drawn, picked = choose_some(rng, _SWAPPED, sizes.tolist() * self.many)
+        turns, places = np.divmod(np.asarray(drawn, np.int64), max(1, len(sizes)))
+        rows, edits = 1 + one + text.slots + turns, starts[places] + np.asarray(picked, np.int64)
         return Variants(
             text,
             np.concatenate([swaps.slots, left, swaps.slots[edits]]),
             np.concatenate([swaps.words, np.zeros(text.slots, np.int64), swaps.words[edits]]),
-            np.concatenate([1 + np.arange(one), 1 + one + left, np.asarray(rows, np.int64)]),
+            np.concatenate([1 + np.arange(one), 1 + one + left, rows]),
             1 + one + text.slots + self.many,
         )
 
@@ -129,21 +124,45 @@ class NearTexts:
         sinks = _take_largest(single[down], swaps.slots[down], 4)
         return np.asarray([
             own, *rises, *sinks, *(own - rises[:3]), np.maximum(rises, 0).sum(), rises[0] - sinks[0],
-            rises[:3].sum() - sinks[:3].sum(), _mean(single[up]), _mean(single[down]),
-            _mean(single[up] > own), _mean(single[down] > own), up.sum(), len(np.unique(swaps.slots)),
-            _mean(several > own), several.mean(), several.std(), np.sort(several)[-4:].mean(),
+            rises[:3].sum() - sinks[:3].sum(), average(single[up]), average(single[down]),
+            average(single[up] > own), average(single[down] > own), up.sum(), (swaps.sizes > 0).sum(),
+            average(several > own), average(several), several.std(), average(np.sort(several)[-4:]),
             *_weigh_rarity(without, logs),
         ])  # fmt: skip
 
 
-def _mean(values: Numbers | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
-    return float(values.mean()) if len(values) else 0.0
+@lru_cache(maxsize=1 << 16)
+def _find_word_swaps(learnt: Learnt, word: str, up: int, down: int) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """What is tried in the place of a word, and which of that is more frequent than it."""
+    known, low = read_counts(learnt), word.lower()
+    if len(low) < _LEAST or not low.isalpha():
+        return (), ()
+    mine = known.get(low, 0)
+    near = [other for other in find_neighbours(low, _NEAREST) if other != low and other.isalpha()]
+    near.sort(key=lambda other: (-known.get(other, 0), other))
+    more = [other for other in near if known.get(other, 0) > mine][:up]
+    less = [other for other in near if known.get(other, 0) <= mine][:down]
+    return tuple(recase(other, word) for other in (*more, *less)), (True,) * len(more) + (False,) * len(less)
+
+
+def average(values: Numbers | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    """The mean, 0 of nothing; in a third of the time that numpy's own takes for a few values."""
+    return float(np.add.reduce(values, dtype=np.float64) / len(values)) if len(values) else 0.0
+
+
+def find_largest(falls: Numbers, slots: Ints) -> tuple[Ints, Numbers]:
+    """Words that are swapped, in order, and of each the largest fall."""
+    if not len(slots):
+        return slots, falls
+    begins = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
+    return slots[begins], np.maximum.reduceat(falls, begins)
 
 
 def _take_largest(falls: Numbers, slots: Ints, many: int) -> Numbers:
     """Of each word the largest fall; of these the largest, padded with zeros."""
-    best = sorted((float(falls[slots == slot].max()) for slot in np.unique(slots)), reverse=True)
-    return np.asarray((best + [0.0] * many)[:many])
+    out, best = np.zeros(many), np.sort(find_largest(falls, slots)[1])[::-1][:many]
+    out[: len(best)] = best
+    return out
 
 
 def count_logs(text: Text, known: Mapping[str, int]) -> Numbers:
@@ -155,17 +174,18 @@ def _weigh_rarity(falls: Numbers, logs: Numbers) -> list[float]:
     """How frequent the words are without which the lead falls most, beside the others."""
     if not len(falls):
         return [0.0] * 17
-    order = np.argsort(-falls, kind="stable")[:5]
-    heavy = np.full(5, logs.mean())
+    order, usual = np.argsort(-falls, kind="stable")[:5], average(logs)
+    heavy = np.full(5, usual)
     heavy[: len(order)] = logs[order]
     weights = np.maximum(falls, 0) + 1e-6
     weighted = float(weights @ logs / weights.sum())
-    spread = falls.std() * logs.std()
-    ties = float(((falls - falls.mean()) * (logs - logs.mean())).mean() / spread) if spread > 1e-9 else 0.0
+    far, apart = falls - average(falls), logs - usual
+    spread = sqrt(average(far * far)) * sqrt(average(apart * apart))
+    ties = average(far * apart) / spread if spread > 1e-9 else 0.0
     rare, unusual, rest = falls[logs < _RARE], falls[logs < _USUAL], falls[logs >= _USUAL]
     least = np.sort(logs)
     return [
-        *heavy.tolist(), weighted, weighted - logs.mean(), ties, rare.sum(), rare.max(initial=0),
+        *heavy.tolist(), weighted, weighted - usual, ties, rare.sum(), rare.max(initial=0),
         unusual.max(initial=0), rest.max(initial=0), unusual.sum() - rest.sum(),
-        logs.mean(), least[: max(1, len(least) // 4)].mean(), (logs < 1).mean(), least[:3].mean(),
+        usual, average(least[: max(1, len(least) // 4)]), average(logs < 1), average(least[:3]),
     ]  # fmt: skip

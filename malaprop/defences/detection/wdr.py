@@ -12,7 +12,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.defences.detection.leads import find_leads, split_answers
+from malaprop.defences.detection.leads import find_leads
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
 from malaprop.defences.detection.trees import apply_trees, learn_trees
 
@@ -56,8 +56,7 @@ class WordDifferences:
         """The features [text, feature]."""
         del learnt
         groups = [_leave_out(text) for text in texts]
-        answers = split_answers(ask(victim, groups, exact=exact), groups)
-        return np.stack([self._summarise(find_leads(found)) for found in answers])
+        return np.stack([*map(self._summarise, find_leads(ask(victim, groups, exact=exact), groups))])
 
     def _summarise(self, leads: Numbers) -> Numbers:
         own, others = leads[0], np.sort(leads[1:] if len(leads) > 1 else leads)

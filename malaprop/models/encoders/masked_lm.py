@@ -156,12 +156,12 @@ class MaskedLanguageModel:
             wanted = runs((ends - sizes)[asked[:, 1]], sizes[asked[:, 1]])  # of all words those that are asked about
             one_token = tokens[wanted] >= 0
             wanted, which = wanted[one_token], np.repeat(np.arange(len(asked)), sizes[asked[:, 1]])[one_token]
-            row, place, which, token = (
+            row, place, at, token = (
                 torch.from_numpy(numbers).to(self.device)
                 for numbers in (asked[:, 0].copy(), asked[:, 2].copy(), which, tokens[wanted])
             )
             logs = self._at(ids, inside, place, row).float().log_softmax(1)
-            found[wanted] = logs[which, token].cpu().numpy()
+            found[wanted] = logs[at, token].cpu().numpy()
         each = iter(np.split(found, ends[:-1]))
         return [[next(each) for _ in gaps] for _, gaps in texts]
 
