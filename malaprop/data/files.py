@@ -11,9 +11,9 @@ from malaprop.core.errors import DataError
 from malaprop.core.example import PAIR, Example, number
 from malaprop.data.base import Dataset, editable
 from malaprop.data.labels import read_labels
-from malaprop.data.rows import EXPECTED, SUFFIXES, Row, looks_like_file, rows
+from malaprop.data.rows import EXPECTED, SUFFIXES, Row, kind, looks_like_file, read_lines, rows
 
-__all__ = ["LAYOUTS", "SUFFIXES", "Layout", "Row", "from_rows", "load", "looks_like_file"]
+__all__ = ["LAYOUTS", "SUFFIXES", "Layout", "Row", "from_rows", "load", "load_texts", "looks_like_file"]
 
 LAYOUTS = (("text",), ("premise", "hypothesis"), ("source", "target"), ("src", "tgt"))
 
@@ -36,6 +36,24 @@ def load(
 
 def no_rows(path: Path) -> DataError:
     return DataError(f"{path} holds no rows; expected a header and at least one row of {EXPECTED}")
+
+
+def load_texts(path: Path, *, text: str | None = None) -> list[str]:
+    """The text of each row, empty where it has none; labels are not read. Of a `.txt` file each line is a text."""
+    plain = kind(path) == ".txt"
+    found = list(read_lines(path) if plain else rows(path))
+    if not found:
+        raise DataError(f"{path} holds no text")
+    columns = list(found[0].cells)
+    fields = _fields(columns, str(path), None if plain else text)
+    if len(fields) > 1:
+        raise DataError(f"{path} has pairs of texts ({', '.join(fields)}); expected one text a row")
+    column = _spelling(columns).get(fields[0], fields[0])
+    return [_string(row, column, str(path)) if _is_filled(row.cells.get(column)) else "" for row in found]
+
+
+def _is_filled(value: object) -> bool:
+    return value is not None and value == value  # a gap may be NaN
 
 
 class Layout(NamedTuple):

@@ -67,6 +67,12 @@ def rows(path: Path) -> Iterator[Row]:
     return _table(path, "\t" if suffix == ".tsv" else _separator(path))
 
 
+def read_lines(path: Path) -> Iterator[Row]:
+    """Each line of a plain text file as a row of one text."""
+    with _opened(path, "\n") as file:
+        yield from (Row(f"line {at}", {"text": line.rstrip("\r\n")}) for at, line in enumerate(file, 1))
+
+
 @contextmanager
 def _opened(path: Path, newline: str) -> Iterator[IO[str]]:
     """The file as text; what cannot be read or decoded is said in one line."""

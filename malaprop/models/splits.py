@@ -32,8 +32,18 @@ class Read(Protocol):
     def __call__(self, spec: str, *, split: str) -> Labelled: ...
 
 
+class Added(NamedTuple):
+    """What stands in a training part beside the dataset's own rows; `about` changes where any of it does."""
+
+    rows: int
+    about: str
+
+
 class Splits(NamedTuple):
-    """`own` says that the dataset has a test split of its own: a figure on it can be compared with others'."""
+    """`own` says that the dataset has a test split of its own: a figure on it can be compared with others'.
+
+    `fingerprint` is that of the dataset, whatever was `added` to its training part.
+    """
 
     name: str
     train: Sequence[Example]
@@ -42,6 +52,7 @@ class Splits(NamedTuple):
     labels: tuple[str, ...]
     fingerprint: str
     own: bool
+    added: Added | None = None
 
 
 def splits(read: Read, spec: str) -> Splits:

@@ -14,6 +14,7 @@ from malaprop.defences import DEFENCES
 from malaprop.studies.common import epoch_line, slug
 from malaprop.studies.hardenauto import AUTO, AutoHarden, AutoOptions
 from malaprop.studies.modelkinds import TEXTS
+from malaprop.studies.selftraining import ADDED, SelfTraining
 from malaprop.studies.settings import build, opt
 from malaprop.studies.study import View, conduct
 from malaprop.studies.training import (
@@ -62,6 +63,8 @@ class Harden:
 
       malaprop harden reject --model ./my-distilbert --data reviews.csv --out models/wary
 
+      malaprop harden swaps --model BERT --data reviews.csv --unlabelled more.txt --teacher models/plain --out models/2
+
       malaprop harden auto --model ./my-distilbert --data reviews.csv --budget 30m --loss 2 --out models/best
     """
 
@@ -90,6 +93,7 @@ class Harden:
     virtual: bool = opt(
         False, "miyato: virtual adversarial training, away from the model's own answer and not from the label."
     )
+    adding: SelfTraining = SelfTraining()
     choosing: AutoOptions = AutoOptions()
     beginning: Beginning = Beginning()
     where: Where = Where()
@@ -129,6 +133,7 @@ class Harden:
             self.auto.check()
             return
         self.choosing.refuse(self.name)
+        self.adding.check()
         assert DEFENCES[self.name]
         assert self.hardening
         assert self.beginning.given
@@ -136,20 +141,36 @@ class Harden:
         check_room(self.saving.out, TEXTS.mark)
 
     def plan(self) -> Iterator[Task]:
-        from malaprop.tasks.outputs import OwnFolder
+        from malaprop.defences.selftraining import TeacherLabels
+        from malaprop.tasks.outputs import JsonFile, OwnFolder
         from malaprop.tasks.task import Task
 
         if self.auto is not None:
             yield from self.auto.plan()
             return
+        if self.adding.wanted:
+            yield Task(
+                name=ADDED, work=self.adding.label, output=JsonFile(TeacherLabels), reads=self.read_unlabelled,
+                victims={"teacher": self.adding.teacher}, vital=True,
+            )  # fmt: skip
         yield Task(
             name=slug(Path(self.model).name), work=self.train, output=OwnFolder(TEXTS.mark, checks=True), at=".",
-            reads=self.read, vital=True,
+            reads=self.read, after=(ADDED,) if self.adding.wanted else (), vital=True,
         )  # fmt: skip
 
-    def read(self, inputs: Inputs) -> Inputs:
+    def read_unlabelled(self, inputs: Inputs) -> Inputs:
         del inputs
-        return {"texts": self.texts.splits()}
+        data = self.texts.splits()
+        return {"texts": data, "more": self.adding.read(data, self.texts.text)}
+
+    def read(self, inputs: Inputs) -> Inputs:
+        """The data, with what a teacher labelled behind its training part."""
+        from malaprop.defences.selftraining import add_texts
+
+        data = self.texts.splits()
+        if self.adding.wanted:
+            data = add_texts(data, self.adding.read(data, self.texts.text), inputs[ADDED])
+        return {"texts": data}
 
     def train(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """The model, in the study's own folder."""

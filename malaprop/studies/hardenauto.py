@@ -171,6 +171,7 @@ class AutoHarden:
         for name in ("r", "once", "noise"):
             if given[name] is not None:
                 raise SettingError(f"--{name} is no option of harden auto; write it in --methods, as miyato:size=0.05")
+        self.study.adding.refuse(AUTO)
         assert self.told.seconds
         assert self.suite
         if self.trains or not is_victim(self.model):

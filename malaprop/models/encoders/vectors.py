@@ -96,6 +96,7 @@ def trained(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
 def home(kind: str, data: Splits, course: SkipGram | None = None) -> Path:
     """Where trained vectors lie: named by all that decides them."""
     recipe = [1, kind, asdict(course or SkipGram()), data.fingerprint, store.key("wikitext")]
+    recipe += [data.added.about] if data.added else []
     digest = sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:10]
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in data.name)[:40]
     return store.cache_root() / "vectors" / f"{kind}-{plain}-{digest}"

@@ -97,6 +97,7 @@ def train(
         "data": data.fingerprint,
     }
     recipe |= {"given": given.plain(), "start": _digest(job.model), **({"hardened": about} if about else {})}
+    recipe |= {"added": data.added.about} if data.added else {}
     if checkpoint.is_checkpoint(folder):
         check_recipe(folder, recipe)
         return read_card(folder)
@@ -113,12 +114,13 @@ def train(
         data=data.name,
         data_fingerprint=data.fingerprint,
         seed=seed,
-        about=f"{job.about} {about}".strip(),
+        about=" ".join(filter(None, (job.about, about, data.added.about if data.added else ""))),
         hardened=added.name if added else "",
         settings=asdict(how),
         seconds=round(fitted.seconds, 1),
         **stamp(),
-        figures=_figures(fitted, judge(job.model, test)[0], job.parts, job.model),
+        figures=_figures(fitted, judge(job.model, test)[0], job.parts, job.model)
+        | ({"added_rows": data.added.rows} if data.added else {}),
     )
     job.save(folder, card)
     keep_recipe(folder, recipe)
