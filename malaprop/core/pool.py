@@ -41,6 +41,7 @@ class Pool:
         self.groups = groups
         self.bases = list(bases.values())
         self.table: Words = groups[0].base.table
+        assert all(base.table is self.table for base in self.bases), "a round has one table of words"
         self.counts: Ints = np.fromiter((g.count for g in groups), np.int64, len(groups))
         self.starts: Ints = np.cumsum(self.counts) - self.counts  # [group] its first variant
         self.size = int(self.counts.sum())

@@ -17,6 +17,7 @@ from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Targeted, Untargeted
 from malaprop.core.errors import CapabilityError, MalapropError, SettingError
 from malaprop.core.example import Example
+from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED
 from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended, cut_up
@@ -25,7 +26,7 @@ from malaprop.defences.detection import cloze
 from malaprop.defences.detection.counts import count_words
 from malaprop.defences.detection.detector import Detector, DetectorCard, FitTexts, fit_detector, parse_method
 from malaprop.defences.detection.rates import find_auc, find_threshold
-from malaprop.defences.detection.suspicion import Learnt, Lessons
+from malaprop.defences.detection.suspicion import Learnt, Lessons, ask
 from malaprop.defences.detection.trees import apply_trees, fit_trees
 from malaprop.defences.premade import Premade
 from malaprop.defences.trial import count_passes
@@ -413,3 +414,11 @@ def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_
     made = victim("detect:fgws(toy:predict)")
     assert made.label_names == ("0", "1", REJECTED)
     assert made.predict([("good film",)]).shape == (1, 3)
+
+
+def test_texts_of_two_tables_are_answered_as_their_words_say():
+    victim = small_victims.words()
+    one, two = cut_up([("good film",), ("bad film",)]), cut_up([("film bad",), ("great",), ("awful word",)])
+    together = ask(victim, [Variants.itself(text) for text in (*one, *two)], exact=False)
+    alone = [ask(victim, [Variants.itself(text)], exact=False) for text in (*one, *two)]
+    np.testing.assert_array_equal(together, np.concatenate(alone))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import groupby
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,7 @@ from malaprop.models.victims.ensemble import log_probabilities
 
 Numbers = NDArray[np.float64]
 _AT_ONCE = 1 << 14  # variants of one question to the victim
+_GROUPS = 256  # texts whose variants are asked about together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,12 +79,10 @@ class Describing(Suspicion, Protocol):
 
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
-    """Log-probabilities [variant, label] of all variants, group by group."""
-    found = []
-    for begin in range(0, len(groups), 64):
-        part = [group for group in groups[begin : begin + 64] if group.count]
-        if not part:
-            continue
+    """Log-probabilities [variant, label] of all variants, group by group; the victim hears of one table at a time."""
+    found, filled = [], [group for group in groups if group.count]
+    tables = (list(same) for _, same in groupby(filled, key=lambda group: id(group.base.table)))
+    for part in (same[begin : begin + _GROUPS] for same in tables for begin in range(0, len(same), _GROUPS)):
         if exact:
             scores = victim.predict([text.values() for group in part for text in group.texts()])
         else:
