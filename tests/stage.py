@@ -73,6 +73,7 @@ FEW = {
     "shots": 2, "classifiers": 4, "refine": 2, "exact": 2, "budget": 60, "steps": 2, "epochs": 1,
     "dim": 8, "units": 8, "width": 4, "rounds": 2, "panel": 4, "pairs": 60, "draw": 10, "seeds": 1, "items": 4,
     "raters": 1, "cap": 60, "tries": 20, "generations": 2, "max-queries": 500, "lanes": 1,
+    "sure": 0.1,
 }  # fmt: skip
 
 # What is added where a page leaves it to the default.
@@ -153,6 +154,7 @@ def _files(root: Path) -> None:
     _rows(root / "entailment.csv", "premise,hypothesis,label", pairs)
     tabbed = [("premise", "hypothesis", "label"), *pairs]
     (root / "snli.tsv").write_text("".join("\t".join(row) + "\n" for row in tabbed))
+    (root / "more.txt").write_text("".join(f"once more {text}\n" for text, _ in TEXTS))
     (root / "names.txt").write_text("Bond\nNew York\n")
     (root / "my_model.py").write_text(MODULE)
     (root / "my.py").write_text(MODULE)

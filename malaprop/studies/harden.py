@@ -63,7 +63,7 @@ class Harden:
 
       malaprop harden reject --model ./my-distilbert --data reviews.csv --out models/wary
 
-      malaprop harden swaps --model BERT --data reviews.csv --unlabelled more.txt --teacher models/plain --out models/2
+      malaprop harden swaps --model BERT --data reviews.csv --unlabelled more.txt --teacher models/plain --sure 0.8
 
       malaprop harden auto --model ./my-distilbert --data reviews.csv --budget 30m --loss 2 --out models/best
     """

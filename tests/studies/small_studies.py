@@ -65,6 +65,12 @@ def texts(root: Path) -> str:
     return str(path)
 
 
+def unlabelled(root: Path) -> str:
+    path = root / "more.txt"
+    path.write_text("".join(f"{text} again {n}\n" for n, text in enumerate(SENTENCES)))
+    return str(path)
+
+
 def detector(root: Path) -> str:
     """A detector for the model, beside the attack that it learnt from."""
     given = SMALL["detect fit"](root) | {"data": texts(root), "device": "cpu", "quiet": True}
@@ -220,6 +226,10 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     "harden: the best of several": lambda root: {
         "method": "auto", "model": "CNN-W-Random-1", "methods": ["flooding"], "attacks": ["deepwordbug"], "n": 6,
         "set": {"epochs": 2, "dim": 6, "filters": 4},
+    },
+    "harden: texts without labels": lambda root: {
+        "method": "blackbox", "model": "CNN-W-Random-1", "unlabelled": unlabelled(root),
+        "teacher": "toy:predict", "sure": 0.5, "set": {"epochs": 1, "dim": 6, "filters": 4},
     },
     "study leaderboard": lambda root: {
         "victims": ["toy:predict", model(root)], "attacks": ["deepwordbug", "hotflip-char"], "n": 8,
