@@ -59,6 +59,11 @@ def finish_record(words: Sequence[str]) -> bool:
     return True
 
 
+def _lacks_memory(output: Path) -> bool:
+    """Whether the last words of a command say that the GPU had no room."""
+    return "out of memory" in output.read_text(encoding="utf-8", errors="replace")[-3000:]
+
+
 def _load(path: Path, empty: object) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
@@ -68,8 +73,11 @@ def _load(path: Path, empty: object) -> object:
 
 @dataclass
 class Driver:
-    """All lanes of one call. `grace` is what interrupted commands have to end, `every` how often results are packed,
-    in seconds."""
+    """All lanes of one call.
+
+    `grace` is what interrupted commands have to end, `every` how often results are packed, `pause` how long a command
+    that found no memory waits, in seconds.
+    """
 
     lanes: Sequence[Lane]
     out: Path
@@ -79,6 +87,7 @@ class Driver:
     program: tuple[str, ...] = (sys.executable, "-m", "malaprop")
     grace: float = 45
     every: float = 30
+    pause: float = 15
     good: dict[str, bool] = field(default_factory=dict)
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -173,6 +182,9 @@ class Driver:
             self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
             output, begun = folder / f"output-{number}.txt", time.monotonic()
             code = self.call(lane, words, output)
+            if code and _lacks_memory(output) and not self.stop.wait(self.pause):
+                self.say(f"{turn.step}: command {number} found no memory beside the others and is tried once more")
+                code = self.call(lane, words, output)
             seconds = time.monotonic() - begun
             self.add_time(turn.step, seconds)
             self.say(f"{turn.step}: command {number} ended with {code} after {seconds:.0f} s")

@@ -129,8 +129,8 @@ def _list_universal(size: str) -> Iterator[Lane]:
         *_turns("rules/ag_news/measured", "rules/ag_news/shown"),
         Turn(step="importance/ag_news", needs=needs),
     )
-    yield Lane(name="universal/rules", turns=mined, jobs=8, parts=16)
-    yield Lane(name="universal/genetic", turns=(Turn(step="genetic/mr-full", needs=made),), jobs=8, parts=16, nice=10)
+    yield Lane(name="universal/rules", turns=mined, jobs=8, parts=24)
+    yield Lane(name="universal/genetic", turns=(Turn(step="genetic/mr-full", needs=made),), jobs=6, parts=40, nice=10)
 
 
 def list_lanes(size: str) -> list[Lane]:
