@@ -15,7 +15,7 @@ from malaprop.records.transfer import Estimate
 from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others, translators
-from malaprop.studies.reproduce.weigh import HALF, NOTHING, above, average, short, sign, worst
+from malaprop.studies.reproduce.weigh import HALF, NOTHING, above, average, gap_text, short, sign, worst
 
 _GOOD = 0.6  # of the test images: above it a classifier knows digits
 _FASTER = 2.0  # times fewer queries; the paper has four, and half of that is asked for
@@ -179,9 +179,22 @@ def _sentences(root: Path) -> Reading:
         shows += verdicts
         started = ", ".join(f"{t.victim} {short(t.started)}" for t in rows)
         why.append(f"With the {name} ARAE what comes back changes the answer before any search: {started}.")
+        why += _explain_accuracies(record, name)
     if not told:
         need(NaturalTextRecord.read, root / "sentences" / "compare" / "plain")
     return Reading(ours="; ".join(told), verdict=worst(shows), why=" ".join((*why, _explain_starts(root))).strip())
+
+
+def _explain_accuracies(record: NaturalTextRecord, name: str) -> Iterator[str]:
+    """How far the accuracies of two classifiers lie apart of which the less accurate needs the larger change."""
+    accuracy = {tried.victim: tried.accuracy for tried in record.tried}
+    turned = [pair for pair in record.pairs if _weigh_pairs([pair], accuracy)[1] == ["fails"]]
+    for pair in turned:
+        more, less = sorted((pair.one, pair.two), key=lambda one: -accuracy[one].value)
+        yield (
+            f"With the {name} ARAE {less} needs the larger change than {more}, which is right more often by "
+            f"{gap_text(accuracy[more], accuracy[less])}."
+        )
 
 
 def _explain_starts(root: Path) -> str:

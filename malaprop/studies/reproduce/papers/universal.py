@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 
 from malaprop.core.errors import RecordError
-from malaprop.records.diagnosis import DiagnosisRecord
+from malaprop.records.diagnosis import DiagnosisRecord, RuleLine
 from malaprop.records.ensembles import EnsemblesRecord
 from malaprop.records.measured import MeasuredCell, MeasuredRecord, MeasuredRules
 from malaprop.records.summary import Rate
@@ -73,6 +73,7 @@ _MINED = {"small": ("genetic2", "genetic3"), "full": ("genetic2", "genetic4", "g
 # Texts of the training part; 0: all. Those of AG News are twice as long as those of MR.
 _MINED_TEXTS = {"mr": 0, "ag_news": 4000, "mr-full": 8000}
 _PUT_TO = {"small": 300, "full": 500}
+_HELD = 5  # times that a word stands in the texts, so that its PMI says something
 # Whose importance is weighed: word models and BERT. At small size those of the cache: BERT is none of the six models.
 _WEIGHED = {
     "small": ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"),
@@ -305,19 +306,20 @@ def _mean(whole: MeasuredRules) -> str:
 
 def _rules(root: Path, data: str) -> Reading:
     """The first rules are from counts, the last from the models that the paper takes."""
-    found = _read_measures(root, data).wholes
-    base, best = found[0], found[-1]
+    record = _read_measures(root, data)
+    base, best = record.wholes[0], record.wholes[-1]
     if best.ahead is None or best.words is None or base.words is None:
         raise RecordError("no text was broken by rules")
     gap, low, high = best.ahead
     words = f"{100 * best.words:.1f}% of the words against {100 * base.words:.1f}%"
     ahead = f"{100 * gap:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
-    everywhere = f"; broken on all models that had it right: {best.everywhere}" if best.everywhere is not None else ""
+    many = len({cell.victim for cell in _of_last(record)})
+    everywhere = f"; broken on all of {many} models: {best.everywhere}" if best.everywhere is not None else ""
     verdict = sign(gap, low, high)
     return Reading(
         ours=f"{_mean(best)} against {_mean(base)}, {ahead}, {words}{everywhere}",
         verdict=verdict if best.words <= base.words else worst((verdict, "leans")),
-        why=_explain_rules(_read_measures(root, data)),
+        why=_explain_rules(record),
     )
 
 
@@ -385,7 +387,28 @@ def _bias(root: Path, data: str) -> Reading:
         f"away from {one.label}: falls {gap_text(one.falls, HALF)}, rises {gap_text(one.rises, HALF)}"
         for one in record.found
     )
-    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=f"Beside half of the rules, {gaps}.")
+    why = f"Beside half of the rules, {gaps}. {_explain_bias(record)}"
+    return Reading(ours="; ".join(told), verdict=worst(verdicts), why=why)
+
+
+def _explain_bias(record: DiagnosisRecord) -> str:
+    """How often it rises with some other label, and with others on average where the data holds the new word."""
+    some, held = list[str](), list[str]()
+    for one in record.found:
+        own = record.labels.index(one.label)
+        gains = [[now - was for at, (was, now) in enumerate(line.pmi) if at != own] for line in one.lines]
+        known = [fmean(gain) > 0 for gain, line in zip(gains, one.lines, strict=True) if _count_new(line) >= _HELD]
+        some.append(f"{one.label} {short(Rate(sum(max(gain) > 0 for gain in gains), len(gains)))}")
+        held.append(f"{one.label} {short(Rate(sum(known), len(known)))}")
+    return (
+        f"What counts as rising was varied. With at least one other label it rises away from {', '.join(some)}. With "
+        f"the others on average, where the texts hold the new word at least {_HELD} times, away from {', '.join(held)}."
+    )
+
+
+def _count_new(line: RuleLine) -> int:
+    """How often the texts hold the word that a rule puts in."""
+    return sum(new for _, new in line.seen)
 
 
 def _spread(root: Path, data: str) -> Reading:
