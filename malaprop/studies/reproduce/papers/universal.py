@@ -345,11 +345,11 @@ def _families(root: Path, data: str) -> Reading:
     gaps = "; ".join(f"{one} less {two} {gap_text(added[one], added[two])}" for one, two in pairwise(added))
     rest = {w.rules: _add_families([c for c in found.cells if c.rules == w.rules]) for w in found.wholes[:-1]}
     turned = [pair for pair in pairwise(added) if above(added[pair[0]], added[pair[1]]) in AMISS]
-    varied = "; ".join(
-        f"{one} less {two} is with {', '.join(f'{rules} {gap_text(r[one], r[two])}' for rules, r in rest.items())}"
+    varied = " ".join(
+        f"Then {one} less {two} is with {', '.join(f'{name} {gap_text(r[one], r[two])}' for name, r in rest.items())}."
         for one, two in turned
     )
-    why = f"One after the other: {gaps}. Where the rules come from was varied: {varied}."
+    why = f"One after the other: {gaps}. Where the rules come from was varied. {varied}"
     return Reading(ours=told, verdict=falling(list(added.values())), why=why)
 
 
@@ -383,11 +383,11 @@ def _bias(root: Path, data: str) -> Reading:
     record = need(DiagnosisRecord.read, root / "rules" / data / "shown")
     told = [f"away from {one.label}: falls {short(one.falls)}, others rise {short(one.rises)}" for one in record.found]
     verdicts = [above(rate, HALF) for one in record.found for rate in (one.falls, one.rises)]
-    gaps = "; ".join(
-        f"away from {one.label}: falls {gap_text(one.falls, HALF)}, rises {gap_text(one.rises, HALF)}"
+    gaps = " ".join(
+        f"Away from {one.label} it falls {gap_text(one.falls, HALF)} and rises {gap_text(one.rises, HALF)}."
         for one in record.found
     )
-    why = f"Beside half of the rules, {gaps}. {_explain_bias(record)}"
+    why = f"Rates beside half of the rules are as follows. {gaps} {_explain_bias(record)}"
     return Reading(ours="; ".join(told), verdict=worst(verdicts), why=why)
 
 
