@@ -2,44 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import chain, count
-from math import ceil
 
 import numpy as np
 
 from malaprop.core.errors import SettingError
-
-_HALF = (1 << 32) - 1  # the lower half of what PCG64 gives at a time
-
-
-def choose_some(rng: np.random.Generator, chance: float, sizes: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The places that are drawn with this chance, in order, and of each a number below its size.
-
-    They are those of `rng.random() < chance`, and then `rng.integers(size)`, of a generator that drew nothing yet. The
-    two cost more by the call than what they compute, so this is several times as fast.
-    """
-    border = ceil(chance * (1 << 53)) << 11
-    many, bits = len(sizes) + len(sizes) // 4 + 8, rng.bit_generator
-    take = chain.from_iterable(bits.random_raw(many).tolist() for _ in count()).__next__
-    places, numbers, kept = list[int](), list[int](), -1  # the upper half of a draw is kept for the next number
-    for place, size in enumerate(sizes):
-        if take() >= border:
-            continue
-        product = 0
-        while size > 1:
-            if kept < 0:
-                whole = take()
-                half, kept = whole & _HALF, whole >> 32
-            else:
-                half, kept = kept, -1
-            product = half * size
-            if product & _HALF >= (_HALF + 1) % size:  # else some numbers would come more often
-                break
-        places.append(place)
-        numbers.append(product >> 32)
-    return places, numbers
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:

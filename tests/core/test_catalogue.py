@@ -13,7 +13,7 @@ from malaprop.core.capability import Capability, check
 from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.errors import CapabilityError, MalapropError, SettingError, TextError, plain
 from malaprop.core.example import Example, content_id, number
-from malaprop.core.seeds import choose_some, generator
+from malaprop.core.seeds import generator
 
 TABLE = {"greedy": "malaprop.core.text:Words", "beam": "no.such.module:Beam"}
 
@@ -62,17 +62,6 @@ def test_a_wrong_name_gets_the_near_ones_or_all(searches):
 
 def test_near_names_do_not_mind_case():
     assert "did you mean LSTM-W-GloVe-1" in str(unknown("model", "lstm-w-glove", ["LSTM-W-GloVe-1", "BERT"]))
-
-
-def test_some_are_chosen_as_the_generator_itself_would():
-    for seed in range(40):
-        sizes = generator(seed, "sizes").integers(1, (1 << 31) if seed % 4 == 0 else 8, 300).tolist()
-        rng, wanted = generator(seed, "draws"), []
-        for place, size in enumerate(sizes):
-            if rng.random() < 0.3:
-                wanted.append((place, int(rng.integers(size))))
-        assert list(zip(*choose_some(generator(seed, "draws"), 0.3, sizes), strict=True)) == wanted
-    assert choose_some(generator(0), 0.3, []) == ([], [])
 
 
 def test_a_generator_depends_on_seed_and_names_alone():

@@ -23,7 +23,7 @@ from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, Susp
 from malaprop.defences.wrap import read_settings
 
 CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
-FORMAT = 2
+FORMAT = 3  # older ones misread some of the texts that they learnt from
 _AT_ONCE = 256  # texts that are judged at a time
 _LEAST = 20  # texts that a threshold is taken from
 _COUNTING = ("fgws", "near", "cloze", "all")  # what counts words

@@ -12,7 +12,7 @@ import numpy as np
 
 from malaprop.attacks.candidates.lookup import recase
 from malaprop.core.errors import SettingError
-from malaprop.core.seeds import choose_some, generator
+from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
@@ -103,9 +103,8 @@ class NearTexts:
         there = swaps.sizes > 0
         sizes, starts = swaps.sizes[there], (np.cumsum(swaps.sizes) - swaps.sizes)[there]
         rng = generator(0, "near", *text.values())
-        drawn, picked = choose_some(rng, _SWAPPED, sizes.tolist() * self.many)
-        turns, places = np.divmod(np.asarray(drawn, np.int64), max(1, len(sizes)))
-        rows, edits = 1 + one + text.slots + turns, starts[places] + np.asarray(picked, np.int64)
+        turns, places = np.nonzero(rng.random((self.many, len(sizes))) < _SWAPPED)
+        rows, edits = 1 + one + text.slots + turns, starts[places] + rng.integers(sizes[places])
         return Variants(
             text,
             np.concatenate([swaps.slots, left, swaps.slots[edits]]),
