@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 from dataclasses import replace
@@ -13,7 +14,9 @@ import typer
 from malaprop.cli.main import Commands, app
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.records.claims import VERDICTS, ClaimRow, ClaimsRecord
+from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
 from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
+from malaprop.records.summary import Rate
 from malaprop.records.transfer import Estimate, Factor, TransferRecord
 from malaprop.reports.claims import page_text, summary
 from malaprop.reports.page import write_page, write_report
@@ -321,6 +324,20 @@ def test_a_step_that_prints_words_and_leaves_its_record_elsewhere_costs_no_other
     assert keep(tmp_path / "none", tmp_path / "kept/none") == []
     keep(tmp_path / "json", tmp_path / "kept/json")
     assert read_printed(tmp_path / "kept/json") == {"a": 1}
+
+
+def test_kept_records_hold_no_texts_of_the_data(tmp_path):
+    from malaprop.studies.reproduce.kept import keep
+
+    seen = Sighting(text="a text of the data", start=2, end=6)
+    line = RuleLine(word="a", to="b", salience=1.0, count=2, pmi=((1.0, 0.0),), seen=((3, 4),), sightings=(seen,))
+    found = LabelRules(label="x", rules=1, falls=Rate(1, 1), rises=Rate(0, 1), lines=(line,))
+    (tmp_path / "shown").mkdir()
+    DiagnosisRecord(rules="r", data="d", texts=7, labels=("x",), found=(found,)).write(tmp_path / "shown")
+    (kept,) = keep(tmp_path / "shown", tmp_path / "kept")
+    assert b"a text of the data" not in gzip.decompress(kept.read_bytes())
+    again = DiagnosisRecord.read(tmp_path / "kept")
+    assert again.found[0].lines == (replace(line, sightings=()),)
 
 
 def test_ids_are_letters_names_or_all():

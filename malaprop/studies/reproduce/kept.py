@@ -31,6 +31,8 @@ _BULKY = {  # fields that no reading reads
     "TranslationRecord": ("sights",),
 }
 
+_EXAMPLES = ("sightings",)  # texts of the data, wherever they stand in a record
+
 
 def need(read: Callable[[Path], Made | None], folder: Path) -> Made:
     """The record of a folder, or one line on what is missing."""
@@ -96,11 +98,11 @@ def _slim(record: Any) -> Any:
 
 
 def _shorten(value: Any, root: str) -> Any:
-    """The same value with paths below a folder as seen from there."""
+    """The same value without texts of the data, and with paths below a folder as seen from there."""
     if isinstance(value, str):
         return value.replace(root, "")
     if isinstance(value, dict):
-        return {name: _shorten(one, root) for name, one in value.items()}
+        return {name: _shorten(one, root) for name, one in value.items() if name not in _EXAMPLES}
     return [_shorten(one, root) for one in value] if isinstance(value, (list, tuple)) else value
 
 
