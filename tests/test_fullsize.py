@@ -19,7 +19,8 @@ import plan
 import rows
 import unpack
 
-# WHAT NAME --out FOLDER: notes that it was called, then says something, fails until it may not, or is interrupted
+# WHAT NAME --out FOLDER: notes that it was called, then says something, finds no memory the first time, fails until it
+# may not, or is interrupted
 STUB = """
 import json, sys, time
 from pathlib import Path
@@ -27,6 +28,8 @@ what, name, folder = sys.argv[1], sys.argv[2], Path(sys.argv[4])
 with (folder / "calls.txt").open("a") as file:
     file.write(name + "\\n")
 print(json.dumps({"name": name}), flush=True)
+if what == "full" and (folder / "calls.txt").read_text().count(name) < 2:
+    sys.exit("CUDA error: out of memory")
 if what == "fail" and not (folder / "mended").exists():
     sys.exit(3)
 if what == "wait":
@@ -56,7 +59,7 @@ def drive(tmp_path):
             for name, some in turns.items()
         ]
         program = (sys.executable, str(tmp_path / "stub.py"))
-        driver = lanes.Driver(made, tmp_path / "out", minutes, "tiny", program=program, grace=10, every=0.5)
+        driver = lanes.Driver(made, tmp_path / "out", minutes, "tiny", program=program, grace=10, every=0.5, pause=0)
         driver.run()
         return driver
 
@@ -69,6 +72,12 @@ def calls(folder):
 
 def kept(folder, where="kept"):
     return sorted(path.parent.name for path in (folder / "out" / where).rglob("output-0.txt.gz"))
+
+
+def test_a_command_that_finds_no_memory_is_tried_once_more_and_others_are_not(drive, tmp_path):
+    driver = drive(one=[("full crowded", ())], two=[("fail broken", ())])
+    assert calls(tmp_path) == ["broken", "crowded", "crowded"]
+    assert list(driver.good) == ["crowded"]
 
 
 def test_rows_come_back_nearly_and_small_ones_exactly():
