@@ -70,14 +70,35 @@ def test_what_the_page_says_of_its_record():
     text = (DOCS / "hardening.md").read_text(encoding="utf-8")
     assert page.filled(text, DOCS)[0] == text
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
-    for row in (UnseenRow(**row) for row in held["rows"]):
+    for row in (UnseenRow(**row) for row in held["rows"] if "without labels" not in row["hardened"]):
         if row.data == "ag_news":
             assert row.gain.low < 0 < row.gain.high
         elif row.hardened == "flooding":
             assert abs(row.gain.value) < 0.01
         elif row.texts == row.data:
-            assert -0.06 < row.gain.value < -0.02
+            assert -0.07 < row.gain.value < -0.02
         elif row.texts in ("yelp", "imdb-full"):
             assert -0.315 < row.gain.value < -0.085
         else:
-            assert -0.0405 < row.gain.value < 0
+            assert -0.0515 < row.gain.value < 0
+
+
+def test_what_the_page_says_of_texts_without_labels():
+    held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
+    gains = {(row["hardened"], row["texts"]): UnseenRow(**row).gain for row in held["rows"]}
+    plain, of = "swaps, 4 epochs", "swaps, 4 epochs, {} without labels"
+    both, longer, short = map(
+        of.format, ("4,769 texts of IMDB and Yelp", "2,696 texts of IMDB", "14,031 sentences of IMDB")
+    )
+    assert gains[plain, "yelp"].value == pytest.approx(-0.3)
+    assert gains[both, "yelp"].low < 0 < gains[both, "yelp"].value
+    assert gains[longer, "imdb-full"].value == pytest.approx(gains[plain, "imdb-full"].value / 2, abs=0.01)
+    assert gains[longer, "yelp"].value < gains[plain, "yelp"].value + 0.025
+    assert gains[short, "yelp"].value < gains[plain, "yelp"].value + 0.025
+    assert gains[short, "imdb-full"].value < gains[plain, "imdb-full"].value
+    board = json.loads((DOCS / "measured/defences/mr-LSTM-unlabelled/defences.json").read_text(encoding="utf-8"))
+    left = {
+        row["name"]: [row[what]["hits"] / row[what]["total"] for what in ("clean", "worst")] for row in board["rows"]
+    }
+    assert left[both] == [0.754, 0.158]
+    assert left[plain] == [0.708, 0.192]
