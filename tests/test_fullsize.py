@@ -80,6 +80,17 @@ def test_a_command_that_finds_no_memory_is_tried_once_more_and_others_are_not(dr
     assert list(driver.good) == ["crowded"]
 
 
+def test_the_page_has_the_seconds_that_were_kept():
+    root = Path(__file__).parent.parent
+    steps = json.loads((root / "docs/measured/claims-full-lanes.json").read_text())["steps"]
+    lines = (root / "tools/fullsize/README.md").read_text().splitlines()
+    told = [line for line in lines if line.startswith("| `") and any(f"`{step}`" in line for step in steps)]
+    assert len(told) == 8
+    for line in told:
+        names = [name for name in line.split("`")[1::2] if name in steps]
+        assert line.split("|")[2].strip() == ", ".join(f"{steps[name]:.0f}" for name in names)
+
+
 def test_rows_come_back_nearly_and_small_ones_exactly():
     random = np.random.default_rng(0)
     table = random.normal(size=(300, 100)).astype(np.float32) * random.uniform(0.01, 9, (300, 1)).astype(np.float32)
