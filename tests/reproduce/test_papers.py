@@ -321,6 +321,20 @@ def test_defences_by_their_names_without_settings(tmp_path):
     assert row(tmp_path, "F1").verdict == "not done"
 
 
+def test_pairs_of_both_data_count_and_the_worse_decides(tmp_path):
+    fine = (defended("none", 0, 10), defended("twin", 50, 12), defended("fact", 85, 40))
+    trial = defences.DefencesRecord(
+        victim="v", data="snli", attack="textfooler", texts=100, labels=("a", "b"), premade="", rows=fine
+    )
+    trial.write(tmp_path / "defences-pairs")
+    assert row(tmp_path, "F1").verdict == "holds"
+    poor = (*fine[:2], defended("fact", 20, 5))
+    replace(trial, data="mnli", rows=poor).write(tmp_path / "defences-mnli")
+    assert row(tmp_path, "F1").verdict == "fails"
+    assert "On 100 made samples of mnli, beside a twin: fact -30.0 points" in row(tmp_path, "F1").why
+    assert "mnli, none: " in row(tmp_path, "F3").ours and "snli, none: " in row(tmp_path, "F3").ours
+
+
 def flips(root: Path, beam: int, error: int, deleted: int = 10, varied: bool = False) -> None:
     def change(attack: str, hits: int, confidence: float = 0.0) -> hotflip.HotFlipChange:
         return hotflip.HotFlipChange(

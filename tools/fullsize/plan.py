@@ -112,7 +112,7 @@ def _list_universal(size: str) -> Iterator[Lane]:
         return (Turn(step=f"trained/{part}", commands=(line,), needs=needs, models="models/ag_news", aid=True),)
 
     for kind, told in ENCODERS.items():
-        line = f"pretrain {kind} --data {TEXTS} --minutes 2 {_set('every=1000000 ' + told)}"
+        line = f"pretrain {kind} --data {TEXTS} --minutes 4 {_set('every=1000000 ' + told)}"
         yield Lane(
             name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=4
         )
@@ -130,15 +130,23 @@ def _list_universal(size: str) -> Iterator[Lane]:
         Turn(step="importance/ag_news", needs=needs),
     )
     yield Lane(name="universal/rules", turns=mined, jobs=8, parts=24)
-    yield Lane(name="universal/genetic", turns=(Turn(step="genetic/mr-full", needs=made),), jobs=6, parts=40, nice=10)
+    few = [name for name in ("BERT", *plain) if size != "tiny" or name.startswith("CNN")]
+    first = (
+        f"transfer --victims {','.join(few)} --data mr-full --recipe pwws:paper --n 20 --draw 10 --train-set least=3 "
+        "--zoo {root}/models/mr-full --jobs {jobs} --out {root}/trained/mr-full/transfer"
+    )
+    turns = (Turn(step="trained/mr-full", commands=(first,), aid=True), Turn(step="genetic/mr-full", needs=made))
+    yield Lane(name="universal/genetic", turns=turns, jobs=8, parts=40, nice=5)
 
 
 def list_lanes(size: str) -> list[Lane]:
     varied = ("entailment/words-50", "entailment/words-500", "entailment/premise")
     compare = "sentences/compare"
     return [
-        Lane(name="reviews", turns=_turns("oneword/yelp", "oneword/imdb", "entailment", *varied), jobs=3),
+        Lane(name="reviews", turns=_turns("oneword/yelp", "oneword/imdb"), jobs=2),
+        Lane(name="entailment", turns=_turns("entailment", *varied), jobs=2),
         Lane(name="images", turns=_turns("natural/wgan", "natural/regime", "natural/compare"), jobs=2),
+        Lane(name="pairs", turns=_turns("defences-mnli"), jobs=2),
         Lane(name="sentences/victims", turns=_turns("sentences/victims")),
         Lane(
             name="sentences/ours",
