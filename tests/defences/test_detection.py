@@ -22,7 +22,7 @@ from malaprop.core.victim import REJECTED
 from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended, cut_up
 from malaprop.defences.detect import Detect
-from malaprop.defences.detection import cloze
+from malaprop.defences.detection import cloze, rde
 from malaprop.defences.detection.counts import count_words
 from malaprop.defences.detection.detector import Detector, DetectorCard, FitTexts, fit_detector, parse_method
 from malaprop.defences.detection.rates import find_auc, find_threshold
@@ -421,4 +421,12 @@ def test_texts_of_two_tables_are_answered_as_their_words_say():
     one, two = cut_up([("good film",), ("bad film",)]), cut_up([("film bad",), ("great",), ("awful word",)])
     together = ask(victim, [Variants.itself(text) for text in (*one, *two)], exact=False)
     alone = [ask(victim, [Variants.itself(text)], exact=False) for text in (*one, *two)]
+    np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-5)
+
+
+def test_vectors_of_texts_of_two_tables_are_those_of_their_words():
+    victim = small_victims.bert()
+    one, two = cut_up([("good film",), ("bad film",)]), cut_up([("film bad",), ("great",), ("awful word",)])
+    together = rde.find_vectors(victim, [*one, *two])
+    alone = [rde.find_vectors(victim, [text]) for text in (*one, *two)]
     np.testing.assert_allclose(together, np.concatenate(alone), atol=1e-5)

@@ -14,7 +14,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn, split_by_table
 
 _MOST = 1500  # vectors that the kernel is made of
 
@@ -47,7 +47,7 @@ class RobustDensity:
         from sklearn.decomposition import KernelPCA
 
         clean = lessons.clean[:_MOST]
-        x, labels = _vectors(victim, clean), _predict(victim, clean, exact=False)
+        x, labels = find_vectors(victim, clean), _predict(victim, clean, exact=False)
         gamma = 1 / (x.shape[1] * x.var() + 1e-12)
         dim = min(self.dim, len(x) - 1, max(1, np.bincount(labels)[np.unique(labels)].min() // 3))
         made = KernelPCA(dim, kernel="rbf", gamma=gamma, random_state=0).fit(x)
@@ -65,7 +65,7 @@ class RobustDensity:
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         arrays = learnt.arrays
-        z, labels = _project(arrays, _vectors(victim, texts)), _predict(victim, texts, exact=exact)
+        z, labels = _project(arrays, find_vectors(victim, texts)), _predict(victim, texts, exact=exact)
         out = np.empty(len(texts))
         for row, label in enumerate(labels.tolist()):
             known = np.flatnonzero(arrays["labels"] == label)
@@ -83,10 +83,12 @@ def _predict(victim: Victim, texts: Sequence[Text], *, exact: bool) -> Any:
     return ask(victim, [Variants.itself(text) for text in texts], exact=exact).argmax(1)
 
 
-def _vectors(victim: Victim, texts: Sequence[Text]) -> Numbers:
-    pool = Pool([Variants.itself(text) for text in texts])
-    found: Numbers = victim.parts[Capability.EMBEDDINGS].vectors(pool, np.arange(pool.size)).cpu().double().numpy()
-    return found
+def find_vectors(victim: Victim, texts: Sequence[Text]) -> Numbers:
+    """The vector that the classifier reads of each text."""
+    parts = split_by_table([Variants.itself(text) for text in texts])
+    reader = victim.parts[Capability.EMBEDDINGS]
+    found = [reader.vectors(pool, np.arange(pool.size)).cpu().double().numpy() for pool in map(Pool, parts)]
+    return np.concatenate(found)
 
 
 def _apply_kernel(x: Numbers, others: Numbers, gamma: float) -> Numbers:

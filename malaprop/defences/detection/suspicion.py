@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
@@ -80,9 +80,8 @@ class Describing(Suspicion, Protocol):
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
     """Log-probabilities [variant, label] of all variants, group by group; the victim hears of one table at a time."""
-    found, filled = [], [group for group in groups if group.count]
-    tables = (list(same) for _, same in groupby(filled, key=lambda group: id(group.base.table)))
-    for part in (same[begin : begin + _GROUPS] for same in tables for begin in range(0, len(same), _GROUPS)):
+    found = []
+    for part in split_by_table([group for group in groups if group.count]):
         if exact:
             scores = victim.predict([text.values() for group in part for text in group.texts()])
         else:
@@ -93,6 +92,13 @@ def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
             )
         found.append(log_probabilities(scores))
     return np.concatenate(found) if found else np.empty((0, victim.labels or 0))
+
+
+def split_by_table(groups: Sequence[Variants]) -> Iterator[list[Variants]]:
+    """What a victim can be asked about at once: texts in order that share a table of words, and not too many."""
+    for _, same in groupby(groups, key=lambda group: id(group.base.table)):
+        whole = list(same)
+        yield from (whole[begin : begin + _GROUPS] for begin in range(0, len(whole), _GROUPS))
 
 
 def need_sklearn(what: str) -> None:
