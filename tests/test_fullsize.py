@@ -80,6 +80,14 @@ def test_a_command_that_finds_no_memory_is_tried_once_more_and_others_are_not(dr
     assert list(driver.good) == ["crowded"]
 
 
+def test_a_lack_of_memory_in_an_earlier_call_is_no_reason_to_try_again(drive, tmp_path):
+    before = tmp_path / "out/steps/broken"
+    before.mkdir(parents=True)
+    (before / "output-0.txt").write_text("CUDA error: out of memory\n")
+    drive(one=[("fail broken", ())])
+    assert calls(tmp_path) == ["broken"]
+
+
 def test_the_page_has_the_seconds_that_were_kept():
     root = Path(__file__).parent.parent
     steps = json.loads((root / "docs/measured/claims-full-lanes.json").read_text())["steps"]

@@ -59,9 +59,9 @@ def finish_record(words: Sequence[str]) -> bool:
     return True
 
 
-def _lacks_memory(output: Path) -> bool:
-    """Whether the last words of a command say that the GPU had no room."""
-    return "out of memory" in output.read_text(encoding="utf-8", errors="replace")[-3000:]
+def _lacks_memory(output: Path, before: int) -> bool:
+    """Whether the last words of a command say that the GPU had no room; it wrote behind the first `before` bytes."""
+    return b"out of memory" in output.read_bytes()[before:][-3000:]
 
 
 def _load(path: Path, empty: object) -> object:
@@ -181,8 +181,9 @@ class Driver:
                 continue
             self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
             output, begun = folder / f"output-{number}.txt", time.monotonic()
+            before = output.stat().st_size if output.exists() else 0
             code = self.call(lane, words, output)
-            if code and _lacks_memory(output) and not self.stop.wait(self.pause):
+            if code and _lacks_memory(output, before) and not self.stop.wait(self.pause):
                 self.say(f"{turn.step}: command {number} found no memory beside the others and is tried once more")
                 code = self.call(lane, words, output)
             seconds = time.monotonic() - begun
