@@ -98,7 +98,13 @@ def test_finished_rows_need_no_pool() -> None:
 
 @given(
     st.lists(st.integers(0, 60), min_size=1, max_size=80),
-    st.builds(Bounds, rows=st.integers(1, 16), tokens=st.integers(1, 300), waste=st.sampled_from([0.0, 0.2, 1.0])),
+    st.builds(
+        Bounds,
+        rows=st.integers(1, 16),
+        tokens=st.integers(1, 300),
+        waste=st.sampled_from([0.0, 0.2, 1.0]),
+        small=st.sampled_from([0, 90]),
+    ),
     st.booleans(),
 )
 def test_batches_hold_every_row_once_within_bounds(sizes: list[int], bounds: Bounds, even: bool) -> None:
@@ -109,10 +115,15 @@ def test_batches_hold_every_row_once_within_bounds(sizes: list[int], bounds: Bou
         here = np.maximum(length[part], 1)
         padded = int(here.max()) * len(part)
         assert len(part) == 1 or (len(part) <= bounds.rows and padded <= bounds.tokens)
-        assert padded - here.sum() <= bounds.waste * padded + 1e-9
+        assert padded - here.sum() <= bounds.waste * padded + 1e-9 or padded <= bounds.small
         assert not even or here.min() == here.max()
 
 
 def test_rows_of_one_length_fill_their_batches() -> None:
     assert [len(b) for b in batches(np.full(70, 9), Bounds(rows=32))] == [32, 32, 6]
     assert [len(b) for b in batches(np.full(70, 9), Bounds(rows=32, tokens=99))] == [11] * 6 + [4]
+    mixed = np.asarray([2, 9, 2, 9, 2])
+    assert [len(b) for b in batches(mixed, Bounds(waste=0.2))] == [3, 2]
+    assert [len(b) for b in batches(mixed, Bounds(waste=0.2, small=45))] == [5]  # 45 tokens with padding
+    assert [len(b) for b in batches(mixed, Bounds(waste=0.2, small=45), even=True)] == [3, 2]
+    assert [len(b) for b in batches(mixed, Bounds(waste=0.2, small=44))] == [4, 1]

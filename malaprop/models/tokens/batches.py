@@ -14,11 +14,15 @@ from malaprop.core.text import Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """At most `rows` texts and `tokens` tokens with padding, of which padding at most the share `waste`."""
+    """At most `rows` texts and `tokens` tokens with padding, of which padding at most the share `waste`.
+
+    A batch of up to `small` tokens may have any share of padding: a GPU takes as long for it as for fewer.
+    """
 
     rows: int = 64
     tokens: int = 1 << 15
     waste: float = 0.2
+    small: int = 0
 
     def __post_init__(self) -> None:
         if min(self.rows, self.tokens) < 1 or not 0 <= self.waste <= 1:
@@ -47,7 +51,8 @@ def bounds_for(device: torch.device, *, rows: int = 64, bytes_per_token: int = 1
         return Bounds(rows=rows)
     free, total = torch.cuda.mem_get_info(device)
     free = min(free, total // _parts["gpu"])
-    return Bounds(rows=8192, tokens=max(1, min(1 << 20, free // 4 // bytes_per_token)), waste=0.4)
+    tokens = max(1, min(1 << 20, free // 4 // bytes_per_token))
+    return Bounds(rows=8192, tokens=tokens, waste=0.4, small=1 << 12)
 
 
 def batches(length: Ints, bounds: Bounds, *, even: bool = False) -> Iterator[Ints]:
@@ -57,12 +62,13 @@ def batches(length: Ints, bounds: Bounds, *, even: bool = False) -> Iterator[Int
     """
     order = np.argsort(length, kind="stable")
     ordered = np.maximum(length[order], 1)
-    waste = 0.0 if even else bounds.waste
+    waste, small = (0.0, 0) if even else (bounds.waste, bounds.small)
     begin = 0
     while begin < len(order):
         here = ordered[begin : begin + bounds.rows]
         padded = here * np.arange(1, len(here) + 1)
-        fine = (padded <= bounds.tokens) & (padded - np.cumsum(here) <= waste * padded)
+        dense = (padded - np.cumsum(here) <= waste * padded) | (padded <= small)
+        fine = (padded <= bounds.tokens) & dense
         fine[0] = True
         end = begin + int(np.flatnonzero(fine)[-1]) + 1
         yield order[begin:end]
