@@ -58,3 +58,22 @@ def test_the_page_says_what_its_record_holds():
         if method.startswith("reject") and "recipes" not in method:
             assert one["worst"]["hits"] <= swaps["worst"]["hits"] + 2
             assert one["clean"]["hits"] < swaps["clean"]["hits"]
+
+
+def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
+    docs = Path(__file__).parents[2] / "docs"
+    text = " ".join((docs / "hardening.md").read_text().split())
+
+    def find(board: str, begin: str) -> tuple[str, str]:
+        rows = json.loads((docs / "measured/defences" / board / "defences.json").read_text())["rows"]
+        (row,) = [row for row in rows if row["name"].startswith(begin)]
+        clean, worst = (f"{100 * row[name]['hits'] / row[name]['total']:.1f}%" for name in ("clean", "worst"))
+        return clean, worst
+
+    large, small, none = (find(*one) for one in (("ag-MPNet", "reject"), ("ag-BERT", "reject"), ("ag-MPNet", "none")))
+    assert f"{large[1]} stay right with MPNet and {small[1]} with MiniLM. Without an attack MPNet is right on" in text
+    assert f"right on {large[0]} of them, and on {none[0]} without hardening" in text
+    assert "it is {1} with MPNet, at {0}.".format(*find("mr-MPNet", "reject")) in text
+    alone, behind = find("mr-BERT-recipes", "reject"), find("mr-BERT-recipes", "detect")
+    assert f"keeps {alone[1]} at {alone[0]}, and {behind[1]} at {behind[0]} behind `detect:near`" in text
+    assert f"in four epochs, it kept {alone[1]}." in text
