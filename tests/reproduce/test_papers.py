@@ -335,7 +335,7 @@ def test_pairs_of_both_data_count_and_the_worse_decides(tmp_path):
     assert "mnli, none: " in row(tmp_path, "F3").ours and "snli, none: " in row(tmp_path, "F3").ours
     noises = (defended("none", 0, 10), defended("five:mnli:own=true:noise=2", 0, 30))
     replace(trial, data="mr", rows=noises).write(tmp_path / "varied/noise")
-    assert "With 2 30.0% (30/100, 21.9-39.6) stay right under attack" in row(tmp_path, "F3").why
+    assert "With a noise of 2 30.0% (30/100, 21.9-39.6) stay right under attack" in row(tmp_path, "F3").why
 
 
 def flips(root: Path, beam: int, error: int, deleted: int = 10, varied: bool = False) -> None:

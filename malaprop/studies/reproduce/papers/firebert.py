@@ -109,7 +109,7 @@ def _explain_noise(root: Path) -> list[str]:
     if record is None:
         return []
     rows = " ".join(
-        f"With {row.name.partition('noise=')[2]} {short(row.active.accuracy)} stay right under attack and "
+        f"With a noise of {row.name.partition('noise=')[2]} {short(row.active.accuracy)} stay right under attack, "
         f"{short(row.clean)} without."
         for row in record.rows
         if "noise=" in row.name
