@@ -36,8 +36,8 @@ def test_what_the_page_says_of_the_best_detector():
     assert all(run["auc"] < 0.9 for key, run in others.items() if key[1:3] == ("mr", "textfooler"))
     bert = {key[1:4]: run for key, run in found.items() if key[0].startswith("BERT") and key[-1].startswith("cloze")}
     mr, news = ([run["auc"] for key, run in bert.items() if key[0] == texts] for texts in ("mr", "ag_news"))
-    told = f"an AUC of {mr[0]:.3f} on PWWS and {mr[1]:.3f} on TextFooler of MR, and {news[0]:.3f} and {news[1]:.3f} of AG News"
-    assert told in TEXT
+    assert f"an AUC of {mr[0]:.3f} on PWWS and {mr[1]:.3f} on TextFooler of MR, and {news[0]:.3f} and" in TEXT
+    assert f"and {news[1]:.3f} of AG News" in TEXT
     assert f"it is {min(mr[2:]):.3f} and more on MR, and {min(news[2:]):.3f} and more on AG News" in TEXT
     near, one, both = (
         [lstm["mr", recipe, "untargeted", method] for recipe in ("pwws", "textfooler")]
