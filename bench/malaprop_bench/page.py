@@ -27,6 +27,7 @@ from malaprop_bench import (
     beside,
     budgets,
     certificates,
+    defended,
     detected,
     ensembled,
     epochs,
@@ -118,6 +119,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "unseen": _bench(lambda held: table.lines(unseen.HEAD, unseen.rows(held))),
     "recipes-differ": _bench(recipetable.differ),
     "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
+    "defences": lambda records: table.lines(defended.HEAD, list(defended.rows(records))),
     "detect": _bench(lambda held: table.lines(detected.HEAD, detected.rows(held))),
     "detect-evaded": _bench(lambda held: table.lines(detected.EVADED, detected.evaded_rows(held))),
     "reject": lambda records: table.lines(rejected.HEAD, rejected.rows(records)),
@@ -170,7 +172,9 @@ def filled(text: str, folder: Path) -> tuple[str, int]:
 
 
 def read(path: Path) -> Records:
-    """The record of a .json file, packed or not, or those of a .jsonl file, in order."""
+    """The record of a .json file, packed or not, or those of a .jsonl file or of the folders of a folder, in order."""
+    if path.is_dir():
+        return [record for one in sorted(path.glob("*/*.json")) for record in read(one)]
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()

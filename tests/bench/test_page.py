@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from malaprop_bench import page
+from malaprop_bench import defended, page
 
 from malaprop.core.errors import DataError, SettingError
 
@@ -47,6 +47,31 @@ def test_a_page_that_is_not_there_is_said(tmp_path):
         page.fill(tmp_path / "none.md")
 
 
+def test_the_best_defence_of_each_model_stands_beside_none(tmp_path):
+    def row(name, clean, worst):
+        rate = {"hits": 0, "total": 0}
+        gain = {"value": 0.0, "low": 0.0, "high": 0.0}
+        spread = {"mean": None, "median": None}
+        active = {"accuracy": rate, "success": rate, "asked": spread, "changed": spread}
+        return {
+            "name": name, "about": "", "clean": {"hits": clean, "total": 10}, "premade": rate, "active": active,
+            "adaptive": None, "worst": {"hits": worst, "total": 10}, "gain": gain, "kept": gain, "cost": None,
+            "passes": 1.0, "verdict": "",
+        }  # fmt: skip
+
+    about = {"format": 1, "victim": "BERT", "data": "mr:test", "attack": "pwws", "texts": 10, "labels": ["a", "b"]}
+    tests = {
+        "one": [row("none", 9, 1), row("swaps:tries=4", 8, 3)],
+        "two": [row("none", 7, 0), row("detect:near(swaps:tries=4:share=0.3)", 6, 4)],
+    }
+    for name, rows in tests.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "defences.json").write_text(json.dumps({**about, "premade": "", "rows": rows}))
+    (found,) = defended.rows(page.read(tmp_path))
+    assert found[:6] == ["MR", "MiniLM", "70.0%", "0.0%", "`detect:near(swaps)`", "60.0%"]
+    assert found[6].startswith("40.0% (4/10")
+
+
 def test_lines_are_added(tmp_path):
     for number in (1, 2):
         path = page.append(tmp_path / "new", "scorers", {"number": number})
@@ -61,7 +86,7 @@ def test_lines_are_added(tmp_path):
         ("figures.md", 4),
         ("zoo.md", 1),
         ("llm.md", 2),
-        ("../README.md", 1),
+        ("../README.md", 3),
         ("suites.md", 1),
         ("quality.md", 1),
         ("install.md", 1),
