@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from malaprop.records.defences import DefencesRecord
 from malaprop.reports.claims import write_table
 from malaprop.studies.reproduce.book import Reproduce, choose_claims, steps_of
 from malaprop.studies.reproduce.claim import SIZES
@@ -57,3 +59,18 @@ def test_records_that_are_kept_are_small():
     files = [path for path in KEPT.rglob("*") if path.is_file()]
     assert all(path.name.endswith((".json.gz", ".txt.gz")) for path in files)
     assert sum(path.stat().st_size for path in files) < 4_000_000
+
+
+def test_what_the_page_of_defences_says_of_mnli_is_what_was_kept():
+    record = DefencesRecord.read(KEPT / "full/defences-mnli")
+    assert record is not None
+    made = {row.name: f"{row.premade.value:.1%}" for row in record.rows}
+    told = f"FACT is right on {made['fact']} of the made samples and a twin on {made['twin']}: F1 and F3"
+    assert told in (ROOT / "docs/defences.md").read_text(encoding="utf-8")
+
+
+def test_what_the_page_says_of_the_wgan_is_in_its_record():
+    with gzip.open(KEPT / "full/natural/wgan/model/trained.json.gz", "rt", encoding="utf-8") as file:
+        steps = json.load(file)["models"][0]["figures"]["steps"]
+    assert f"gave it {steps:,.0f} of its 20,000 steps of 256 images" in PAGE.read_text(encoding="utf-8")
+    assert 4.5 < 48_000 * 80 / (steps * 256) < 5.5  # the authors' has seen five times as many images
