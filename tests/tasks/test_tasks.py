@@ -276,3 +276,14 @@ def test_processes_take_no_more_threads_than_the_user_says(monkeypatch, tmp_path
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert Processes(2, Place(root=tmp_path)).place.threads == expected
+
+
+def test_processes_have_the_environment_of_their_own_study(monkeypatch, tmp_path):
+    for number in ("1", "2", ""):  # the server that forks them began with the first
+        monkeypatch.setenv("TOY_NUMBER", number) if number else monkeypatch.delenv("TOY_NUMBER")
+        root, output = tmp_path / f"of{number}", JsonFile(Number)
+        root.mkdir()
+        told = plan_of([Task(name="told", work=toy_tasks.read_number, output=output)])
+        with lock(root), processes(1, root) as workers:
+            Execution(told, root, workers).run()
+        assert output.value(root / "told") == Number(int(number or "0"))

@@ -118,6 +118,11 @@ def look(desk: Desk, inputs) -> Iterator[Number]:
     yield Number(int((inputs["model"] / "half").is_file() and not inputs["model"].is_relative_to(desk.place.root)))
 
 
+def read_number(desk: Desk, inputs) -> Iterator[Number]:
+    """What the environment says."""
+    yield Number(int(os.environ.get("TOY_NUMBER", "0")))
+
+
 class Stubborn:
     """An object that cannot be sent."""
 

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -81,7 +81,7 @@ class Processes:
 
     def _begin(self) -> _Hand:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_serve, args=(theirs, self.place), daemon=True)
+        process = self._context.Process(target=_serve, args=(theirs, self.place, dict(os.environ)), daemon=True)
         process.start()
         theirs.close()
         return _Hand(process, ours)
@@ -151,9 +151,14 @@ class Processes:
         return f"exit code {code}" if code is None or code >= 0 else f"killed by signal {-code}"
 
 
-def _serve(line: Connection, place: Place) -> None:
-    """The life of one process: jobs come, pieces go. Ctrl-C is for the driver, which ends it."""
+def _serve(line: Connection, place: Place, environment: Mapping[str, str]) -> None:
+    """The life of one process: jobs come, pieces go. Ctrl-C is for the driver, which ends it.
+
+    A server forks it that may have begun long before: the environment is the driver's of now.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.clear()
+    os.environ.update(environment)
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
     place.settle()
     desk = Desk(place)
