@@ -46,13 +46,11 @@ def _compare_made(*folders: str) -> Callable[[Path], Reading]:
         return Reading(
             ours="; ".join(f"{record.data}, {_show_made(record)}" for record in records),
             verdict=worst([verdict for record in records for verdict in _weigh_made(record)]),
-            why=" ".join([*map(_explain_made, records), _ONE_SET_OF_WEIGHTS]),
+            why=" ".join(map(_explain_made, records))
+            + " What a twin gets right shows how much of it hangs on one set of weights.",
         )
 
     return read
-
-
-_ONE_SET_OF_WEIGHTS = "What a twin gets right shows how much of it hangs on one set of weights."
 
 
 def _show_made(record: DefencesRecord) -> str:
@@ -100,7 +98,7 @@ def _explain_active(record: DefencesRecord, tried: Sequence[DefenceRow]) -> str:
         f"{gap_text(row.clean, plain.clean)} without, median queries {_show_median(row)}."
         for row in tried
     )
-    return f"On {record.data} beside none, whose median of queries is {_show_median(plain)}. {gains}"
+    return f"On {record.data} the attack takes a median of {_show_median(plain)} queries without a defence. {gains}"
 
 
 def _explain_noise(root: Path) -> list[str]:
