@@ -154,6 +154,4 @@ def test_the_version_is_the_same_everywhere():
 
 def test_the_first_page_is_short():
     words = (ROOT / "README.md").read_text(encoding="utf-8").split()
-    assert (
-        sum(any(sign.isalnum() for sign in word) for word in words) < 800
-    )  # about three screens, without rules of tables
+    assert len(words) < 900  # about three screens

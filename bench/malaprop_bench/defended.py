@@ -1,4 +1,4 @@
-"""The table of README that says what the best defence of a transformer leaves, from the records of the leaderboard."""
+"""The table that says what the best defence of a transformer leaves, from the records of the leaderboard."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 from malaprop.records.codec import decode
 from malaprop.records.defences import DefencesRecord
 from malaprop.reports.defenceboard import Board, rank
+from malaprop_bench import table
 
 MODELS = ("MiniLM", "MPNet")
 ROWS = ("", "accuracy", "under the worst attack", "best defence", "accuracy with it", "under attack with it")
 _SETTING = re.compile(r":\w+=[^:()]+")
 
 
-def list_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def table_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """A column for each model and data: the test whose best defence leaves most; all figures are of its texts."""
     board = Board([decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records])
     columns: list[Sequence[str]] = [ROWS]
@@ -27,4 +28,5 @@ def list_rows(records: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         best, plain = rank(test)[0], next(row for row in test.rows if row.name == "none")
         rates = [f"{rate.value:.1%}" for rate in (plain.clean, plain.worst, best.clean, best.worst)]
         columns.append([f"{model}, {data}", *rates[:2], f"`{_SETTING.sub('', best.name)}`", *rates[2:]])
-    return [list(row) for row in zip(*columns, strict=True)]
+    head, *rows = ([*row] for row in zip(*columns, strict=True))
+    return table.lines(head, rows)

@@ -93,11 +93,6 @@ def _installed(held: Mapping[str, Any]) -> list[str]:
     return ["none: the base install" if name == "none" else f"`{name}`", f"{held['megabytes']:,}"]
 
 
-def _apart(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """The head of a table and its rows."""
-    return rows[0], list(rows[1:])
-
-
 TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "times": _bench(table.times),
     "results": _bench(table.results),
@@ -124,7 +119,7 @@ TABLES: Mapping[str, Callable[[Records], list[str]]] = {
     "unseen": _bench(lambda held: table.lines(unseen.HEAD, unseen.rows(held))),
     "recipes-differ": _bench(recipetable.differ),
     "few-queries": _bench(lambda held: table.lines(fewqueries.HEAD, fewqueries.rows(held))),
-    "defences": lambda records: table.lines(*_apart(defended.list_rows(records))),
+    "defences": defended.table_lines,
     "detect": _bench(lambda held: table.lines(detected.HEAD, detected.rows(held))),
     "detect-evaded": _bench(lambda held: table.lines(detected.EVADED, detected.evaded_rows(held))),
     "reject": lambda records: table.lines(rejected.HEAD, rejected.rows(records)),
