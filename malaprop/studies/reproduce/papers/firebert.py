@@ -7,7 +7,7 @@ from pathlib import Path
 
 from malaprop.core.errors import RecordError
 from malaprop.records.defences import DefenceRow, DefencesRecord
-from malaprop.studies.reproduce.claim import Claim, Paper, Reading, Step, order
+from malaprop.studies.reproduce.claim import Claim, Doing, Paper, Reading, Step, order
 from malaprop.studies.reproduce.kept import need
 from malaprop.studies.reproduce.papers import others
 from malaprop.studies.reproduce.weigh import above, gap_text, short, worst
@@ -193,16 +193,18 @@ def _defend(name: str, data: str, row: str, shown: str, *, fact: str, inner: boo
     )  # fmt: skip
 
 
+def _test_packaged(victim: str, n: int, *defences: str) -> Doing:
+    """Defences of a packaged model, on packaged reviews."""
+    return order("study defences", victim=(victim,), data="mr", n=n, **_ATTACK, defences=defences)
+
+
 _SMALL = Step(
     name=_REVIEWS,
     does={
         "small": (
-            order(
-                "study defences", victim=("LSTM-W-GloVe-1",), data="mr", n=60, **_ATTACK,
-                defences=(
-                    "none", "twin", "fuse:words=9:own=true", "five:noise=1:own=true", "fact",
-                    "five:noise=1:own=true(fact)",
-                ),
+            _test_packaged(
+                "LSTM-W-GloVe-1", 60,
+                "none", "twin", "fuse:words=9:own=true", "five:noise=1:own=true", "fact", "five:noise=1:own=true(fact)",
             ),
         )
     },
@@ -215,16 +217,9 @@ _MNLI, _SNLI = (
 )
 _VARIED = Step(
     name=_NOISE,
-    does={
-        "full": (
-            order(
-                "study defences", victim=("BERT",), data="mr", n=100, **_ATTACK,
-                defences=("none", *(f"five:mnli:own=true:noise={noise}" for noise in _NOISES)),
-            ),
-        )
-    },
+    does={"full": (_test_packaged("BERT", 100, "none", *(f"five:mnli:own=true:noise={one}" for one in _NOISES)),)},
     about={"full": "MiniLM on packaged reviews, 100 texts, FIVE with several noises"},
-)  # fmt: skip
+)
 
 FIREBERT = Paper(
     letter="F",
