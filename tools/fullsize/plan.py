@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 TEXTS = "ag_news,mr-full,sst2,yelp,imdb-full"
 ENCODERS = {"elmo": "batch=512", "roberta": "batch=256 rate=1e-3", "albert": "batch=256 rate=3e-4"}
 TINY = ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-WC-ELMo-1", "BERT", "RoBERTa")
-_FEW = {"--n": "3", "--draw": "2", "--vocabulary": "20", "--trials": "10", "--jobs": "1", "--top": "5", "--minutes": ""}
+_FEW = {
+    "--n": "3",
+    "--draw": "2",
+    "--vocabulary": "20",
+    "--trials": "10",
+    "--jobs": "1",
+    "--top": "5",
+    "--classifiers": "2",
+    "--minutes": "",
+}
 _SETS = {  # of commands by their first words, in place of those of full size
     "train wgan": "steps=6 inverter_steps=6 width=2 batch=8",
     "train arae": "steps=5",
@@ -145,7 +154,9 @@ def list_lanes(size: str) -> list[Lane]:
     return [
         Lane(name="reviews", turns=_turns("oneword/yelp", "oneword/imdb"), jobs=2),
         Lane(name="entailment", turns=_turns("entailment", *varied), jobs=2),
-        Lane(name="images", turns=_turns("natural/wgan", "natural/regime", "natural/compare"), jobs=2),
+        Lane(name="images/wgan", turns=_turns("natural/wgan")),
+        Lane(name="images/regime", turns=_turns("natural/regime", "natural/compare"), jobs=4),
+        Lane(name="images/sweep", turns=_turns("natural/sweep"), jobs=4),
         Lane(name="pairs", turns=_turns("defences-mnli"), jobs=2),
         Lane(name="sentences/victims", turns=_turns("sentences/victims")),
         Lane(

@@ -61,9 +61,14 @@ class Phase:
     taken; what it draws at random depends on its own seed and the moment alone. `look` is asked after every so many
     steps, and after the last one; `patience` counts looks that bring nothing better, 0 for no such end. `begin` hears
     that the phase begins or goes on; weights that it sets are then replaced by those that were kept.
+
+    A phase with `draw` promises that its steps differ in nothing but the numbers that `draw` puts into the tensors that
+    `losses` reads: a GPU then repeats them as one graph. `after` hears that a step was taken.
     """
 
     losses: Callable[[Now], Losses]
+    draw: Callable[[Now], None] | None = None
+    after: Callable[[Now], None] = lambda now: None  # noqa: ARG005
     name: str = ""
     steps: int | None = None
     minutes: float | None = None  # a phase with this does not give the same weights every time

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 from malaprop.core.errors import SettingError
 from malaprop.models.fitting.bar import progress_bar
 from malaprop.models.fitting.course import Assessment, Course, Figures, Now, Phase, Sum, Sums
+from malaprop.models.fitting.repeat import Repeat
 from malaprop.models.fitting.state import TrainingState, Unfinished
 
 _GLANCE = 1.0  # seconds between two glances at the loss; each waits for the device
@@ -78,6 +80,8 @@ class _Run:
         self.sums: dict[str, Tensor] = {}
         self.counts: dict[str, int] = {}
         self.loss = torch.zeros(())
+        self._device = next(next(iter(course.modules.values())).parameters()).device
+        self._repeat = Repeat(self._device)
         self._before, self._began = 0.0, time.perf_counter()
 
     @property
@@ -107,23 +111,33 @@ class _Run:
                 return False
             self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
             self.sums, self.counts = {}, {}
+            self._repeat = Repeat(self._device)
             self.phase.begin()
         return True
 
     def advance(self) -> None:
         """One step, and the look that is due after it."""
-        now, learners = self.now(), self.course.learners
-        losses = self.phase.losses(now)
+        now = self.now()
+        if self.phase.draw is None:
+            figures = self._descend(now)
+        else:
+            self.phase.draw(now)
+            figures = self._repeat(partial(self._descend, now))
+        self._note(figures)
+        self.phase.after(now)
+        self.step += 1
+        if self.phase.look and (self.step % self.phase.every == 0 or self.step == self.phase.steps):
+            self._look(self.phase.look)
+
+    def _descend(self, now: Now) -> Figures:
+        losses, learners = self.phase.losses(now), self.course.learners
         while True:
             try:
                 descent = next(losses)
             except StopIteration as end:
-                self._note(end.value)
-                break
+                figures: Figures = end.value
+                return figures
             learners[descent.learner].descend(descent.loss, now, alone=len(learners) == 1, graded=descent.graded)
-        self.step += 1
-        if self.phase.look and (self.step % self.phase.every == 0 or self.step == self.phase.steps):
-            self._look(self.phase.look)
 
     def _note(self, figures: Figures) -> None:
         for name, value in figures.items():
@@ -186,8 +200,7 @@ class _Run:
             module.load_state_dict(parts["now", name])
         for name, learner in self.course.learners.items():
             learner.fill(parts.get(("learner", name), {}))
-        device = next(next(iter(self.course.modules.values())).parameters()).device
-        self.kept = {name: tensor.to(device) for name, tensor in parts.get(("kept", ""), {}).items()}
-        self.sums = {name: tensor.to(device) for name, tensor in parts.get(("sum", ""), {}).items()}
+        self.kept = {name: tensor.to(self._device) for name, tensor in parts.get(("kept", ""), {}).items()}
+        self.sums = {name: tensor.to(self._device) for name, tensor in parts.get(("sum", ""), {}).items()}
         torch.set_rng_state(parts["random", ""][""])
         self._before = state.seconds

@@ -98,12 +98,14 @@ class Learner:
                 key = (pace.rate * share, pace.decay if decays(name, parameter) else 0.0)
                 groups.setdefault(key, []).append(parameter)
         self.parameters = [parameter for parameters in groups.values() for parameter in parameters]
+        on_gpu = self.parameters[0].device.type == "cuda"
         self._optimiser = torch.optim.AdamW(
             [{"params": ps, "own": rate, "lr": rate, "weight_decay": decay} for (rate, decay), ps in groups.items()],
             lr=pace.rate,
             betas=pace.betas,
             eps=pace.eps,
-            fused=self.parameters[0].device.type == "cuda",
+            fused=on_gpu,
+            capturable=on_gpu,  # its steps may be part of a graph
         )
         self._optimiser.zero_grad(set_to_none=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,27 @@ Glimpse = Callable[[str, int], None]  # the phase and the step
 Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Draws:
+    """What chance gives to one descent, always in the same tensors: images, points and places between two images."""
+
+    places: Tensor
+    noise: Tensor
+    mix: Tensor
+
+    @classmethod
+    def make(cls, many: int, dim: int, device: torch.device) -> Draws:
+        places = torch.zeros(many, dtype=torch.int64, device=device)
+        return cls(
+            places=places, noise=torch.zeros(many, dim, device=device), mix=torch.zeros(many, 1, 1, 1, device=device)
+        )
+
+    def renew(self, rng: torch.Generator, images: int) -> None:
+        self.places.random_(0, images, generator=rng)
+        self.noise.normal_(generator=rng)
+        self.mix.uniform_(generator=rng)
+
+
 class ImageWork:
     """The networks of one training, and what one step of each phase does."""
 
@@ -47,6 +69,9 @@ class ImageWork:
             net.to(self.device)
         self.glimpse: Glimpse = lambda phase, step: None  # noqa: ARG005
         self._rng = torch.Generator(self.device)
+        many = plan.critic_steps if plan.kind == "wgan" else 1
+        self._draws = [Draws.make(plan.batch, shape.dim, self.device) for _ in range(many)]
+        self._noise = torch.zeros(plan.batch, shape.dim, device=self.device)  # of the generator's own step
         slow = Pace(rate=plan.inverter_rate)
         if plan.kind == "vae":
             both = [*self.nets["learner"].parameters(), *self.nets["inverter"].parameters()]
@@ -63,18 +88,25 @@ class ImageWork:
             learners=learners,
         )
 
-    def _phase(self, number: int, name: str, steps: int, step: Callable[[int], Losses], total: int) -> Phase:
+    def _phase(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Phase:
         """A phase with learning curves and a few glimpses; what a step draws is known from its number."""
 
-        def losses(now: Now) -> Losses:
+        def draw(now: Now) -> None:
             self._rng.manual_seed((self.seed * 8 + number) * 100_000_000 + now.step)
-            figures = yield from step(now.step)
+            for draws in self._draws if name == "wgan" else self._draws[:1]:
+                draws.renew(self._rng, len(self.images))
+            self._noise.normal_(generator=self._rng)
+
+        def after(now: Now) -> None:
+            if name != "inverter":
+                follow(self.nets["generator"], self.nets["learner"], self.plan.average, now.step)
             if (now.step + 1) % max(1, steps // 5) == 0:
                 self.glimpse(name, now.step + 1)
-            return figures
 
         return Phase(
-            losses=losses,
+            losses=lambda _: step(),
+            draw=draw,
+            after=after,
             name=name,
             steps=steps,
             minutes=self.plan.minutes * steps / total or None,
@@ -89,43 +121,30 @@ class ImageWork:
         self.nets["inverter"].get_submodule("0").load_state_dict(seen)
         self.nets["generator"].eval()
 
-    def _wgan(self, at: int) -> Losses:
+    def _wgan(self) -> Losses:
         loss, distance = torch.zeros(()), torch.zeros(())
-        for _ in range(self.plan.critic_steps):
-            real = self._batch()
+        for draws in self._draws:
+            real = self.images[draws.places]
             with torch.no_grad():
-                made = self.nets["learner"](self._noise(len(real)))
-            mix = torch.rand((len(real), 1, 1, 1), generator=self._rng, device=self.device)
-            loss, distance = critic_loss(self.nets["critic"], real, made, mix)
+                made = self.nets["learner"](draws.noise)
+            loss, distance = critic_loss(self.nets["critic"], real, made, draws.mix)
             yield Descent("critic", loss)
-        made = self.nets["learner"](self._noise(self.plan.batch))
+        made = self.nets["learner"](self._noise)
         yield Descent("learner", generator_loss(self.nets["critic"], made))
-        follow(self.nets["generator"], self.nets["learner"], self.plan.average, at)
         return {"critic": loss, "distance": distance}
 
-    def _inverter(self, at: int) -> Losses:  # noqa: ARG002
-        real = self._batch()
-        noise = self._noise(len(real))
+    def _inverter(self) -> Losses:
+        real, noise = self.images[self._draws[0].places], self._draws[0].noise
         weight = self.plan.divergence
         loss, apart = inverter_loss(self.nets["generator"], self.nets["inverter"], real, noise, weight)
         yield Descent("inverter", loss)
         return {"inverter": loss, "reconstruction": apart}
 
-    def _vae(self, at: int) -> Losses:
-        real = self._batch()
-        noise = self._noise(len(real))
+    def _vae(self) -> Losses:
+        real, noise = self.images[self._draws[0].places], self._draws[0].noise
         loss, apart = vae_loss(self.nets["learner"], self.nets["inverter"], real, noise, self.plan.divergence)
         yield Descent("vae", loss)
-        follow(self.nets["generator"], self.nets["learner"], self.plan.average, at)
         return {"vae": loss, "reconstruction": apart}
-
-    def _batch(self) -> Tensor:
-        size = (self.plan.batch,)
-        places = torch.randint(len(self.images), size, generator=self._rng, device=self.device)
-        return self.images[places]
-
-    def _noise(self, many: int) -> Tensor:
-        return torch.randn((many, self.shape.dim), generator=self._rng, device=self.device)
 
 
 def train(
