@@ -155,8 +155,8 @@ def list_lanes(size: str) -> list[Lane]:
         Lane(name="reviews", turns=_turns("oneword/yelp", "oneword/imdb"), jobs=2),
         Lane(name="entailment", turns=_turns("entailment", *varied), jobs=2),
         Lane(name="images/wgan", turns=_turns("natural/wgan")),
-        Lane(name="images/regime", turns=_turns("natural/regime", "natural/compare"), jobs=4),
-        Lane(name="images/sweep", turns=_turns("natural/sweep"), jobs=4),
+        Lane(name="images/regime", turns=_turns("natural/regime", "natural/compare"), jobs=4, parts=48),
+        Lane(name="images/sweep", turns=_turns("natural/sweep"), jobs=4, parts=48),
         Lane(name="pairs", turns=_turns("defences-mnli"), jobs=2),
         Lane(name="sentences/victims", turns=_turns("sentences/victims")),
         Lane(

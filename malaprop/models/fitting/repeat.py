@@ -38,12 +38,12 @@ class Repeat:
                 self._graph = torch.cuda.CUDAGraph()
                 with torch.cuda.graph(self._graph):  # records the work and does none of it
                     self._figures = work()
-            self._graph.replay()  # type: ignore[no-untyped-call]
+            self._graph.replay()
             return self._figures
 
     def _work_aside(self, work: Callable[[], Figures]) -> Figures:
         """On a stream of its own, as gradients of a graph may not wait for the usual one."""
-        aside = torch.cuda.Stream()
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             figures = work()
