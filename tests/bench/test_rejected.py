@@ -77,3 +77,9 @@ def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
     alone, behind = find("mr-BERT-recipes", "reject"), find("mr-BERT-recipes", "detect")
     assert f"keeps {alone[1]} at {alone[0]}, and {behind[1]} at {behind[0]} behind `detect:near`" in text
     assert f"in four epochs, it kept {alone[1]}." in text
+    none, alone, behind = (find("ag-BERT-weight", begin) for begin in ("none", "reject", "detect"))
+    assert f"is right on {none[1]} under both attacks, `reject:weight=2` keeps {alone[1]} at {alone[0]}" in text
+    assert f"and {behind[1]} at {behind[0]} behind `all:of=fgws+rde`, which takes five passes" in text
+    assert (
+        "in every 24th step it keeps {1} at {0} without a detector".format(*find("ag-BERT-recipes", "reject")) in text
+    )

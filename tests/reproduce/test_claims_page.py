@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.records.defences import DefencesRecord
+from malaprop.records.natural import NaturalRecord
 from malaprop.reports.claims import write_table
 from malaprop.studies.reproduce.book import Reproduce, choose_claims, steps_of
 from malaprop.studies.reproduce.claim import SIZES
@@ -69,8 +70,18 @@ def test_what_the_page_of_defences_says_of_mnli_is_what_was_kept():
     assert told in (ROOT / "docs/defences.md").read_text(encoding="utf-8")
 
 
-def test_what_the_page_says_of_the_wgan_is_in_its_record():
+def test_what_the_page_says_of_the_wgans_is_in_their_records():
+    published = 48_000 * 80  # images that the authors' has seen
+    steps = {}
+    for name in ("regime", "compare"):
+        record = NaturalRecord.read(KEPT / "full/natural" / name)
+        assert record is not None
+        steps[name] = record.quality["steps"]
     with gzip.open(KEPT / "full/natural/wgan/model/trained.json.gz", "rt", encoding="utf-8") as file:
-        steps = json.load(file)["models"][0]["figures"]["steps"]
-    assert f"gave it {steps:,.0f} of its 20,000 steps of 256 images" in PAGE.read_text(encoding="utf-8")
-    assert 4.5 < 48_000 * 80 / (steps * 256) < 5.5  # the authors' has seen five times as many images
+        assert json.load(file)["models"][0]["figures"]["steps"] == steps["regime"]
+    page = PAGE.read_text(encoding="utf-8")
+    more = steps["regime"] * 256 / published
+    assert f"a WGAN of {steps['regime']:,.0f} steps of 256 images" in page
+    assert f"it has seen {more:.1f} times as many images as the authors'" in page
+    assert f"{steps['compare']:,.0f} steps, a fifth of the images" in page
+    assert 4.5 < published / (steps["compare"] * 256) < 5.5
