@@ -296,7 +296,7 @@ class Driver:
 
 
 def prepare(out: Path, size: str, payload: Path | None) -> None:
-    """What commands read from the environment, and the kept study that chose the ensembles of AG News."""
+    """What commands read from the environment."""
     paths = [ROOT, ROOT / "masked-lm"]
     if payload is not None:
         os.environ |= {"MALAPROP_DATA": str(payload / "data"), "MALAPROP_CACHE": str(payload / "cache")}
@@ -308,8 +308,17 @@ def prepare(out: Path, size: str, payload: Path | None) -> None:
     if size == "tiny":
         cut_data(Path(os.environ["MALAPROP_DATA"]), out / _DATA)
         os.environ["MALAPROP_DATA"] = str(out / _DATA)
-    name = "transfer/ag_news"
-    shutil.copytree(ROOT / "docs/measured/claims/full" / name, out / "steps" / name, dirs_exist_ok=True)
+
+
+def stand_in(out: Path, lanes: Sequence[Lane], kept: Path = ROOT / "docs/measured/claims/full") -> None:
+    """Records that are kept stand in for steps that are needed and that no lane of this call makes."""
+    made = {turn.step for lane in lanes for turn in lane.turns}
+    for need in {need for lane in lanes for turn in lane.turns for need in find_needs(turn)} - made:
+        step = need.replace("ensembles/", "transfer/", 1)  # in whose folder ensembles are written
+        if (kept / step).is_dir():
+            shutil.copytree(kept / step, out / "steps" / step, dirs_exist_ok=True)
+            (out / "steps" / need).mkdir(parents=True, exist_ok=True)
+            (out / "steps" / need / DONE).write_text("[]\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -324,6 +333,7 @@ def main() -> int:
     out = asked.out.absolute()
     prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
     lanes = choose_lanes(list_lanes(asked.size), asked.lanes)
+    stand_in(out, lanes)
     driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine)
     for number in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first, and so would commands
         signal.signal(number, lambda *_: driver.stop.set())

@@ -30,6 +30,7 @@ _FEW = {
     "--jobs": "1",
     "--top": "5",
     "--classifiers": "2",
+    "--exact": "2",
     "--minutes": "",
 }
 _SETS = {  # of commands by their first words, in place of those of full size
@@ -37,7 +38,13 @@ _SETS = {  # of commands by their first words, in place of those of full size
     "train arae": "steps=5",
     "train BERT": "epochs=1 limit=32",
     "train MPNet": "epochs=1 limit=32",
+    "train nmt-lstm": "epochs=1 tokens=1024",
+    "train nmt-transformer": "epochs=1 tokens=1024",
     "train": "epochs=1 batch=64",
+    "harden": "epochs=1",
+    "study defences": "epochs=1",
+    "study hotflip": "epochs=1 filters=10 hidden=8 depth=1",
+    "study attention": "vocabulary=20",
     "study oneword": "limit=32 epochs=1 near=8",
     "natural compare": "samples=20",
     "pretrain elmo": "batch=2 dim=8 hidden=12",
@@ -108,7 +115,7 @@ def _list_mpnet() -> Iterator[Turn]:
 
 
 def _list_universal(size: str) -> Iterator[Lane]:
-    """Encoders and models of AG News in parts, then its rules; beside them the genetic attack on MR, all 63 anew."""
+    """Encoders; models of AG News in parts; on it and on MR the transfer study and all that is read from it."""
     words = _steps()["rules/ag_news/measured"].lines("full", Path("ROOT"), 1)[0]
     names = [Path(one).name for one in words[words.index("--victims") + 1].split(",")]
     names = [name for name in names if size != "tiny" or name in TINY]
@@ -132,11 +139,12 @@ def _list_universal(size: str) -> Iterator[Lane]:
     yield Lane(name="universal/tuned", turns=train("tuned", tuned, sets, *made[1:]), jobs=2, parts=6)
     deep = train("elmo", elmo, f"{sets} least=3 words=0", "pretrain/elmo")
     yield Lane(name="universal/contextual", turns=deep, jobs=5, parts=16)
-    needs = tuple(f"trained/{part}" for part in ("plain", "bert", "tuned", "elmo"))
+    parts = tuple(f"trained/{part}" for part in ("plain", "bert", "tuned", "elmo"))
+    chosen = (Turn(step="transfer/ag_news", needs=parts), *_turns("ensembles/ag_news", "genetic/ag_news"))
+    yield Lane(name="universal/transfer", turns=chosen, jobs=8, parts=24)
     mined = (
-        Turn(step="rules/ag_news", needs=needs),
-        *_turns("rules/ag_news/measured", "rules/ag_news/shown"),
-        Turn(step="importance/ag_news", needs=needs),
+        Turn(step="rules/ag_news", needs=("ensembles/ag_news", *parts)),
+        *_turns("rules/ag_news/measured", "rules/ag_news/shown", "importance/ag_news"),
     )
     yield Lane(name="universal/rules", turns=mined, jobs=8, parts=24)
     few = [name for name in ("BERT", *plain) if size != "tiny" or name.startswith("CNN")]
@@ -144,28 +152,68 @@ def _list_universal(size: str) -> Iterator[Lane]:
         f"transfer --victims {','.join(few)} --data mr-full --recipe pwws:paper --n 20 --draw 10 --train-set least=3 "
         "--zoo {root}/models/mr-full --jobs {jobs} --out {root}/trained/mr-full/transfer"
     )
-    turns = (Turn(step="trained/mr-full", commands=(first,), aid=True), Turn(step="genetic/mr-full", needs=made))
-    yield Lane(name="universal/genetic", turns=turns, jobs=8, parts=40, nice=5)
+    reviews = (
+        Turn(step="trained/mr-full", commands=(first,), aid=True),
+        Turn(step="transfer/mr-full", needs=made),
+        *_turns("ensembles/mr-full", "rules/mr-full", "rules/mr-full/measured", "rules/mr-full/shown"),
+        *_turns("importance/mr-full"),
+    )
+    yield Lane(name="universal/reviews", turns=reviews, jobs=8, parts=40, nice=5)
+    yield Lane(name="universal/genetic", turns=_turns("genetic/mr-full"), jobs=8, parts=40, nice=5)
+    yield Lane(name="universal/varied", turns=(Turn(step="varied/elmo", needs=("pretrain/elmo",)),), parts=40)
 
 
 def list_lanes(size: str) -> list[Lane]:
-    varied = ("entailment/words-50", "entailment/words-500", "entailment/premise")
-    compare = "sentences/compare"
+    shorter = ("attention", "oneword/yelp-500", "oneword/yelp-20000")
+    words = ("50", "500")
+    compare, probed = "sentences/compare", "varied/pairs"
+    vectors = ("glove-0.7", "glove-0.9", "counter-fitted-0.8", "counter-fitted-0.9")
+    typed = ("keyword", "typos", "typos-2", "typos-4")
+    few = (
+        "zoo",
+        "natural/synthetic",
+        *(f"varied/words-{least}" for least in (1, 3, 10)),
+        *("varied/depth", "varied/nearest", probed),
+        *(f"{probed}/{name}" for name in ("words-20", "words-50", "premise")),
+    )
     return [
-        Lane(name="reviews", turns=_turns("oneword/yelp", "oneword/imdb"), jobs=2),
-        Lane(name="entailment", turns=_turns("entailment", *varied), jobs=2),
+        Lane(name="reviews/yelp", turns=_turns("oneword/yelp", *shorter), jobs=2, parts=40),
+        Lane(name="reviews/imdb", turns=_turns("oneword/imdb"), jobs=2, parts=40),
+        Lane(name="reviews/short", turns=_turns("oneword/yelp-64"), parts=40),
+        Lane(
+            name="entailment",
+            turns=_turns("entailment", *(f"entailment/words-{many}" for many in words), "entailment/premise"),
+            jobs=2,
+            parts=40,
+        ),
         Lane(name="images/wgan", turns=_turns("natural/wgan")),
-        Lane(name="images/regime", turns=_turns("natural/regime", "natural/compare"), jobs=4, parts=48),
-        Lane(name="images/sweep", turns=_turns("natural/sweep"), jobs=4, parts=48),
-        Lane(name="pairs", turns=_turns("defences-mnli"), jobs=2),
+        Lane(name="images/regime", turns=_turns("natural/regime", "natural/compare"), jobs=4, parts=60),
+        Lane(name="images/sweep", turns=_turns("natural/sweep"), jobs=4, parts=60),
+        Lane(name="defences/mnli", turns=_turns("defences-mnli"), jobs=2, parts=40),
+        Lane(name="defences/snli", turns=_turns("defences-pairs"), jobs=2, parts=40),
+        Lane(name="defences/imdb", turns=_turns("defences", "varied/noise"), jobs=2, parts=40),
+        Lane(name="hotflip/characters", turns=_turns("hotflip", "varied/flips"), jobs=2, parts=40),
+        Lane(
+            name="hotflip/words",
+            turns=_turns("hotflip-word", *(f"hotflip-word/{name}" for name in vectors)),
+            parts=60,
+        ),
+        Lane(name="varied", turns=_turns(*few), parts=60, nice=5),
+        Lane(name="translation/lstm", turns=_turns("translation/lstm"), parts=40),
+        Lane(
+            name="translation/transformer",
+            turns=_turns("translation/transformer", *(f"translation/{name}" for name in typed)),
+            parts=40,
+        ),
         Lane(name="sentences/victims", turns=_turns("sentences/victims")),
         Lane(
             name="sentences/ours",
-            turns=_turns("sentences/arae-ours", f"{compare}/ours", f"{compare}/refined"),
+            turns=_turns("sentences/arae-ours", f"{compare}/ours", f"{compare}/refined", "sentences/probes"),
             jobs=2,
+            parts=40,
         ),
-        Lane(name="sentences/plain", turns=_turns("sentences/arae-plain", f"{compare}/plain"), jobs=2),
-        Lane(name="mpnet", turns=tuple(_list_mpnet()), jobs=2, parts=8),
+        Lane(name="sentences/plain", turns=_turns("sentences/arae-plain", f"{compare}/plain"), jobs=2, parts=40),
+        Lane(name="mpnet", turns=tuple(_list_mpnet()), jobs=2, parts=12),
         *_list_universal(size),
     ]
 
@@ -201,8 +249,12 @@ def shrink(words: list[str]) -> list[str]:
             continue
         if word in _FEW:
             made += [word, _FEW[word]] if _FEW[word] else ["--steps", "2"]
-        elif word in ("--victims", "--victim") and ("models/ag_news" in value or value == "all63"):
+        elif word in ("--victims", "--victim") and (
+            "/models/ag_news" in value or "/models/mr-full" in value or value == "all63"
+        ):
             made += [word, ",".join(_list_few(value))]
+        elif word == "--train-set":
+            made += [word, "epochs=1" if value.startswith("epochs=") else value]
         elif word != "--set" or not _list_sets(words):
             made.append(word)
             continue
@@ -214,7 +266,16 @@ def _list_sets(words: list[str]) -> list[str]:
     told = _SETS.get(" ".join(words[:2]), _SETS.get(words[0], "")).split()
     kept = [value for word, value in pairwise(words) if word == "--set"]
     names = {one.partition("=")[0] for one in told}
-    rest = ("least", "words", "frozen", "plain", "every")  # which change what is made, not how long it takes
+    rest = (
+        "least",
+        "words",
+        "frozen",
+        "plain",
+        "every",
+        "depth",
+        "vectors",
+        "cosine",
+    )  # which change what is made, not how long it takes
     return told + [one for one in kept if one.partition("=")[0] in rest and one.partition("=")[0] not in names]
 
 
