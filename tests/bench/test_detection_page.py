@@ -32,6 +32,8 @@ def test_what_the_page_says_of_the_best_detector():
         assert lstm["mr", "pwws", "untargeted", method]["auc"] >= 0.9
         for texts in ("mr", "ag_news"):
             assert lstm[texts, "pwws", "confident:0.9", method]["auc"] >= 0.8
+    news = [lstm["ag_news", recipe, "untargeted", "cloze"]["auc"] for recipe in ("pwws", "textfooler")]
+    assert f"`cloze` has an AUC of {news[0]:.3f} on PWWS and {news[1]:.3f} on TextFooler there" in TEXT
     others = {key: run for key, run in found.items() if not key[-1].startswith("cloze")}
     assert all(run["auc"] < 0.9 for key, run in others.items() if key[1:3] == ("mr", "textfooler"))
     bert = {key[1:4]: run for key, run in found.items() if key[0].startswith("BERT") and key[-1].startswith("cloze")}
@@ -49,17 +51,20 @@ def test_what_the_page_says_of_the_best_detector():
     assert len(detected.rows(RECORD)[0]) == len(detected.HEAD)
 
 
-def test_what_the_page_says_of_an_attack_that_sees_the_detector():
-    mr, news, bert, cloze = RECORD["evaded"]
+def test_what_the_page_says_of_attacks_that_see_the_detector():
+    left = {}
     for one in RECORD["evaded"]:
         assert one["knowing"]["hits"] < one["plain"]["hits"]  # it leaves less
-    assert (
-        f"{mr['knowing']['hits']} of 100 texts stay right with the LSTM, where {mr['unguarded']['under']['hits']}"
-        in TEXT
-    )
-    left, rejected = bert["knowing"]["hits"], bert["rejected_clean"]
-    assert f"it is {left} where {bert['unguarded']['under']['hits']} do without, and {rejected} clean texts" in TEXT
-    assert f"{news['knowing']['hits']} of 100 stay right, where {news['unguarded']['under']['hits']} do" in TEXT
-    left, without = cloze["knowing"]["hits"], cloze["unguarded"]["under"]["hits"]
-    assert f"`cloze` leaves {left} of 100 texts right with the LSTM, where {without} do without a detector" in TEXT
-    assert cloze["rejected_clean"] == 1
+        key = (one["victim"].split()[0], one["texts"], one["method"].split(",")[0], one["recipe"])
+        left[key] = (one["knowing"]["hits"], one["unguarded"]["under"]["hits"])
+    both = ("pwws", "textfooler")
+    (one, alone), (two, other) = (left["LSTM-W-GloVe-1", "mr", "all", recipe] for recipe in both)
+    assert f"and `all` {one} of 100 texts stay right under PWWS and {two} under TextFooler, where {alone} and" in TEXT
+    assert f"and {other} do without a detector. With BERT" in TEXT
+    (one, alone), (two, other) = (left["BERT", "mr", "fgws", recipe] for recipe in both)
+    assert f"and `fgws` it is {one} and {two}, where {alone} and {other} do without" in TEXT
+    (one, alone), (two, other) = (left["LSTM-W-GloVe-1", "ag_news", "wdr", recipe] for recipe in both)
+    assert f"{one} of 100 stay right under PWWS and {two} under TextFooler, with the LSTM and `wdr`" in TEXT
+    assert f"`wdr`, where {alone} and {other} do without" in TEXT
+    cloze = left["LSTM-W-GloVe-1", "mr", "cloze", "pwws"]
+    assert f"`cloze` leaves {cloze[0]} of 100 texts right with the LSTM, where {cloze[1]} do without a detector" in TEXT
