@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sys
 import tarfile
 from pathlib import Path
@@ -45,7 +46,7 @@ def drive(tmp_path):
     """A function that runs lanes of stubs, each turn written as WHAT NAME, with what it needs."""
     (tmp_path / "stub.py").write_text(STUB)
 
-    def run(minutes=1.0, **turns):
+    def run(minutes=1.0, weights=(), **turns):
         made = [
             plan.Lane(
                 name=name,
@@ -60,6 +61,7 @@ def drive(tmp_path):
         ]
         program = (sys.executable, str(tmp_path / "stub.py"))
         driver = lanes.Driver(made, tmp_path / "out", minutes, "tiny", program=program, grace=10, every=0.5, pause=0)
+        driver.weights = weights
         driver.run()
         return driver
 
@@ -189,6 +191,26 @@ def test_a_failing_step_costs_what_needs_it_and_is_tried_again(drive, tmp_path):
     assert calls(tmp_path) == ["second", "third"]
     assert sorted(driver.good) == ["fifth", "first", "fourth-aid", "second", "third"]
     assert kept(tmp_path, "partial") == []
+
+
+def test_weights_that_are_asked_for_come_back_and_are_gone_on_from(drive, tmp_path):
+    turns = {"one": [("say first", ()), ("fail second", ("first",))]}
+    (tmp_path / "out/steps/first").mkdir(parents=True)
+    (tmp_path / "out/steps/first/model.safetensors").write_bytes(b"weights")
+    drive(weights=("first", "second"), **turns)
+    assert [path.name for path in (tmp_path / "out" / lanes.WEIGHTS).iterdir()] == ["first.tar"]
+    other = tmp_path / "other"
+    for archive in (lanes.PACKED, f"{lanes.WEIGHTS}/first.tar"):
+        with tarfile.open(tmp_path / "out" / archive) as tar:
+            assert (archive == lanes.PACKED) != any(name.endswith(".safetensors") for name in tar.getnames())
+            tar.extractall(other, filter="data")
+    shutil.rmtree(tmp_path / "out")
+    other.rename(tmp_path / "out")
+    (tmp_path / "mended").touch()
+    (tmp_path / "calls.txt").unlink()
+    drive(**turns)
+    assert calls(tmp_path) == ["second"]
+    assert (tmp_path / "out/steps/first/model.safetensors").read_bytes() == b"weights"
 
 
 @pytest.mark.parametrize("complete", [False, True])

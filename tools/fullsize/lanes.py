@@ -4,7 +4,8 @@
 
 TARGET is what unpack.py restored. DIR gets log.txt, times.json, `steps` with all that commands left, `kept` with the
 records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights. At the end
-of the time all commands are interrupted. The same call goes on where they stopped.
+of the time all commands are interrupted. The same call goes on where they stopped. `--weights natural/wgan` packs all
+of that step, once it ended well, in `weights`: another machine that has both archives in DIR goes on from there.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from plan import Lane, Turn, choose_lanes, cut_data, find_needs, list_lanes, list_lines  # noqa: E402
 
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
+WEIGHTS = "weights"  # a folder of archives
 _LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin")
 _LONGEST = 8 << 20  # bytes of a file among the results
 _DATA = "tiny-data"
@@ -88,6 +90,7 @@ class Driver:
     grace: float = 45
     every: float = 30
     pause: float = 15
+    weights: Sequence[str] = ()  # steps that are packed whole
     good: dict[str, bool] = field(default_factory=dict)
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -138,17 +141,29 @@ class Driver:
             for step in self.ended:
                 if (self.root / step).is_dir() and step not in self.good:
                     self.keep(step, "partial")
+        for step in self.weights:
+            place = self.out / WEIGHTS / f"{step.replace('/', '-')}.tar"
+            if self.good.get(step) and not place.exists():
+                self.pack_whole(step, place)
         part = self.out / f"{PACKED}.part"
         with tarfile.open(part, "w:gz", compresslevel=6) as tar:
             for path in sorted(self.out.rglob("*")):
                 try:
                     small = path.is_file() and path.suffix not in _LARGE and path.stat().st_size < _LONGEST
                     made = path.relative_to(self.out).parts
-                    if small and not path.name.startswith(PACKED) and not {_DATA, ".training"} & set(made):
+                    if small and not path.name.startswith(PACKED) and not {_DATA, WEIGHTS, ".training"} & set(made):
                         tar.add(path, path.relative_to(self.out).as_posix())
                 except OSError:  # a command took it away
                     continue
         part.replace(self.out / PACKED)
+
+    def pack_whole(self, step: str, place: Path) -> None:
+        """A step with its weights, as it lies in the folder of this call."""
+        place.parent.mkdir(exist_ok=True)
+        part = place.with_suffix(".part")
+        with tarfile.open(part, "w") as tar:
+            tar.add(self.root / step, (self.root / step).relative_to(self.out).as_posix())
+        part.replace(place)
 
     # --- one lane
 
@@ -327,6 +342,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--lanes", default="", help="with commas; all if not given")
+    parser.add_argument("--weights", default="", help="steps that are packed with their weights, with commas")
     parser.add_argument("--payload", type=Path, help="what unpack.py restored; else the environment says where data is")
     parser.add_argument("--machine", default="one GPU, lanes side by side", help="for times.json")
     asked = parser.parse_args()
@@ -335,6 +351,9 @@ def main() -> int:
     lanes = choose_lanes(list_lanes(asked.size), asked.lanes)
     stand_in(out, lanes)
     driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine)
+    driver.weights = [step for step in asked.weights.split(",") if step]
+    if unknown := set(driver.weights) - set(driver.ended):
+        parser.error(f"--weights: no lane makes {', '.join(sorted(unknown))}")
     for number in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first, and so would commands
         signal.signal(number, lambda *_: driver.stop.set())
     return 0 if driver.run() else 1

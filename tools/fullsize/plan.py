@@ -33,6 +33,7 @@ _FEW = {
     "--exact": "2",
     "--minutes": "",
 }
+_ENOUGH = {"transfer": {"--n": "20", "--draw": "10"}}  # which wants a text that some attack breaks
 _SETS = {  # of commands by their first words, in place of those of full size
     "train wgan": "steps=6 inverter_steps=6 width=2 batch=8",
     "train arae": "steps=5",
@@ -242,13 +243,13 @@ def list_lines(turn: Turn, size: str, root: Path, jobs: int) -> list[list[str]]:
 def shrink(words: list[str]) -> list[str]:
     """The same command with tiny numbers, and of 63 models a few."""
     pairs = list(zip(words, [*words[1:], ""], strict=True))
-    made, skip = list[str](), False
+    made, skip, few = list[str](), False, _FEW | _ENOUGH.get(words[0], {})
     for word, value in pairs:
         if skip:
             skip = False
             continue
-        if word in _FEW:
-            made += [word, _FEW[word]] if _FEW[word] else ["--steps", "2"]
+        if word in few:
+            made += [word, few[word]] if few[word] else ["--steps", "2"]
         elif word in ("--victims", "--victim") and (
             "/models/ag_news" in value or "/models/mr-full" in value or value == "all63"
         ):
