@@ -66,5 +66,7 @@ def test_what_the_page_says_of_attacks_that_see_the_detector():
     (one, alone), (two, other) = (left["LSTM-W-GloVe-1", "ag_news", "wdr", recipe] for recipe in both)
     assert f"{one} of 100 stay right under PWWS and {two} under TextFooler, with the LSTM and `wdr`" in TEXT
     assert f"`wdr`, where {alone} and {other} do without" in TEXT
-    cloze = left["LSTM-W-GloVe-1", "mr", "cloze", "pwws"]
-    assert f"`cloze` leaves {cloze[0]} of 100 texts right with the LSTM, where {cloze[1]} do without a detector" in TEXT
+    (one, alone), (two, other) = (left["LSTM-W-GloVe-1", "mr", "cloze", recipe] for recipe in both)
+    assert f"`cloze` leaves {one} of 100 texts of MR right with the LSTM, where {alone} do without a detector" in TEXT
+    assert f"Under TextFooler that sees it, it is {two}, where {other} do" in TEXT
+    assert [row["rejected_clean"] for row in RECORD["evaded"] if row["method"].startswith("cloze")] == [3, 3]
