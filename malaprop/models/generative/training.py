@@ -29,7 +29,7 @@ Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Draws:
+class ImageDraws:
     """What chance gives to one descent, always in the same tensors: images, points and places between two images."""
 
     places: Tensor
@@ -37,7 +37,7 @@ class Draws:
     mix: Tensor
 
     @classmethod
-    def make(cls, many: int, dim: int, device: torch.device) -> Draws:
+    def make(cls, many: int, dim: int, device: torch.device) -> ImageDraws:
         places = torch.zeros(many, dtype=torch.int64, device=device)
         return cls(
             places=places, noise=torch.zeros(many, dim, device=device), mix=torch.zeros(many, 1, 1, 1, device=device)
@@ -70,7 +70,7 @@ class ImageWork:
         self.glimpse: Glimpse = lambda phase, step: None  # noqa: ARG005
         self._rng = torch.Generator(self.device)
         many = plan.critic_steps if plan.kind == "wgan" else 1
-        self._draws = [Draws.make(plan.batch, shape.dim, self.device) for _ in range(many)]
+        self._draws = [ImageDraws.make(plan.batch, shape.dim, self.device) for _ in range(many)]
         self._noise = torch.zeros(plan.batch, shape.dim, device=self.device)  # of the generator's own step
         slow = Pace(rate=plan.inverter_rate)
         if plan.kind == "vae":
