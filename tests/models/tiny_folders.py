@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,17 +36,27 @@ def texts(count: int, seed: int = 0) -> list[str]:
     return out
 
 
+def _list_pieces(special: Sequence[str], words: Counter[str]) -> dict[str, int]:
+    """Letters, the most frequent words whole, of others an end: the library's trainer makes another list every time."""
+    letters = sorted({letter for word in words for letter in word})
+    order = sorted(words, key=lambda word: (-words[word], word))
+    whole, rest = order[:40], [word for word in order[40:] if len(word) > 3]
+    pieces = [*special, *letters, *(f"##{letter}" for letter in letters), *whole, *(f"##{word[-3:]}" for word in rest)]
+    return {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+
+
 def _learn(kind: str) -> Any:
+    """The same tokenizer every time, so that a test which trains a model ends the same every time."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     special = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
     read = texts(300, seed=1)
     options: dict[str, Any] = {"vocab_size": 260, "special_tokens": special, "show_progress": False}
     if kind in ("wordpiece", "cased"):
-        own = Tokenizer(models.WordPiece(unk_token="<unk>"))
-        own.normalizer = normalizers.BertNormalizer(lowercase=kind == "wordpiece")
-        own.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        own.train_from_iterator(read, trainers.WordPieceTrainer(**options))
+        normal, cut = normalizers.BertNormalizer(lowercase=kind == "wordpiece"), pre_tokenizers.BertPreTokenizer()
+        words = Counter(word for text in read for word, _ in cut.pre_tokenize_str(normal.normalize_str(text)))
+        own = Tokenizer(models.WordPiece(_list_pieces(special, words), unk_token="<unk>"))
+        own.normalizer, own.pre_tokenizer = normal, cut
     elif kind in ("bytes", "bytes-spaced"):
         own = Tokenizer(models.BPE())
         own.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=kind == "bytes-spaced")
@@ -57,6 +69,12 @@ def _learn(kind: str) -> Any:
         own.normalizer = normalizers.NFKC()
         own.pre_tokenizer = pre_tokenizers.Metaspace()
         own.train_from_iterator(read, trainers.UnigramTrainer(unk_token="<unk>", **options))
+        learnt = [tuple(one) for one in json.loads(own.to_str())["model"]["vocab"]]
+        first, rest = (
+            learnt[: len(special)],
+            sorted(learnt[len(special) :], key=lambda one: one[0]),
+        )
+        own.model = models.Unigram([*first, *rest], unk_id=special.index("<unk>"))
     else:
         assert kind == "characters", kind
         known = sorted({letter for text in read for letter in text})
