@@ -213,6 +213,23 @@ def test_weights_that_are_asked_for_come_back_and_are_gone_on_from(drive, tmp_pa
     assert (tmp_path / "out/steps/first/model.safetensors").read_bytes() == b"weights"
 
 
+def test_a_kept_transfer_study_stands_in_and_nothing_else_does(tmp_path):
+    kept, out = tmp_path / "kept", tmp_path / "out"
+    for step in ("transfer/one", "natural/wgan"):
+        (kept / step).mkdir(parents=True)
+        (kept / step / "record.json.gz").write_bytes(b"")
+    needs = ("transfer/one", "ensembles/one", "natural/wgan", "transfer/other", "transfer/here")
+    turns = (plan.Turn(step="transfer/here", needs=()), plan.Turn(step="last", needs=needs))
+    here = out / "steps/ensembles/one" / lanes.DONE
+    here.parent.mkdir(parents=True)
+    here.write_text('[["from an earlier call"]]')
+    lanes.stand_in(out, [plan.Lane(name="one", turns=turns)], kept)
+    done = sorted(path.relative_to(out / "steps").parent.as_posix() for path in out.rglob(lanes.DONE))
+    assert done == ["ensembles/one", "transfer/one"]
+    assert (out / "steps/transfer/one/record.json.gz").is_file()
+    assert "an earlier call" in here.read_text()
+
+
 @pytest.mark.parametrize("complete", [False, True])
 def test_at_the_deadline_a_complete_record_is_kept(drive, tmp_path, monkeypatch, complete):
     monkeypatch.setattr(lanes, "finish_record", lambda words: complete)

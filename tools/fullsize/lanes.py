@@ -326,14 +326,18 @@ def prepare(out: Path, size: str, payload: Path | None) -> None:
 
 
 def stand_in(out: Path, lanes: Sequence[Lane], kept: Path = ROOT / "docs/measured/claims/full") -> None:
-    """Records that are kept stand in for steps that are needed and that no lane of this call makes."""
+    """Kept transfer studies, with their ensembles, stand in where they are needed and no lane of this call makes them.
+
+    Other steps are needed for their weights, which are not kept. What an earlier call left in `out` stays.
+    """
     made = {turn.step for lane in lanes for turn in lane.turns}
     for need in {need for lane in lanes for turn in lane.turns for need in find_needs(turn)} - made:
         step = need.replace("ensembles/", "transfer/", 1)  # in whose folder ensembles are written
-        if (kept / step).is_dir():
+        done = out / "steps" / need / DONE
+        if step.startswith("transfer/") and (kept / step).is_dir() and not done.is_file():
             shutil.copytree(kept / step, out / "steps" / step, dirs_exist_ok=True)
-            (out / "steps" / need).mkdir(parents=True, exist_ok=True)
-            (out / "steps" / need / DONE).write_text("[]\n", encoding="utf-8")
+            done.parent.mkdir(parents=True, exist_ok=True)
+            done.write_text("[]\n", encoding="utf-8")
 
 
 def main() -> int:
