@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from malaprop.core.errors import RecordError
+from malaprop.core.errors import MalapropError, RecordError
 from malaprop.core.victim import find_rejected
 from malaprop.records.defences import DefencesRecord
 
@@ -78,7 +78,10 @@ def main(words: Sequence[str] | None = None) -> None:
         parser.add_argument(f"--{name}", required=True)
     given = vars(parser.parse_args(words))
     file, folder = given.pop("file"), given.pop("folder")
-    held = put(json.loads(file.read_text(encoding="utf-8")), read_rows(folder, given))
+    try:
+        held = put(json.loads(file.read_text(encoding="utf-8")), read_rows(folder, given))
+    except (MalapropError, OSError, ValueError) as error:
+        parser.error(str(error))
     file.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
 
 

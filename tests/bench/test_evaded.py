@@ -54,3 +54,14 @@ def test_a_folder_without_a_detector_is_refused(tmp_path):
         evaded.read_rows(tmp_path, {})
     with pytest.raises(RecordError, match="no attack on a victim that rejects"):
         evaded.count_rejected(tmp_path)
+
+
+def test_what_cannot_be_read_is_said_in_a_line(tmp_path, capsys):
+    empty = tmp_path / "empty.json"
+    empty.write_text("")
+    for file in (empty, tmp_path / "missing.json"):
+        with pytest.raises(SystemExit) as ended:
+            evaded.main([str(file), str(tmp_path), *ABOUT])
+        assert ended.value.code == 2
+        assert "Traceback" not in capsys.readouterr().err
+    assert empty.read_text() == ""
