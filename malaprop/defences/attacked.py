@@ -1,4 +1,4 @@
-"""Training on texts that break the model: in every step a share of the batch is attacked by a recipe."""
+"""Training on texts that break the model: a share of the texts is attacked by a recipe while the model learns."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.capability import Capability
@@ -17,11 +18,12 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Around, Fields, Victim
-from malaprop.defences.fact import AddedRows, append_rows
+from malaprop.defences.fact import AddedRows, add_rows
 from malaprop.models.gradients.tokens import padded
 from malaprop.models.precision import ROUNDING
 from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.splits import Splits
+from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
 from malaprop.models.victims.tokens import TokenVictim
 from malaprop.models.zoo.finetune import FineTuning
@@ -37,17 +39,16 @@ _NO_GRADIENTS = "its word vectors depend on the words around them, so it shows n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackTraining:
-    """Adversarial training with any recipe: `share` of the texts are attacked, each on the model as it is then.
+    """Adversarial training with any recipe: for each batch `share` as many texts are attacked and stand behind it.
 
-    The adversarial texts, whether they turned the label or went farthest towards it, stand behind the batch with the
-    true labels. A search takes as many rounds for one text as for many, so the attacks of `every` steps are made in one
-    of them. `budget` bounds the queries of a text. An attack sees the weights of its step alone, so a training that
-    was killed goes on as if it had not been.
+    They have their true labels, whether the attack turned the answer or went farthest towards it. A search takes as
+    many rounds for one text as for many, so the texts for `every` steps are attacked in the first of them, on the
+    weights of that step. `budget` bounds the queries of a text.
     """
 
     recipe: str = "pwws"
     share: float = 0.2
-    every: int = 1
+    every: int = 20
     budget: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -60,7 +61,7 @@ class AttackTraining:
         assert RECIPES[self.recipe]  # a name that is none is said before any data is read
 
     def __str__(self) -> str:
-        return f"{self.share:.0%} of each batch attacked by {self.recipe}"
+        return f"each batch followed by {self.share:.0%} as many texts that {self.recipe} attacked"
 
     @property
     def attack(self) -> Attack:
@@ -70,17 +71,18 @@ class AttackTraining:
         return made if self.budget is None else made.but(budget=self.budget)
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
-        share = min(1.0, self.share * self.every)
-        return Hooks(batch=attack_batches(job, data, [self.attack], share=share, every=self.every))
+        attacker = AttackerInTraining.of(job, data, [self.attack])
+        supply = AdversarySupply(attacker=attacker, share=self.share, every=self.every)
+        return Hooks(batch=supply, memory=supply)
 
 
 def train_a2t(
-    *, share: float = 0.2, every: int = 5, count: int = 8, words: str = "near", budget: int | None = 100
+    *, share: float = 0.2, every: int = 20, count: int = 8, words: str = "near", budget: int | None = 100
 ) -> AttackTraining:
     """A2T (Yoo and Qi 2021): training on texts that the recipe `a2t` changes, by gradients and without an encoder.
 
-    Differs: texts are attacked in every fifth step, all of its batch, not at the start of each epoch; sentences are not
-    compared, which would cost more than the training.
+    Differs: texts are attacked in every 20th step, for the steps up to the next, not at the start of each epoch for all
+    of it; sentences are not compared, which would cost more than the training.
     """
     return AttackTraining(
         recipe="a2t",
@@ -195,52 +197,41 @@ class ModelInTraining(Around):
         return found
 
 
-def attack_batches(
-    job: Job, data: Splits, attacks: Sequence[Attack], *, share: float = 1.0, every: int = 1
-) -> AttackedBatch:
-    """What attacks a share of every `every`th batch; an attack that the model cannot serve is refused."""
-    from malaprop.core.capability import check
-
-    victim = ModelInTraining(job, data.labels)
-    for attack in attacks:
-        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
-    return AttackedBatch(job=job, data=data, attacks=attacks, share=share, every=every, victim=victim)
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AttackedBatch:
-    """Puts behind a batch the adversarial texts of a share of it."""
+class AttackerInTraining:
+    """Attacks training texts on the model as it is at that step."""
 
     job: Job
     data: Splits
     attacks: Sequence[Attack]  # of which each has its turn
-    share: float
-    every: int
     victim: ModelInTraining
 
-    def __call__(self, batch: Batch) -> Batch:
-        found = self.find_rows(batch)
-        return append_rows(batch, found.rows, found.of, self.job.parts[0].pad) if len(found.of) else batch
+    @classmethod
+    def of(cls, job: Job, data: Splits, attacks: Sequence[Attack]) -> AttackerInTraining:
+        """An attack that the model cannot serve is refused."""
+        from malaprop.core.capability import check
 
-    def find_rows(self, batch: Batch) -> AddedRows:
-        """The adversarial texts as token rows, and which row of the batch each is of."""
+        victim = ModelInTraining(job, data.labels)
+        for attack in attacks:
+            check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+        return cls(job=job, data=data, attacks=attacks, victim=victim)
+
+    def find_adversaries(self, rows: Sequence[int], turn: int, seed: int) -> AddedRows:
+        """What became of these training texts, as token rows, and at which place of `rows` each was found.
+
+        One that has no adversarial text, such as one that the model had wrong, is left out.
+        """
         from malaprop.runs.local import run
 
-        turn, later = divmod(batch.step, self.every)
-        if later:
-            return AddedRows([], np.empty(0, np.int64))
-        seed = int(torch.randint(1 << 62, ()))  # torch draws from the step's own seed here
-        many = max(1, round(self.share * len(batch.rows)))
-        chosen = torch.randperm(len(batch.rows))[:many].tolist()
-        texts = {str(at): self.data.train[int(batch.rows[at])] for at in chosen}
-        model, found = self.job.model, {}
-        attack = self.attacks[turn % len(self.attacks)]
+        # under the names of their places, for a batch may hold a text twice
+        named = [replace(self.data.train[row], id=str(at)) for at, row in enumerate(rows)]
+        model, found = self.job.model, dict[int, tuple[str, ...]]()
         with torch.random.fork_rng(devices=[]):
             model.eval()
             self.victim.refresh()
             try:
-                named = list(_name_by_place(texts))
-                for outcome in run(attack, self.victim, named, seed=seed % (1 << 31), width=many):
+                attack = self.attacks[turn % len(self.attacks)]
+                for outcome in run(attack, self.victim, named, seed=seed % (1 << 31), width=len(named)):
                     if outcome.adversarial is not None:
                         found[int(outcome.id)] = tuple(outcome.adversarial.fields.values())
             finally:
@@ -249,7 +240,62 @@ class AttackedBatch:
         return AddedRows(self.job.rows([found[at] for at in order]), np.asarray(order, np.int64))
 
 
-def _name_by_place(texts: Mapping[str, Any]) -> Any:
-    """The examples under the names of their places, for a batch may hold a text twice."""
-    for at, example in texts.items():
-        yield replace(example, id=at)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AttackedBatch:
+    """Attacks all texts of every `every`th batch."""
+
+    attacker: AttackerInTraining
+    every: int = 1
+
+    def find_rows(self, batch: Batch) -> AddedRows:
+        """The adversarial texts as token rows, and which row of the batch each is of."""
+        turn, later = divmod(batch.step, self.every)
+        if later:
+            return AddedRows([], np.empty(0, np.int64))
+        return self.attacker.find_adversaries(batch.rows.tolist(), turn, draw_seed())
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class AdversarySupply:
+    """Puts adversarial texts behind batches: those for `every` steps are made in the first of them, of any texts.
+
+    They are handed out evenly. What is left of them is kept with the training's state, so that a training that was
+    killed goes on as if it had not been.
+    """
+
+    attacker: AttackerInTraining
+    share: float
+    every: int
+    _made: AddedRows = field(default=AddedRows([], np.empty(0, np.int64)), init=False)  # of[i] is a training row
+
+    def __call__(self, batch: Batch) -> Batch:
+        turn, later = divmod(batch.step, self.every)
+        if not later:
+            self._made = self._make(max(1, round(self.share * self.every * len(batch.rows))), turn)
+        first, end = (len(self._made.of) * part // self.every for part in (later, later + 1))
+        if first == end:
+            return batch
+        of, train = self._made.of[first:end], self.attacker.job.parts[0]
+        labels = [train.labels[row] for row in of.tolist()]
+        return add_rows(batch, self._made.rows[first:end], labels, of, train.pad)
+
+    def _make(self, many: int, turn: int) -> AddedRows:
+        seed = draw_seed()
+        rows = torch.randperm(len(self.attacker.data.train))[:many].numpy()
+        found = self.attacker.find_adversaries(rows.tolist(), turn, seed)
+        return AddedRows(found.rows, rows[found.of])
+
+    def state(self) -> dict[str, Tensor]:
+        ragged = Ragged.of(list(self._made.rows))
+        named = {"tokens": ragged.flat, "sizes": ragged.size, "of": self._made.of}
+        return {name: torch.from_numpy(np.asarray(values, np.int64)) for name, values in named.items()}
+
+    def fill(self, state: Mapping[str, Tensor]) -> None:
+        if state:
+            rows = torch.split(state["tokens"], state["sizes"].tolist())
+            self._made = AddedRows([row.tolist() for row in rows], state["of"].numpy())
+
+
+def draw_seed() -> int:
+    """Of an attack, by the step: torch draws from the step's own seed in a hook."""
+    return int(torch.randint(1 << 62, ()))

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Int
+from torch import Tensor
 from torch.nn import functional
 
 from malaprop.core.capability import Capability
@@ -166,6 +168,13 @@ class AddedRows(NamedTuple):
 
 def append_rows(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int) -> Batch:
     """The batch with further rows behind its own; row i has the label of the batch's row of[i]."""
+    return add_rows(batch, rows, batch.labels[torch.from_numpy(of).to(batch.labels.device)], batch.rows[of], pad)
+
+
+def add_rows(
+    batch: Batch, rows: Sequence[Sequence[int]], labels: Int[Tensor, " row"] | Sequence[int], of: Ints, pad: int
+) -> Batch:
+    """The batch with further rows behind its own; row i is another wording of the training row of[i]."""
     sizes = Ragged.of(rows).size
     width = max(batch.ids.shape[1], int(sizes.max()))
     more = np.full((len(rows), width), pad)
@@ -177,8 +186,8 @@ def append_rows(batch: Batch, rows: Sequence[Sequence[int]], of: Ints, pad: int)
             [functional.pad(batch.ids, (0, width - batch.ids.shape[1]), value=pad), torch.from_numpy(more).to(device)]
         ),
         torch.cat([batch.lengths, torch.from_numpy(sizes).to(device)]),
-        torch.cat([batch.labels, batch.labels[torch.from_numpy(of).to(device)]]),
-        np.concatenate([batch.rows, batch.rows[of]]),
+        torch.cat([batch.labels, torch.as_tensor(labels, device=device)]),
+        np.concatenate([batch.rows, of]),
         batch.step,
         len(batch.labels) if batch.own < 0 else batch.own,
     )

@@ -14,7 +14,7 @@ from torch.nn import functional
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.victim import REJECTED
-from malaprop.defences.attacked import attack_batches
+from malaprop.defences.attacked import AttackedBatch, AttackerInTraining
 from malaprop.defences.fact import append_rows
 from malaprop.defences.swaps import WordSwapTraining, swap_words
 from malaprop.models.gradients.backward import log_odds
@@ -76,7 +76,8 @@ class RejectTraining(WordSwapTraining):
         find_threshold(job.model, len(data.labels))
         found, pad = [swap_words(job, data, self, len(data.labels) - 1).find_rows], job.parts[0].pad
         if self.attacks:
-            found.append(attack_batches(job, data, self.attacks, every=self.every).find_rows)
+            attacker = AttackerInTraining.of(job, data, self.attacks)
+            found.append(AttackedBatch(attacker=attacker, every=self.every).find_rows)
 
         def add(batch: Batch) -> Batch:
             for find in found:

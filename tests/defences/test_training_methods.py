@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 import toy
@@ -18,6 +20,8 @@ from malaprop.defences.perturbed import PerturbedReading
 from malaprop.defences.smooth_training import Flooding, FreeLb, Smart
 from malaprop.defences.swaps import WordSwapTraining
 from malaprop.models.fitting.seeds import seeded
+from malaprop.models.fitting.state import Unfinished
+from malaprop.models.zoo.training import Training, fit
 
 SYNONYMS = {"good": ["great", "fine"], "bad": ["awful"], "film": ["movie"]}
 LOSSES = ("freelb", "smart", "flooding", "infobert", "dsrm")
@@ -159,7 +163,7 @@ def test_swapped_words_raise_the_loss(name, monkeypatch):
 def test_attacked_texts_stand_behind_the_batch_with_the_true_labels():
     made = job()
     batch = a_batch(made, range(10))
-    hook = AttackTraining(recipe="deepwordbug", share=0.5).hooks(made, data()).batch
+    hook = AttackTraining(recipe="deepwordbug", share=0.5, every=1).hooks(made, data()).batch
     with seeded(1):
         found = hook(batch)
     with seeded(1):
@@ -167,13 +171,51 @@ def test_attacked_texts_stand_behind_the_batch_with_the_true_labels():
     assert 10 < len(found.labels) <= 15
     assert torch.equal(found.ids, again.ids)
     assert torch.equal(found.ids[:10, : batch.ids.shape[1]], batch.ids)
+    assert found.own == 10
     for row, label in zip(found.rows[10:].tolist(), found.labels[10:].tolist(), strict=True):
         assert data().train[row].label == label
-    seldom = AttackTraining(recipe="deepwordbug", share=0.5, every=2).hooks(made, data()).batch
-    with seeded(1):
-        assert seldom(batch._replace(step=1)).ids is batch.ids
-        assert len(found.labels) < len(seldom(batch._replace(step=2)).labels) <= 20
     assert made.model.training
+
+
+def test_texts_for_several_steps_are_attacked_in_the_first_and_handed_out_evenly(monkeypatch):
+    from malaprop.runs import local
+
+    made, searches, run = job(), [], local.run
+    monkeypatch.setattr(local, "run", lambda *given, **more: searches.append(len(given[2])) or run(*given, **more))
+    batch = a_batch(made, range(10))
+    hook = AttackTraining(recipe="deepwordbug", share=0.3, every=4).hooks(made, data()).batch
+    with seeded(1):
+        added = [hook(batch._replace(step=step)).rows[10:].tolist() for step in range(8)]
+    assert searches == [12, 12]
+    for part in (added[:4], added[4:]):
+        sizes = [len(rows) for rows in part]
+        assert 1 <= min(sizes) <= max(sizes) <= min(sizes) + 1  # texts that the model has wrong are not attacked
+        texts = [row for rows in part for row in rows]
+        assert len(set(texts)) == len(texts)  # none twice in one search
+    assert added[:4] != added[4:]
+
+
+@pytest.mark.parametrize("at", [2, 5, 6, 9])
+def test_a_training_that_was_killed_between_two_searches_goes_on_to_the_same_weights(at, tmp_path):
+    kept = {"folder": tmp_path / "state", "recipe": {"a": 1}, "every": 0.0}
+
+    def fit_attacked(die_at: int = 0, **unfinished):
+        made = job()
+        hooks = AttackTraining(recipe="deepwordbug", share=0.3, every=4).hooks(made, data())
+
+        def dying(batch):
+            if batch.step + 1 == die_at:
+                raise KeyboardInterrupt
+            return hooks.batch(batch)
+
+        rows, how = made.parts[0], Training(epochs=3, batch=20, rate=1e-2)
+        fit(made.model, rows, rows, how, hooks=replace(hooks, batch=dying), **unfinished)
+        return torch.cat([weight.detach().flatten() for weight in made.model.parameters()])
+
+    whole = fit_attacked()
+    with pytest.raises(KeyboardInterrupt):
+        fit_attacked(at, unfinished=Unfinished(**kept))
+    assert torch.equal(fit_attacked(unfinished=Unfinished(**kept)), whole)
 
 
 def test_a2t_asks_for_gradients_and_elmo_like_models_are_refused():

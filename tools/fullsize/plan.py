@@ -73,7 +73,10 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Turns one after another, with `jobs` processes, each of which may take one of `parts` of the GPU's memory."""
+    """Turns one after another, with `jobs` processes, each of which may take one of `parts` of the GPU's memory.
+
+    Where processors are fewer than processes, lanes that take longest have no `nice`, so that others wait for them.
+    """
 
     name: str
     turns: tuple[Turn, ...]
@@ -178,22 +181,23 @@ def list_lanes(size: str) -> list[Lane]:
         *(f"{probed}/{name}" for name in ("words-20", "words-50", "premise")),
     )
     return [
-        Lane(name="reviews/yelp", turns=_turns("oneword/yelp", *shorter), jobs=2, parts=40),
-        Lane(name="reviews/imdb", turns=_turns("oneword/imdb"), jobs=2, parts=40),
-        Lane(name="reviews/short", turns=_turns("oneword/yelp-64"), parts=40),
+        Lane(name="reviews/yelp", turns=_turns("oneword/yelp", *shorter), jobs=2, parts=40, nice=2),
+        Lane(name="reviews/imdb", turns=_turns("oneword/imdb"), jobs=2, parts=40, nice=3),
+        Lane(name="reviews/short", turns=_turns("oneword/yelp-64"), parts=40, nice=3),
         Lane(
             name="entailment",
             turns=_turns("entailment", *(f"entailment/words-{many}" for many in words), "entailment/premise"),
             jobs=2,
             parts=40,
+            nice=3,
         ),
         Lane(name="images/wgan", turns=_turns("natural/wgan")),
         Lane(name="images/regime", turns=_turns("natural/regime", "natural/compare"), jobs=4, parts=60),
         Lane(name="images/sweep", turns=_turns("natural/sweep"), jobs=4, parts=60),
-        Lane(name="defences/mnli", turns=_turns("defences-mnli"), jobs=2, parts=40),
-        Lane(name="defences/snli", turns=_turns("defences-pairs"), jobs=2, parts=40),
-        Lane(name="defences/imdb", turns=_turns("defences", "varied/noise"), jobs=2, parts=40),
-        Lane(name="hotflip/characters", turns=_turns("hotflip", "varied/flips"), jobs=2, parts=40),
+        Lane(name="defences/mnli", turns=_turns("defences-mnli"), jobs=2, parts=40, nice=3),
+        Lane(name="defences/snli", turns=_turns("defences-pairs"), jobs=2, parts=40, nice=3),
+        Lane(name="defences/imdb", turns=_turns("defences", "varied/noise"), jobs=2, parts=40, nice=3),
+        Lane(name="hotflip/characters", turns=_turns("hotflip", "varied/flips"), jobs=4, parts=40, nice=2),
         Lane(
             name="hotflip/words",
             turns=_turns("hotflip-word", *(f"hotflip-word/{name}" for name in vectors)),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -46,6 +46,15 @@ class Assessment(NamedTuple):
     figures: Mapping[str, float]
     rank: tuple[float, ...] | None = None
     over: bool = False
+
+
+class Memory(Protocol):
+    """What a training remembers from one step to the next beside weights, so that it can be kept and filled again."""
+
+    def state(self) -> Mapping[str, Tensor]: ...
+
+    def fill(self, state: Mapping[str, Tensor]) -> None:
+        """With what `state` gave, or nothing where none was kept."""
 
 
 Figures = Mapping[str, Tensor]  # of one step, on the device; the first is the loss that a progress bar shows
@@ -94,10 +103,11 @@ class Course:
     """A training as `fit` takes it, written as if for one process that is never killed.
 
     `modules` are all networks that change; `best` names the one whose weights are kept by the rank of looks, "" where
-    those of the last step stay.
+    those of the last step stay. `memories` is what else a step depends on that an earlier one made.
     """
 
     phases: tuple[Phase, ...]
     modules: Mapping[str, nn.Module]
     learners: Mapping[str, Learner]
     best: str = ""
+    memories: Mapping[str, Memory] = field(default_factory=dict)

@@ -182,6 +182,8 @@ class _Run:
         }
         for name, learner in self.course.learners.items():
             tensors |= {f"learner|{name}|{key}": tensor for key, tensor in learner.state().items()}
+        for name, memory in self.course.memories.items():
+            tensors |= {f"memory|{name}|{key}": tensor for key, tensor in memory.state().items()}
         tensors |= {f"kept||{name}": tensor for name, tensor in self.kept.items()}
         tensors |= {f"sum||{name}": tensor for name, tensor in self.sums.items()}
         tensors["random||"] = torch.get_rng_state()  # for what is not drawn by the step
@@ -200,6 +202,8 @@ class _Run:
             module.load_state_dict(parts["now", name])
         for name, learner in self.course.learners.items():
             learner.fill(parts.get(("learner", name), {}))
+        for name, memory in self.course.memories.items():
+            memory.fill(parts.get(("memory", name), {}))
         self.kept = {name: tensor.to(self._device) for name, tensor in parts.get(("kept", ""), {}).items()}
         self.sums = {name: tensor.to(self._device) for name, tensor in parts.get(("sum", ""), {}).items()}
         torch.set_rng_state(parts["random", ""][""])

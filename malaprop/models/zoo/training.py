@@ -17,7 +17,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints
 from malaprop.models.fitting import fit as loop
-from malaprop.models.fitting.course import Assessment, Course, Descent, Losses, Now, Phase, Sums
+from malaprop.models.fitting.course import Assessment, Course, Descent, Losses, Memory, Now, Phase, Sums
 from malaprop.models.fitting.pace import Learner, Pace, rise_and_fall
 from malaprop.models.fitting.seeds import reseed
 from malaprop.models.fitting.state import Unfinished
@@ -72,7 +72,8 @@ class Hooks:
     step is taken; `stepped` gets it after the step. `epoch` hears how it goes. `held_out` puts other rows in the place
     of those that epochs are judged by, such as texts with the noise that the model is to stand. `last` keeps the
     weights of the last epoch, where accuracy without an attack does not say which are best. `finish` gets the model
-    with the weights that were kept, and the rows that epochs were judged by.
+    with the weights that were kept, and the rows that epochs were judged by. `memory` is what a hook made in one step
+    for later ones: it is kept with the state of a training that is not done.
     """
 
     batch: Callable[[Batch], Batch] | None = None
@@ -84,6 +85,7 @@ class Hooks:
     held_out: Callable[[Rows], Rows] | None = None
     last: bool = False
     finish: Callable[[nn.Module, Rows], None] | None = None
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,13 @@ class Classifying:
         )
         pace = Pace(rate=settings.rate, slope=rise_and_fall(settings.warmup), decay=settings.decay, clip=settings.clip)
         learner = Learner(pace, model.named_parameters(), rates=settings.rates, decays=_decays)
-        self.course = Course(phases=(phase,), modules={"model": model}, learners={"model": learner}, best="model")
+        self.course = Course(
+            phases=(phase,),
+            modules={"model": model},
+            learners={"model": learner},
+            best="model",
+            memories={} if hooks.memory is None else {"hooks": hooks.memory},
+        )
         self._pass: tuple[int, list[Ints], list[Int[Tensor, " batch"]]] | None = None
 
     def losses(self, now: Now) -> Losses:
