@@ -92,14 +92,25 @@ def test_a_lack_of_memory_in_an_earlier_call_is_no_reason_to_try_again(drive, tm
 
 def test_the_page_has_the_seconds_that_were_kept():
     root = Path(__file__).parent.parent
-    steps = json.loads((root / "docs/measured/claims-full-lanes.json").read_text())["steps"]
-    lines = (root / "tools/fullsize/README.md").read_text().splitlines()
-    lines = lines[lines.index("## What fits") :]
+    page = (root / "tools/fullsize/README.md").read_text()
+    lines = page[page.index("## What fits") :].splitlines()
+    rest, others = (json.loads((root / f"docs/measured/claims-full-{name}.json").read_text()) for name in ("rest", "lanes"))
+    steps = rest["steps"] | others["steps"]
+    assert not set(rest["steps"]) & set(others["steps"])
     told = [line for line in lines if line.startswith("| `") and any(f"`{step}`" in line for step in steps)]
     assert len(told) == 12
     for line in told:
         names = [name for name in line.split("`")[1::2] if name in steps]
         assert line.split("|")[2].strip() == ", ".join(f"{steps[name]:.0f}" for name in names)
+    assert f"37 processes at most: {rest['wall_seconds']:,} seconds" in page
+    assert sum(lane.jobs for lane in plan.list_lanes("full") if not lane.name.startswith("universal")) == 37
+
+
+def test_one_call_did_every_step_of_reproduce_but_those_of_the_lanes_universal():
+    timed = json.loads((Path(__file__).parent.parent / "docs/measured/claims-full-rest.json").read_text())
+    turns = [turn.step for lane in plan.list_lanes("full") if not lane.name.startswith("universal") for turn in lane.turns]
+    assert set(timed["steps"]) == set(turns)
+    assert timed["wall_seconds"] < 30 * 60
 
 
 def test_rows_come_back_nearly_and_small_ones_exactly():
@@ -191,6 +202,12 @@ def test_a_failing_step_costs_what_needs_it_and_is_tried_again(drive, tmp_path):
     assert calls(tmp_path) == ["second", "third"]
     assert sorted(driver.good) == ["fifth", "first", "fourth-aid", "second", "third"]
     assert kept(tmp_path, "partial") == []
+
+
+def test_a_step_whose_second_turn_failed_is_left(drive, tmp_path):
+    driver = drive(one=[("say first", ()), ("fail first", ())], two=[("say second", ("first",))])
+    assert sorted(driver.good) == ["first", "second"]  # what its first turn made is of use
+    assert (tmp_path / "out/log.txt").read_text().splitlines()[-1].endswith("done: second; left: first")
 
 
 def test_weights_that_are_asked_for_come_back_and_are_gone_on_from(drive, tmp_path):

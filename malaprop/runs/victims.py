@@ -85,9 +85,12 @@ def device_of(asked: str) -> str:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise SettingError(f"device {asked!r} cannot be used here: {reason}; leave --device out, or name cpu") from None
-    if asked.startswith("cuda") and (parts := os.environ.get("MALAPROP_GPU_PARTS")):
-        from malaprop.models.tokens.batches import share_gpu
+    if not asked.startswith("cuda"):
+        return asked
+    from malaprop.models.tokens.batches import avoid_cudnn_attention, share_gpu
 
+    avoid_cudnn_attention()
+    if parts := os.environ.get("MALAPROP_GPU_PARTS"):
         if not parts.isdecimal() or not int(parts):
             raise SettingError(f"MALAPROP_GPU_PARTS is a number of processes, 1 or more, got {parts!r}")
         share_gpu(int(parts))

@@ -51,10 +51,12 @@ class Place:
             os.chdir(self.home)
         if self.threads is not None:
             os.environ["OMP_NUM_THREADS"] = str(self.threads)
-        if self.sharing > 1 and self.device.startswith("cuda"):
-            from malaprop.models.tokens.batches import share_gpu
+        if self.device.startswith("cuda"):
+            from malaprop.models.tokens.batches import avoid_cudnn_attention, share_gpu
 
-            share_gpu(self.sharing)
+            avoid_cudnn_attention()
+            if self.sharing > 1:
+                share_gpu(self.sharing)
         self.keep_threads()
 
     def keep_threads(self) -> None:

@@ -7,6 +7,7 @@ from malaprop.core.errors import SettingError
 from malaprop.models.tokens import batches
 from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu
 from malaprop.runs.victims import device_of
+from malaprop.tasks.desk import Place
 
 GIB = 1 << 30
 CUDA = torch.device("cuda")
@@ -49,6 +50,21 @@ def test_the_environment_says_how_many_share_it(gpu, monkeypatch):
     monkeypatch.setenv("MALAPROP_GPU_PARTS", "many")
     with pytest.raises(SettingError, match="MALAPROP_GPU_PARTS"):
         device_of("cuda")
+
+
+def test_attention_is_not_left_to_a_library_that_plans_each_shape(gpu, monkeypatch, tmp_path):
+    """Neither in the process that was asked for a GPU nor in its workers."""
+    monkeypatch.setattr(torch, "empty", lambda *size, **options: None)
+    place = Place(root=tmp_path, device="cuda:0", home=str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    try:
+        for begin in (lambda: device_of("cuda:0"), place.settle):
+            torch.backends.cuda.enable_cudnn_sdp(True)
+            begin()
+            assert not torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
 
 
 def test_of_two_counts_of_processes_the_larger_holds(gpu):

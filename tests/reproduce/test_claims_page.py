@@ -83,5 +83,20 @@ def test_what_the_page_says_of_the_wgans_is_in_their_records():
     more = steps["regime"] * 256 / published
     assert f"a WGAN of {steps['regime']:,.0f} steps of 256 images" in page
     assert f"it has seen {more:.1f} times as many images as the authors'" in page
-    assert f"{steps['compare']:,.0f} steps, a fifth of the images" in page
-    assert 4.5 < published / (steps["compare"] * 256) < 5.5
+    assert f"{steps['compare']:,.0f} steps, a third of the images" in page
+    assert 2.7 < published / (steps["compare"] * 256) < 3.3
+
+
+def test_the_page_says_which_verdicts_differ_from_the_run_before():
+    call = json.loads((KEPT.parent / "claims-full-rest.json").read_text(encoding="utf-8"))
+    rows = [[cell.strip() for cell in line.split("|")] for line in table("full").splitlines() if line.startswith("| ")]
+    now = {cells[1]: cells[-3] for cells in rows}
+    others = {name: said for name, said in call["earlier"].items() if now[name] != said}
+    assert len(call["earlier"].keys() - {"N2", "N8"}) == 26  # N2 is of the call before, N8 wants people
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert "The 26 rows of that call" in page
+    assert f"worked side by side for {call['wall_seconds']:,} seconds" in page
+    told = page[page.index("the verdict of five rows") :]
+    assert len(others) == 5
+    for name, said in others.items():
+        assert f'{name} "{said}"' in told or f'{name} was "{said}"' in told

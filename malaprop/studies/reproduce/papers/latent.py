@@ -242,8 +242,8 @@ def _list_reasons(reasons: Mapping[str, int]) -> str:
 _SIZES = ("small", "full")
 _WGAN = {"width": 16, "dim": 32, "steps": 500, "critic_steps": 3, "rate": 0.0005, "inverter_steps": 300}
 # The authors' published model has seen 48,000 batches of 80 images. A step takes as long with a batch of 256 as with
-# one of 64 on a GPU, so that 15,000 of our 20,000 steps are as many images; the clock ends what is not done by then.
-_WGAN_FULL = {"batch": 256, "minutes": 15}
+# one of 64 on a GPU, and 15,000 of those are as many images.
+_WGAN_FULL = {"batch": 256, "steps": 15_000}
 _DIGITS = "packaged digits, a WGAN of 500 steps"
 _SEARCHED: dict[str, Any] = {
     "victims": "forest,lenet",
