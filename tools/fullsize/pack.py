@@ -1,8 +1,8 @@
 """Packs what a machine without a network needs for full size: `python tools/fullsize/pack.py OUT [--most MB]`.
 
 Reads MALAPROP_DATA and the cache. OUT gets archives in pieces of at most so many MB: `base`, and `reviews` and `mpnet`
-where they are at hand. unpack.py restores them. Word vectors and the forest are made here, from the very data that is packed:
-gensim and scikit-learn may be missing there.
+where they are at hand. unpack.py restores them. Word vectors and the forest are made here, from the very data that is
+packed: gensim and scikit-learn may be missing there.
 """
 
 from __future__ import annotations
