@@ -59,7 +59,7 @@ class TimedTraining:
 
 
 def measure(
-    model: str, methods: Sequence[str], *, machine: str, data: str = "mr", device: str = "cpu", steps: int = 10
+    model: str, methods: Sequence[str], *, machine: str, data: str = "mr", device: str = "cpu", steps: int = 20
 ) -> list[TimedTraining]:
     """Plain training first and last, of which the quicker counts, and the methods between."""
     import torch
@@ -131,7 +131,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--machine", default="one core")
     parser.add_argument("--data", default="mr")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--steps", type=int, default=10, help="best a multiple of 5: a2t attacks every fifth batch")
+    parser.add_argument("--steps", type=int, default=20, help="best a multiple of 20: a2t attacks in every 20th step")
     given = vars(parser.parse_args(words))
     file, model, methods = given.pop("file"), given.pop("model"), given.pop("methods").split(",")
     rows = measure(model, methods, **given)

@@ -70,6 +70,10 @@ class AttackTraining:
         made = make_attack(self.recipe, dict(self.settings))
         return made if self.budget is None else made.but(budget=self.budget)
 
+    def within(self, steps: int) -> AttackTraining:
+        """The same with a search in every so many steps, for as many texts a step: about what it costs, in fewer."""
+        return replace(self, every=min(self.every, steps))
+
     def hooks(self, job: Job, data: Splits) -> Hooks:
         attacker = AttackerInTraining.of(job, data, [self.attack])
         supply = AdversarySupply(attacker=attacker, share=self.share, every=self.every)

@@ -80,12 +80,17 @@ def time_epoch(
     """Times a few steps of the training that `train_named` would do; the same seed takes the same batches.
 
     `again`: the steps of a second pass over the same texts, as in every epoch but the first: what a method finds out
-    once about each text is no part of them.
+    once about each text is no part of them. Of a method that does its work in every so many steps the timed steps hold
+    a whole round: a shorter one where it offers that, else more steps are timed.
     """
     from malaprop.models.zoo.train import Given, InTheLoop, train
     from malaprop.models.zoo.training import Hooks
     from malaprop.studies.training import find_named
 
+    defence = None if hardening is None else hardening.defence
+    if defence is not None and hasattr(defence, "within"):
+        defence = defence.within(steps)
+    steps = max(steps, getattr(defence, "every", 1))
     named, watches = find_named(name, data, given or Given(), seed, hardening), list[_Stopwatch]()
     a_pass = list[int]()
     size = find_batch(named.spec, named.given, len(named.data.train))
@@ -96,7 +101,7 @@ def time_epoch(
     at = (steps, 2 * steps) if again else (WARM, WARM + steps)
 
     def hook(job: Job) -> Hooks:
-        own = hardening.defence.hooks(job, data) if hardening is not None else Hooks()
+        own = defence.hooks(job, data) if defence is not None else Hooks()
         watches.append(_Stopwatch(at, own.stepped))
         a_pass.append(len(job.parts[0].labels))
         return replace(own, stepped=watches[0])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 from malaprop_bench import epochs
 from malaprop_bench.epochs import TimedTraining
 
@@ -60,3 +62,32 @@ def test_a_few_steps_are_timed_and_nothing_is_left(tmp_path, monkeypatch):
     assert found.steps == -(-len(parts.train) // 32)
     assert sorted(seen[0] + seen[1]) == sorted(seen[2] + seen[3]) == list(range(64))
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+
+
+@pytest.mark.parametrize(("method", "searches"), [("augment:recipe=deepwordbug", [10, 10]),
+                                                  ("reject:recipes=deepwordbug:every=6", [8, 8])])  # fmt: skip
+def test_timed_steps_hold_a_whole_round_of_attacks(method, searches, tmp_path, monkeypatch, tiny_assets):
+    """Or an epoch seems to cost next to nothing: the first search is in the steps before the clock starts."""
+    from malaprop.runs import local
+
+    seen, run = list[int](), local.run
+    monkeypatch.setattr(local, "run", lambda *given, **more: seen.append(len(given[2])) or run(*given, **more))
+    rows = [f"the film {i} was {('awful', 'great')[i % 2]},{i % 2}" for i in range(120)]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+    parts, small = LearningData(data=str(tmp_path / "rows.csv")).splits(), {"dim": 6, "hidden": 4, "batch": 8}
+    share = ":share=0.25" if method.startswith("augment") else ""
+    found = time_epoch("LSTM-W-Random-1", parts, Hardening.of(method + share), given=Given(settings=small), steps=5)
+    assert seen == searches
+    assert found.step > 0
+
+
+def test_the_page_says_what_the_three_cost_on_a_gpu():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "hardening.md").read_text(encoding="utf-8")
+    rows = {row.method: row for row in epochs.read(docs / "measured/epochs.json") if "nothing beside it" in row.machine}
+    three = [rows[name] for name in ("a2t", "ascc", "flooding")]
+    assert all(row.ratio <= epochs.BAR for row in three)
+    assert "they take {:.1f}, {:.1f} and {:.1f} in the last column".format(*(row.ratio for row in three)) in page
+    kernels = json.loads((docs / "measured/attention-kernels.json").read_text(encoding="utf-8"))
+    assert kernels["own"] == {name: round(1000 * rows[name].step_s, 2) for name in ("plain", "a2t")}
+    assert f"with which `a2t` took {kernels['cudnn']['a2t'] / kernels['cudnn']['plain']:.1f}" in page.replace("\n", " ")
