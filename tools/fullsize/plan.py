@@ -139,19 +139,19 @@ def _list_universal(size: str) -> Iterator[Lane]:
         )
     made = tuple(f"pretrain/{kind}" for kind in ENCODERS)
     sets = "epochs=4 batch=512"
-    yield Lane(name="universal/plain", turns=train("plain", plain, f"{sets} least=3"), jobs=8, parts=16)
-    yield Lane(name="universal/bert", turns=train("bert", ["BERT"], sets), parts=6)
-    yield Lane(name="universal/tuned", turns=train("tuned", tuned, sets, *made[1:]), jobs=2, parts=6)
+    yield Lane(name="universal/plain", turns=train("plain", plain, f"{sets} least=3"), jobs=8, parts=16, nice=1)
+    yield Lane(name="universal/bert", turns=train("bert", ["BERT"], sets), parts=6, nice=1)
+    yield Lane(name="universal/tuned", turns=train("tuned", tuned, sets, *made[1:]), jobs=2, parts=6, nice=1)
     deep = train("elmo", elmo, f"{sets} least=3 words=0", "pretrain/elmo")
-    yield Lane(name="universal/contextual", turns=deep, jobs=5, parts=16)
+    yield Lane(name="universal/contextual", turns=deep, jobs=5, parts=16, nice=1)
     parts = tuple(f"trained/{part}" for part in ("plain", "bert", "tuned", "elmo"))
     chosen = (Turn(step="transfer/ag_news", needs=parts), *_turns("ensembles/ag_news", "genetic/ag_news"))
-    yield Lane(name="universal/transfer", turns=chosen, jobs=8, parts=24)
+    yield Lane(name="universal/transfer", turns=chosen, jobs=8, parts=24, nice=1)
     mined = (
         Turn(step="rules/ag_news", needs=("ensembles/ag_news", *parts)),
         *_turns("rules/ag_news/measured", "rules/ag_news/shown", "importance/ag_news"),
     )
-    yield Lane(name="universal/rules", turns=mined, jobs=8, parts=24)
+    yield Lane(name="universal/rules", turns=mined, jobs=8, parts=24, nice=1)
     few = [name for name in ("BERT", *plain) if size != "tiny" or name.startswith("CNN")]
     first = (
         f"transfer --victims {','.join(few)} --data mr-full --recipe pwws:paper --n 20 --draw 10 --train-set least=3 "
