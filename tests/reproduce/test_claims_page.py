@@ -96,7 +96,7 @@ def test_the_page_says_which_verdicts_differ_from_the_run_before():
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert "The 26 rows of that call" in page
     assert f"worked side by side for {call['wall_seconds']:,} seconds" in page
-    told = page[page.index("the verdict of five rows") :]
+    told = page[page.index("the verdict of five rows changed") :]
     assert len(others) == 5
     for name, said in others.items():
         assert f'{name} "{said}"' in told or f'{name} was "{said}"' in told
