@@ -88,9 +88,6 @@ def time_epoch(
     from malaprop.studies.training import find_named
 
     defence = None if hardening is None else hardening.defence
-    if defence is not None and hasattr(defence, "within"):
-        defence = defence.within(steps)
-    steps = max(steps, getattr(defence, "every", 1))
     named, watches = find_named(name, data, given or Given(), seed, hardening), list[_Stopwatch]()
     a_pass = list[int]()
     size = find_batch(named.spec, named.given, len(named.data.train))
@@ -98,6 +95,9 @@ def time_epoch(
     if again:
         data = data._replace(train=whole[: steps * size], held_out=named.data.held_out[:1])  # read between passes
         steps = math.ceil(len(data.train) / size)
+    if defence is not None and hasattr(defence, "within"):
+        defence = defence.within(steps)
+    steps = max(steps, getattr(defence, "every", 1))
     at = (steps, 2 * steps) if again else (WARM, WARM + steps)
 
     def hook(job: Job) -> Hooks:

@@ -79,6 +79,10 @@ def test_timed_steps_hold_a_whole_round_of_attacks(method, searches, tmp_path, m
     found = time_epoch("LSTM-W-Random-1", parts, Hardening.of(method + share), given=Given(settings=small), steps=5)
     assert seen == searches
     assert found.step > 0
+    seen.clear()
+    few = parts._replace(train=parts.train[:24])  # three batches: a second pass over them holds a round, too
+    time_epoch("LSTM-W-Random-1", few, Hardening.of(method + share), given=Given(settings=small), steps=6, again=True)
+    assert len(seen) == 2
 
 
 def test_the_page_says_what_the_three_cost_on_a_gpu():
