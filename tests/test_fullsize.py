@@ -205,6 +205,26 @@ def test_a_failing_step_costs_what_needs_it_and_is_tried_again(drive, tmp_path):
     assert kept(tmp_path, "partial") == []
 
 
+def test_commands_that_do_not_wait_for_each_other_run_together(tmp_path):
+    (tmp_path / "stub.py").write_text(STUB)
+    lines = [f"{what} {name} --out {tmp_path}" for what, name in (("wait", "slow"), ("say", "quick"), ("fail", "bad"))]
+
+    def run(*commands, minutes=0.03):
+        turn = plan.Turn(step="step", commands=commands, needs=(), together=True)
+        program = (sys.executable, str(tmp_path / "stub.py"))
+        driver = lanes.Driver([plan.Lane(name="one", turns=(turn,))], tmp_path / "out", minutes, program=program)
+        assert driver.run() == bool(driver.good)
+        return driver.root / "step" / lanes.DONE
+
+    done = run(*lines)
+    assert calls(tmp_path) == ["bad", "quick", "slow"]  # the slow one keeps nobody waiting
+    assert not done.exists()
+    (tmp_path / "mended").touch()
+    assert json.loads(run(*lines[1:], minutes=1).read_text()) == [line.split() for line in lines[1:]]
+    run(*lines[1:])
+    assert calls(tmp_path) == ["bad", "bad", "quick", "quick", "slow"]  # what is done is not run again
+
+
 def test_a_step_whose_second_turn_failed_is_left(drive, tmp_path):
     driver = drive(one=[("say first", ()), ("fail first", ())], two=[("say second", ("first",))])
     assert sorted(driver.good) == ["first", "second"]  # what its first turn made is of use
@@ -285,7 +305,7 @@ def test_every_lane_names_steps_and_commands_that_there_are(tmp_path):
             assert all("*" in need or need in steps for need in plan.find_needs(turn)), turn.step
     assert {turn.step for lane in made for turn in lane.turns if turn.aid} == steps - set(plan._steps())
     trained = [line for lane in made for turn in lane.turns for line in turn.commands if line.startswith("train ")]
-    assert sum(line.count("--only") for line in trained) == 63
+    assert sum(line.count("--only") for line in trained) == 2 * 2 * 63  # two datasets, and a twin of each
     assert sum(lane.share for lane in made if not lane.name.startswith("universal")) <= 1
     assert [lane.name for lane in plan.choose_lanes(made, "mpnet,sentences")][-1] == "mpnet"
     with pytest.raises(SystemExit, match="no lane 'x'"):

@@ -115,8 +115,9 @@ class EnsembleSearch:
         return [by_name[model.name] for model in record.models]
 
     def teams(self, record: TransferRecord) -> list[Team]:
-        """The ensembles that are chosen, each once."""
+        """The ensembles that are chosen, each once; those that take longest to attack come first."""
         from malaprop.transferability.ensembles import key_of, pick
+        from malaprop.transferability.entrants import weigh_traits
 
         names = [model.name for model in record.models]
         picks, _, _ = pick(record, self.choice(record.seed))
@@ -125,7 +126,8 @@ class EnsembleSearch:
             members = tuple(names[i] for i in one.members)
             key = key_of(one.members, names)
             found[key] = Team(f"ensemble:{'+'.join(members)}", key, members)
-        return list(found.values())
+        weights = {model.name: weigh_traits(model.traits) for model in record.models}
+        return sorted(found.values(), key=lambda team: -sum(weights[name] for name in team.members))
 
     def plan(self) -> Iterator[Task]:
         record, entrants, study = self.matrix, self.entrants(), self.transfer

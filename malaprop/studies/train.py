@@ -48,7 +48,9 @@ class Train:
     texts: LearningData = LearningData(data=None)
     beginning: Beginning = Beginning()
     seeds: int | None = opt(None, "all63: how many seeds of each one-layer model; 1 if not given.", min=1)
-    only: tuple[str, ...] = opt((), "all63: train only these models; may be repeated.", repeat=True)
+    only: tuple[str, ...] = opt(
+        (), "all63: train only these models, or NAME#2, a second one; may be repeated.", repeat=True
+    )
     cache: bool | None = opt(
         None, "all63: put models in the cache, where --victim finds them by name; on if there is no --out."
     )

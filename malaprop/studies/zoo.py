@@ -79,22 +79,27 @@ class Zoo:
         return WordRows.of(self.texts, int(self.study.beginning.settings.get("least", 1)))
 
     @property
-    def specs(self) -> list[ZooSpec]:
+    def asked(self) -> dict[ZooSpec, list[int]]:
+        """Models and their seeds: those of one layer as often as asked for, the others once; NAME#2 has its own."""
         from malaprop.models.zoo import zoo
 
-        return [zoo.ZooSpec.of(name) for name in self.study.only] or list(zoo.grid())
+        found: dict[ZooSpec, list[int]] = {}
+        for spec, seed in map(zoo.parse, self.study.only or (spec.name for spec in zoo.grid())):
+            often = (self.study.seeds or 1) if spec.depth == 1 and not spec.fine_tuned else 1
+            found.setdefault(spec, []).extend([seed] if seed else range(often))
+        return {spec: sorted(set(seeds)) for spec, seeds in found.items()}
 
     @cached_property
     def members(self) -> tuple[ZooMember, ...]:
-        """Models of one layer as often as asked for, the others once; in --out, or in the cache."""
+        """In --out, or in the cache."""
         from malaprop.models.zoo import zoo
         from malaprop.models.zoo.trained import home
 
         given = self.study.beginning.given
         told = given.plain() if given.vectors or given.start or given.settings else None
         found = []
-        for spec in self.specs:
-            for seed in range((self.study.seeds or 1) if spec.depth == 1 and not spec.fine_tuned else 1):
+        for spec, seeds in self.asked.items():
+            for seed in seeds:
                 cached = home(spec, self.texts, seed, told) if self.study.cache else None
                 found.append(ZooMember(spec, seed, str(cached or zoo.called(spec, seed))))
         return tuple(found)
@@ -102,7 +107,7 @@ class Zoo:
     def check(self) -> None:
         from malaprop.models.zoo.train import check_settings
 
-        check_settings(self.study.beginning.settings, self.specs)
+        check_settings(self.study.beginning.settings, list(self.asked))
         for member in self.members:
             self._card(member, self.study.saving.out)
 

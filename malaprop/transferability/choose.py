@@ -89,38 +89,37 @@ def exact(rates: Doubles, size: int, *, most: int = EXACT) -> tuple[int, ...] | 
     What a model adds only shrinks as others join (the mean of maxima is submodular), so no ensemble that begins with
     some members is better than these and the largest of what each of the rest would add to them.
     """
-    _check(rates, size)
+    many = _check(rates, size)
     search = _Bounded(np.nan_to_num(rates), most, greedy(rates, size))
-    return search.best if search.descend([], np.zeros(rates.shape[1]), size) else None
+    return search.best if search.descend((), np.arange(many), np.zeros(rates.shape[1]), size) else None
 
 
 class _Bounded:
-    """Branch and bound from the greedy ensemble on."""
+    """Branch and bound from the greedy ensemble on; the models that add most are tried first."""
 
     def __init__(self, rates: Doubles, most: int, start: tuple[int, ...]) -> None:
         self.rates, self.left = rates, most
         self.best, self.top = start, float(rates[list(start)].max(0).mean())
 
-    def descend(self, held: list[int], reached: Doubles, free: int) -> bool:
-        """Looks at all ensembles that begin with the models held; False where the steps are spent."""
+    def descend(self, held: tuple[int, ...], rest: Ints, reached: Doubles, free: int) -> bool:
+        """Looks at all ensembles of the models held and `free` of the rest; False where the steps are spent."""
         self.left -= 1
         if self.left < 0:
             return False
-        first = held[-1] + 1 if held else 0
-        values = np.maximum(reached, self.rates[first:]).mean(1)
-        now = float(reached.mean())
+        values = np.maximum(reached, self.rates[rest]).mean(1)
         if free == 1:
             top = int(values.argmax())
             if values[top] > self.top + 1e-12:
-                self.top, self.best = float(values[top]), (*held, first + top)
+                self.top, self.best = float(values[top]), tuple(sorted((*held, int(rest[top]))))
             return True
-        gains = values - now
-        for at in range(len(values) - free + 1):
-            after = np.partition(gains[at + 1 :], len(gains) - at - free)[-(free - 1) :]
-            if now + gains[at] + after.sum() <= self.top + 1e-12:
-                continue
-            member = first + at
-            if not self.descend([*held, member], np.maximum(reached, self.rates[member]), free - 1):
+        order = np.argsort(-values, kind="stable")
+        rest, now = rest[order], float(reached.mean())
+        sums = np.concatenate([[0.0], np.cumsum(values[order] - now)])
+        for at, gain in enumerate((sums[free:] - sums[:-free]).tolist()):  # of a model and of those after it
+            if now + gain <= self.top + 1e-12:
+                break  # nor can a later one, which adds less
+            reaches = np.maximum(reached, self.rates[rest[at]])
+            if not self.descend((*held, int(rest[at])), rest[at + 1 :], reaches, free - 1):
                 return False
         return True
 

@@ -120,8 +120,12 @@ def _entrant(spec: Any, folders: Mapping[str, Path]) -> Entrant:
 
 
 def weight(entrant: Entrant) -> int:
-    """About how long its attacks take: the longest are begun first, so that none is alone at the end."""
-    if (traits := entrant.traits) is None or traits.input == "piece":
+    return weigh_traits(entrant.traits)
+
+
+def weigh_traits(traits: Traits | None) -> int:
+    """About how long attacks on a model take: the longest are begun first, so that none is alone at the end."""
+    if traits is None or traits.input == "piece":
         return 60
     layers = {"BiLSTM": 5, "LSTM": 3, "CNN": 1}.get(traits.architecture, 4) * traits.layers
     return layers + {"both": 20, "character": 3}.get(traits.input, 0)

@@ -65,6 +65,16 @@ def test_some_of_them_with_two_seeds_and_one_that_fails(toy, own_cache, tmp_path
         train_all(toy, tmp_path / "out", only=["LSTM-W-Glov-1"])
 
 
+def test_a_second_model_is_asked_for_by_its_name(toy, own_cache, tmp_path):
+    only = ["CNN-W-Random-1#2", "CNN-W-Random-2", "CNN-W-Random-2#2"]
+    done = train_all(toy, tmp_path / "out", set={"epochs": 1, "filters": 4}, jobs=1, only=only)
+    assert [(model.name, model.seed) for model in done.record.models] == [
+        ("CNN-W-Random-1#2", 1),
+        ("CNN-W-Random-2", 0),
+        ("CNN-W-Random-2#2", 1),
+    ]
+
+
 def test_without_a_folder_they_go_to_the_cache_and_are_found_there(toy, own_cache, tmp_path):
     small = {"set": {"epochs": 1, "filters": 4}, "jobs": 1}
     done = train_all(toy, only=["CNN-W-Random-1"], **small)

@@ -51,6 +51,12 @@ def test_exact_is_the_bound_and_greedy_is_near_it(seed, many, size):
     assert (1 - 1 / np.e) * top <= one_by_one <= top + 1e-12  # the mean of maxima is submodular
 
 
+def test_models_that_add_most_are_tried_first_so_that_few_steps_prove_the_best():
+    random = np.random.default_rng(0)
+    rates = 0.2 + 0.4 * random.random((40, 1)) + 0.2 * random.random((40, 40))  # some models carry further than others
+    assert exact(rates, 4, most=500) is not None  # in the order of the models it took 3,829
+
+
 @given(st.integers(0, 50))
 def test_generations_find_a_good_ensemble_of_distinct_models(seed):
     rates = np.random.default_rng(seed).random((12, 12))

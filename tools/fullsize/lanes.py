@@ -23,6 +23,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ _LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin")
 _LONGEST = 8 << 20  # bytes of a file among the results
 _DATA = "tiny-data"
 _INTERRUPTED = 130  # the exit code
+WELL, COMPLETE, FAILED = "well", "complete", "failed"  # how a command ended; `complete` was interrupted with all done
 
 
 def finish_record(words: Sequence[str]) -> bool:
@@ -186,37 +188,48 @@ class Driver:
         return code
 
     def do(self, lane: Lane, turn: Turn) -> bool:
-        """Runs the commands that have not ended well before, up to the first that fails."""
+        """Runs the commands that have not ended well before, up to the first that fails, or all of them together."""
         folder = self.root / turn.step
         folder.mkdir(parents=True, exist_ok=True)
         done = _load(folder / DONE, [])
         done = done if isinstance(done, list) else []
         plain = list_lines(turn, self.size, self.root, 1)
-        for number, words in enumerate(list_lines(turn, self.size, self.root, lane.jobs)):
-            if done[number : number + 1] == [plain[number]]:
-                continue
-            self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
-            output, begun = folder / f"output-{number}.txt", time.monotonic()
-            before = output.stat().st_size if output.exists() else 0
-            code = self.call(lane, words, output)
-            if code and _lacks_memory(output, before) and not self.stop.wait(self.pause):
-                self.say(f"{turn.step}: command {number} found no memory beside the others and is tried once more")
-                code = self.call(lane, words, output)
-            seconds = time.monotonic() - begun
-            self.add_time(turn.step, seconds)
-            self.say(f"{turn.step}: command {number} ended with {code} after {seconds:.0f} s")
-            if code and not (self.stop.is_set() and finish_record(words)):
-                lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                self.say("\n".join([f"{turn.step}: its last lines", *lines[-6:]]))
+        lines = list_lines(turn, self.size, self.root, lane.jobs)
+        left = [number for number in range(len(plain)) if done[number : number + 1] != [plain[number]]]
+        for some in [left] if turn.together else [[number] for number in left]:
+            with ThreadPoolExecutor(max(1, len(some))) as threads:
+                ended = list(threads.map(lambda number: self.command(lane, turn, number, lines[number]), some))
+            if FAILED in ended:
                 return False
-            self.keep(turn.step, "kept")
-            if code:
-                self.say(f"{turn.step}: interrupted, but its record is complete and is kept")
-                return number == len(plain) - 1
-            done = [*done[:number], plain[number]]
+            if COMPLETE in ended:
+                return some[-1:] == left[-1:]
+            done = plain if turn.together else [*done[: some[0]], plain[some[0]]]
             (folder / DONE).write_text(json.dumps(done) + "\n", encoding="utf-8")
         self.link(turn)
         return True
+
+    def command(self, lane: Lane, turn: Turn, number: int, words: Sequence[str]) -> str:
+        """Runs one command and keeps its records; how it ended."""
+        folder = self.root / turn.step
+        self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
+        output, begun = folder / f"output-{number}.txt", time.monotonic()
+        before = output.stat().st_size if output.exists() else 0
+        code = self.call(lane, words, output)
+        if code and _lacks_memory(output, before) and not self.stop.wait(self.pause):
+            self.say(f"{turn.step}: command {number} found no memory beside the others and is tried once more")
+            code = self.call(lane, words, output)
+        seconds = time.monotonic() - begun
+        self.add_time(turn.step, seconds)
+        self.say(f"{turn.step}: command {number} ended with {code} after {seconds:.0f} s")
+        if code and not (self.stop.is_set() and finish_record(words)):
+            lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            self.say("\n".join([f"{turn.step}: its last lines", *lines[-6:]]))
+            return FAILED
+        self.keep(turn.step, "kept")
+        if not code:
+            return WELL
+        self.say(f"{turn.step}: interrupted, but its record is complete and is kept")
+        return COMPLETE
 
     def link(self, turn: Turn) -> None:
         for line in list_lines(turn, self.size, self.root, 1) if turn.models else ():

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from malaprop.studies.reproduce.claim import Step
 
 TEXTS = "ag_news,mr-full,sst2,yelp,imdb-full"
-ENCODERS = {"elmo": "batch=512", "roberta": "batch=256 rate=1e-3", "albert": "batch=256 rate=3e-4"}
+ENCODERS = {  # steps, and settings: as many tokens as in some two minutes of a whole H200
+    "elmo": (1100, "batch=512"),
+    "roberta": (2200, "batch=256 rate=1e-3"),
+    "albert": (2200, "batch=256 rate=3e-4"),
+}
 TINY = ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "CNN-W-Random-1", "CNN-W-GloVe-1", "CNN-WC-ELMo-1", "BERT", "RoBERTa")
 _FEW = {
     "--n": "3",
@@ -31,7 +35,7 @@ _FEW = {
     "--top": "5",
     "--classifiers": "2",
     "--exact": "2",
-    "--minutes": "",
+    "--steps": "2",
 }
 _ENOUGH = {"transfer": {"--n": "20", "--draw": "10"}}  # which wants a text that some attack breaks
 _SETS = {  # of commands by their first words, in place of those of full size
@@ -60,7 +64,7 @@ class Turn:
 
     `needs` are steps, or files where there is a star, below the folder of all steps; None: those of `reproduce`.
     Models that it makes are linked in the folder `models`. An `aid` is no step of `reproduce`, and its records
-    are not kept.
+    are not kept. Commands that do not wait for each other run `together`, each with the lane's processes.
     """
 
     step: str
@@ -69,6 +73,7 @@ class Turn:
     needs: tuple[str, ...] | None = None
     models: str = ""
     aid: bool = False
+    together: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,52 +125,55 @@ def _list_mpnet() -> Iterator[Turn]:
 
 
 def _list_universal(size: str) -> Iterator[Lane]:
-    """Encoders; models of AG News in parts; on it and on MR the transfer study and all that is read from it."""
-    words = _steps()["rules/ag_news/measured"].lines("full", Path("ROOT"), 1)[0]
-    names = [Path(one).name for one in words[words.index("--victims") + 1].split(",")]
-    names = [name for name in names if size != "tiny" or name in TINY]
-    elmo, tuned = [name for name in names if "ELMo" in name], [name for name in names if name in ("RoBERTa", "ALBERT")]
-    plain = [name for name in names if name not in (*elmo, *tuned, "BERT")]
+    """Encoders; on both datasets the models and their twins in parts, then the transfer study and what is read from it.
 
-    def train(part: str, some: list[str], told: str, *needs: str) -> tuple[Turn, ...]:
-        only = " ".join(f"--only {name}" for name in some)
-        line = f"train all63 --data ag_news {_set(told)} {only} --jobs {{jobs}} --out {{root}}/trained/{part}"
-        return (Turn(step=f"trained/{part}", commands=(line,), needs=needs, models="models/ag_news", aid=True),)
-
-    for kind, told in ENCODERS.items():
-        line = f"pretrain {kind} --data {TEXTS} --minutes 4 {_set('every=1000000 ' + told)}"
+    AG News, whose studies take longest, comes before MR.
+    """
+    for kind, (steps, told) in ENCODERS.items():
+        line = f"pretrain {kind} --data {TEXTS} --steps {steps} {_set('every=1000000 ' + told)}"
         yield Lane(
             name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=4
         )
-    made = tuple(f"pretrain/{kind}" for kind in ENCODERS)
-    sets = "epochs=4 batch=512"
-    yield Lane(name="universal/plain", turns=train("plain", plain, f"{sets} least=3"), jobs=8, parts=16, nice=1)
-    yield Lane(name="universal/bert", turns=train("bert", ["BERT"], sets), parts=6, nice=1)
-    yield Lane(name="universal/tuned", turns=train("tuned", tuned, sets, *made[1:]), jobs=2, parts=6, nice=1)
-    deep = train("elmo", elmo, f"{sets} least=3 words=0", "pretrain/elmo")
-    yield Lane(name="universal/contextual", turns=deep, jobs=5, parts=16, nice=1)
-    parts = tuple(f"trained/{part}" for part in ("plain", "bert", "tuned", "elmo"))
-    chosen = (Turn(step="transfer/ag_news", needs=parts), *_turns("ensembles/ag_news", "genetic/ag_news"))
-    yield Lane(name="universal/transfer", turns=chosen, jobs=8, parts=24, nice=1)
-    mined = (
-        Turn(step="rules/ag_news", needs=("ensembles/ag_news", *parts)),
-        *_turns("rules/ag_news/measured", "rules/ag_news/shown", "importance/ag_news"),
+    yield from _list_transfers("ag_news", size, nice=1)
+    yield from _list_transfers("mr-full", size, nice=4)
+    few = (f"{step}/{data}" for step in ("importance", "rules") for data in ("ag_news", "mr-full"))
+    read = _turns(*(f"{step}/shown" if step.startswith("rules") else step for step in few))
+    yield Lane(name="universal/read", turns=read, parts=40, nice=1)
+    yield Lane(name="universal/varied", turns=(Turn(step="varied/elmo", needs=("pretrain/elmo",)),), parts=40, nice=4)
+
+
+def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
+    """Models of one dataset, some behind their encoders; then transfer, ensembles, the genetic attack and rules."""
+    words = _steps()[f"rules/{data}/measured"].lines("full", Path("ROOT"), 1)[0]
+    names = [Path(one).name for one in words[words.index("--victims") + 1].split(",")]
+    names = [name for name in names if size != "tiny" or name in TINY]
+    deep, tuned = [name for name in names if "ELMo" in name], [name for name in names if name in ("RoBERTa", "ALBERT")]
+    plain = [name for name in names if name not in (*deep, *tuned, "BERT")]
+    room, sets = (16, "epochs=4 batch=512") if data == "ag_news" else (40, "")
+
+    def train(part: str, some: list[str], told: str, *needs: str) -> Turn:
+        step = f"trained/{data}/{part}"
+        only = " ".join(f"--only {name} --only {name}#2" for name in some)
+        line = f"train all63 --data {data} {_set(f'{sets} {told}')} {only} --jobs {{jobs}} --out {{root}}/{step}"
+        return Turn(step=step, commands=(line,), needs=needs, models=f"models/{data}", aid=True)
+
+    def lane(name: str, *turns: Turn, jobs: int, parts: int = 40, nicer: int = 0) -> Lane:
+        return Lane(name=f"universal/{data}/{name}", turns=turns, jobs=jobs, parts=parts, nice=nice + nicer)
+
+    learnt = (
+        train("plain", plain, "least=3"),
+        train("bert", ["BERT"], ""),
+        train("tuned", tuned, "", "pretrain/roberta", "pretrain/albert"),
+        train("elmo", deep, "least=3 words=0", "pretrain/elmo"),
     )
-    yield Lane(name="universal/rules", turns=mined, jobs=8, parts=24, nice=1)
-    few = [name for name in ("BERT", *plain) if size != "tiny" or name.startswith("CNN")]
-    first = (
-        f"transfer --victims {','.join(few)} --data mr-full --recipe pwws:paper --n 20 --draw 10 --train-set least=3 "
-        "--zoo {root}/models/mr-full --jobs {jobs} --out {root}/trained/mr-full/transfer"
-    )
-    reviews = (
-        Turn(step="trained/mr-full", commands=(first,), aid=True),
-        Turn(step="transfer/mr-full", needs=made),
-        *_turns("ensembles/mr-full", "rules/mr-full", "rules/mr-full/measured", "rules/mr-full/shown"),
-        *_turns("importance/mr-full"),
-    )
-    yield Lane(name="universal/reviews", turns=reviews, jobs=8, parts=40, nice=5)
-    yield Lane(name="universal/genetic", turns=_turns("genetic/mr-full"), jobs=8, parts=40, nice=5)
-    yield Lane(name="universal/varied", turns=(Turn(step="varied/elmo", needs=("pretrain/elmo",)),), parts=40)
+    parts = tuple(turn.step for turn in learnt)
+    yield lane("plain", learnt[0], jobs=8, parts=room)
+    yield lane("tuned", *learnt[1:3], jobs=4, parts=12)
+    yield lane("elmo", learnt[3], jobs=5, parts=room)
+    yield lane("transfer", Turn(step=f"transfer/{data}", needs=parts), Turn(step=f"ensembles/{data}"), jobs=10)
+    yield lane("genetic", Turn(step=f"genetic/{data}"), jobs=6, nicer=1)
+    yield lane("mined", Turn(step=f"rules/{data}", needs=(f"ensembles/{data}", *parts), together=True), jobs=4)
+    yield lane("rules", Turn(step=f"rules/{data}/measured"), jobs=10)
 
 
 def list_lanes(size: str) -> list[Lane]:
@@ -253,7 +261,7 @@ def shrink(words: list[str]) -> list[str]:
             skip = False
             continue
         if word in few:
-            made += [word, few[word]] if few[word] else ["--steps", "2"]
+            made += [word, few[word]]
         elif word in ("--victims", "--victim") and (
             "/models/ag_news" in value or "/models/mr-full" in value or value == "all63"
         ):
