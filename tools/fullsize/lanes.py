@@ -365,6 +365,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--lanes", default="", help="with commas; all if not given")
     parser.add_argument("--weights", default="", help="steps that are packed with their weights, with commas")
+    parser.add_argument("--every", type=float, default=30, help="seconds between two archives of results")
     parser.add_argument("--payload", type=Path, help="what unpack.py restored; else the environment says where data is")
     parser.add_argument("--machine", default="one GPU, lanes side by side", help="for times.json")
     asked = parser.parse_args()
@@ -372,7 +373,7 @@ def main() -> int:
     prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
     lanes = choose_lanes(list_lanes(asked.size), asked.lanes)
     stand_in(out, lanes)
-    driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine)
+    driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine, every=asked.every)
     driver.weights = [step for step in asked.weights.split(",") if step]
     if unknown := set(driver.weights) - set(driver.ended):
         parser.error(f"--weights: no lane makes {', '.join(sorted(unknown))}")
