@@ -170,10 +170,10 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
     yield lane("plain", learnt[0], jobs=8, parts=room)
     yield lane("tuned", *learnt[1:3], jobs=4, parts=12)
     yield lane("elmo", learnt[3], jobs=5, parts=room)
-    yield lane("transfer", Turn(step=f"transfer/{data}", needs=parts), Turn(step=f"ensembles/{data}"), jobs=10)
-    yield lane("genetic", Turn(step=f"genetic/{data}"), jobs=6, nicer=1)
-    yield lane("mined", Turn(step=f"rules/{data}", needs=(f"ensembles/{data}", *parts), together=True), jobs=4)
-    yield lane("rules", Turn(step=f"rules/{data}/measured"), jobs=10)
+    yield lane("transfer", Turn(step=f"transfer/{data}", needs=parts), Turn(step=f"ensembles/{data}"), jobs=9)
+    yield lane("genetic", Turn(step=f"genetic/{data}"), jobs=5, nicer=1)
+    yield lane("mined", Turn(step=f"rules/{data}", needs=(f"ensembles/{data}", *parts), together=True), jobs=3)
+    yield lane("rules", Turn(step=f"rules/{data}/measured"), jobs=9)
 
 
 def list_lanes(size: str) -> list[Lane]:
