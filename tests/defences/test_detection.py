@@ -118,6 +118,22 @@ def test_rejection_wins_exactly_above_the_threshold_and_leaves_the_models_own_sc
     assert agree(toy_data(), guarded).labels == ("no", "yes", REJECTED)  # which no example has
 
 
+def test_a_label_that_one_text_gets_neither_ends_rde_nor_takes_its_dimensions(monkeypatch):
+    """As rejection does, where a victim that rejects sees one text otherwise by its quick path than by its exact one."""
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [100, 100, 1])
+    vectors = random.normal(size=(201, 20)) + 4 * labels[:, None]
+    monkeypatch.setattr(rde, "find_vectors", lambda _, texts: vectors[: len(texts)])
+    monkeypatch.setattr(rde, "_predict", lambda _, texts, exact: labels[: len(texts)])
+    texts = cut_up([("a good film",)] * 201)
+    method = rde.RobustDensity(dim=16)
+    learnt = method.learn(toy.victim(), Lessons(clean=texts, attacked=(), corpus=()))
+    assert learnt.arrays["labels"].tolist() == [0, 1]
+    assert learnt.arrays["centres"].shape == (2, 16)
+    scores = method.score(toy.victim(), learnt, texts, exact=True)
+    assert scores[200] > np.quantile(scores[:200], 0.95)  # measured from the label that lies nearest
+
+
 def test_around_a_victim_that_rejects_there_is_one_rejection(guarded, monkeypatch):
     """It rejects texts with the word nice, and a detector around it those with the word film."""
     film = Detector(card=CARD, suspicion=Nice("film"), learnt=Learnt(), state="2")

@@ -17,6 +17,7 @@ from malaprop.core.victim import Victim
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn, split_by_table
 
 _MOST = 1500  # vectors that the kernel is made of
+_ENOUGH = 24  # texts of a label, or a tenth of those of the most frequent one, for a covariance of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,8 @@ class RobustDensity:
     """How far the vector that the classifier reads lies from those of clean texts with the same prediction.
 
     Vectors are reduced to `dim` numbers by kernel PCA (radial basis functions); the distance is that of Mahalanobis, by
-    a covariance from which outliers are left out (MCD), one a predicted label.
+    a covariance from which outliers are left out (MCD), one a predicted label. Of a label that few clean texts get, the
+    nearest of the others counts.
     """
 
     dim: int = 32
@@ -49,13 +51,15 @@ class RobustDensity:
         clean = lessons.clean[:_MOST]
         x, labels = find_vectors(victim, clean), _predict(victim, clean, exact=False)
         gamma = 1 / (x.shape[1] * x.var() + 1e-12)
-        dim = min(self.dim, len(x) - 1, max(1, np.bincount(labels)[np.unique(labels)].min() // 3))
+        many = np.bincount(labels)
+        known = np.flatnonzero(many >= max(2, min(_ENOUGH, many.max() // 10)))
+        dim = min(self.dim, len(x) - 1, max(1, many[known].min() // 3))
         made = KernelPCA(dim, kernel="rbf", gamma=gamma, random_state=0).fit(x)
         kernel = _apply_kernel(x, x, gamma)
         axes = made.eigenvectors_ / np.sqrt(np.maximum(made.eigenvalues_, 1e-12))
         arrays: dict[str, Any] = {
             "vectors": x.astype(np.float32), "gamma": np.asarray([gamma]), "rows": kernel.mean(0),
-            "mean": np.asarray([kernel.mean()]), "axes": axes, "labels": np.unique(labels),
+            "mean": np.asarray([kernel.mean()]), "axes": axes, "labels": known,
         }  # fmt: skip
         z = _project(arrays, x)
         fitted = [MinCovDet(random_state=0).fit(z[labels == label]) for label in arrays["labels"]]
@@ -68,10 +72,10 @@ class RobustDensity:
         z, labels = _project(arrays, find_vectors(victim, texts)), _predict(victim, texts, exact=exact)
         out = np.empty(len(texts))
         for row, label in enumerate(labels.tolist()):
-            known = np.flatnonzero(arrays["labels"] == label)
-            place = int(known[0]) if len(known) else 0  # a label that no text of the fit got
-            off = z[row] - arrays["centres"][place]
-            out[row] = np.log1p(max(0.0, off @ arrays["precisions"][place] @ off))
+            own = np.flatnonzero(arrays["labels"] == label)
+            places = own if len(own) else np.arange(len(arrays["labels"]))
+            off = z[row] - arrays["centres"][places]
+            out[row] = np.log1p(max(0.0, np.einsum("li,lij,lj->l", off, arrays["precisions"][places], off).min()))
         return out
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
