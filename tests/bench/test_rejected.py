@@ -83,3 +83,7 @@ def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
     assert (
         "in every 24th step it keeps {1} at {0} without a detector".format(*find("ag-BERT-recipes", "reject")) in text
     )
+    none, alone, behind = (find("ag-BERT-guarded", begin) for begin in ("none", "reject", "detect:fgws"))
+    assert f"MiniLM keeps {alone[1]} at {alone[0]} in one pass, and {behind[1]} at {behind[0]} behind `fgws`" in text
+    assert f"Alone this MiniLM is right on {none[1]}." in text
+    assert "no recipe, one epoch, keeps {1} at {0}.".format(*find("ag-MPNet-weight", "reject")) in text
