@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,13 +86,11 @@ def device_of(asked: str) -> str:
         raise SettingError(f"device {asked!r} cannot be used here: {reason}; leave --device out, or name cpu") from None
     if not asked.startswith("cuda"):
         return asked
-    from malaprop.models.tokens.batches import avoid_cudnn_attention, share_gpu
+    from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu
 
     avoid_cudnn_attention()
-    if parts := os.environ.get("MALAPROP_GPU_PARTS"):
-        if not parts.isdecimal() or not int(parts):
-            raise SettingError(f"MALAPROP_GPU_PARTS is a number of processes, 1 or more, got {parts!r}")
-        share_gpu(int(parts))
+    if (parts := read_parts()) > 1:
+        share_gpu(parts)
     return asked
 
 

@@ -52,11 +52,11 @@ class Place:
         if self.threads is not None:
             os.environ["OMP_NUM_THREADS"] = str(self.threads)
         if self.device.startswith("cuda"):
-            from malaprop.models.tokens.batches import avoid_cudnn_attention, share_gpu
+            from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu
 
             avoid_cudnn_attention()
-            if self.sharing > 1:
-                share_gpu(self.sharing)
+            if (parts := max(self.sharing, read_parts())) > 1:
+                share_gpu(parts)
         self.keep_threads()
 
     def keep_threads(self) -> None:

@@ -52,6 +52,16 @@ def test_the_environment_says_how_many_share_it(gpu, monkeypatch):
         device_of("cuda")
 
 
+def test_workers_keep_to_the_part_that_the_environment_gives_their_study(gpu, monkeypatch, tmp_path):
+    """Other studies may be on the GPU: their own number is not that of all."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MALAPROP_GPU_PARTS", "16")
+    Place(root=tmp_path, device="cuda:0", sharing=5, home=str(tmp_path)).settle()
+    assert gpu["fraction"] == pytest.approx(0.95 / 16)
+    Place(root=tmp_path, device="cuda:0", sharing=20, home=str(tmp_path)).settle()
+    assert gpu["fraction"] == pytest.approx(0.95 / 20)
+
+
 def test_attention_is_not_left_to_a_library_that_plans_each_shape(gpu, monkeypatch, tmp_path):
     """Neither in the process that was asked for a GPU nor in its workers."""
     monkeypatch.setattr(torch, "empty", lambda *size, **options: None)

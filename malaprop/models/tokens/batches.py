@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,6 +31,14 @@ class Bounds:
 
 
 _parts = {"gpu": 1}  # processes that share this one's GPU
+
+
+def read_parts() -> int:
+    """How many processes share a GPU, as `$MALAPROP_GPU_PARTS` says; 1 where it says nothing."""
+    parts = os.environ.get("MALAPROP_GPU_PARTS") or "1"
+    if not parts.isdecimal() or not int(parts):
+        raise SettingError(f"MALAPROP_GPU_PARTS is a number of processes, 1 or more, got {parts!r}")
+    return int(parts)
 
 
 def share_gpu(parts: int) -> None:
