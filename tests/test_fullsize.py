@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +94,19 @@ def test_a_lack_of_memory_in_an_earlier_call_is_no_reason_to_try_again(drive, tm
 def test_the_page_has_the_seconds_that_were_kept():
     root = Path(__file__).parent.parent
     page = (root / "tools/fullsize/README.md").read_text()
-    lines = page[page.index("## What fits") :].splitlines()
-    files = (root / f"docs/measured/claims-full-{name}.json" for name in ("rest", "lanes"))
-    rest, others = (json.loads(path.read_text()) for path in files)
+    files = (root / f"docs/measured/claims-full-{name}.json" for name in ("rest", "lanes", "images"))
+    rest, others, images = (json.loads(path.read_text()) for path in files)
+    first, again, last = (
+        page.index("## What fits"),
+        page.index("**The lanes `images`**"),
+        page.index("**The lanes `uni"),
+    )
+    told = [line for line in page[again:last].splitlines() if line.startswith("| `")]
+    assert [line.split("|")[2].strip() for line in told] == [
+        ", ".join(f"{images['steps'][name]:.0f}" for name in line.split("`")[1::2]) for line in told
+    ]
+    assert len(told) == 3
+    lines = (page[first:again] + page[last:]).splitlines()
     steps = rest["steps"] | others["steps"]
     assert not set(rest["steps"]) & set(others["steps"])
     told = [line for line in lines if line.startswith("| `") and any(f"`{step}`" in line for step in steps)]
@@ -225,6 +236,32 @@ def test_commands_that_do_not_wait_for_each_other_run_together(tmp_path):
     assert calls(tmp_path) == ["bad", "bad", "quick", "quick", "slow"]  # what is done is not run again
 
 
+def test_commands_wait_for_memory_and_those_that_take_longest_go_first(tmp_path):
+    """Each says when it began and ended; two of them never fit beside each other."""
+    stub = tmp_path / "stub.py"
+    stub.write_text("""
+import sys, time
+with open(sys.argv[2], "a") as file:
+    file.write(f"{sys.argv[1]} begins\\n"); file.flush(); time.sleep(0.6); file.write(f"{sys.argv[1]} ends\\n")
+""")
+    made = [
+        plan.Lane(name=name, turns=(plan.Turn(step=name, commands=(f"{name} {tmp_path}/said.txt",), needs=()),),
+                  jobs=2, parts=parts, nice=nice)
+        for name, parts, nice in (("first", 2, 0), ("polite", 3, 5), ("urgent", 3, 1), ("huge", 1, 6))
+    ]  # fmt: skip
+    driver = lanes.Driver(made, tmp_path / "out", 1, program=(sys.executable, str(stub)))
+    with driver.take_memory(made[0]):  # so that the others are in the queue before anything is free
+        for thread in driver.threads[1:]:
+            thread.start()
+        while len(driver.queue) < 3:
+            time.sleep(0.01)
+    for thread in driver.threads[1:]:
+        thread.join()
+    said = (tmp_path / "said.txt").read_text().split("\n")[:-1]
+    assert said == [f"{name} {what}" for name in ("urgent", "polite", "huge") for what in ("begins", "ends")]
+    assert not driver.shares
+
+
 def test_a_step_whose_second_turn_failed_is_left(drive, tmp_path):
     driver = drive(one=[("say first", ()), ("fail first", ())], two=[("say second", ("first",))])
     assert sorted(driver.good) == ["first", "second"]  # what its first turn made is of use
@@ -307,6 +344,9 @@ def test_every_lane_names_steps_and_commands_that_there_are(tmp_path):
     trained = [line for lane in made for turn in lane.turns for line in turn.commands if line.startswith("train ")]
     assert sum(line.count("--only") for line in trained) == 2 * 2 * 63  # two datasets, and a twin of each
     assert sum(lane.share for lane in made if not lane.name.startswith("universal")) <= 1
+    shares = {lane.name: lane.share for lane in made}
+    learning = [f"universal/ag_news/{part}" for part in ("plain", "tuned", "elmo")]
+    assert sum(shares[name] for name in (*learning, "universal/mr-full/plain", "images/wgan")) <= 1  # none waits
     assert [lane.name for lane in plan.choose_lanes(made, "mpnet,sentences")][-1] == "mpnet"
     with pytest.raises(SystemExit, match="no lane 'x'"):
         plan.choose_lanes(made, "x")

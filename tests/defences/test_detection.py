@@ -119,7 +119,7 @@ def test_rejection_wins_exactly_above_the_threshold_and_leaves_the_models_own_sc
 
 
 def test_a_label_that_one_text_gets_neither_ends_rde_nor_takes_its_dimensions(monkeypatch):
-    """As rejection does, where a victim that rejects sees one text otherwise by its quick path than by its exact one."""
+    """As rejection does, where a victim sees one text otherwise by its quick path than by its exact one."""
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], [100, 100, 1])
     vectors = random.normal(size=(201, 20)) + 4 * labels[:, None]

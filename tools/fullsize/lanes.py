@@ -22,9 +22,9 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,11 +99,14 @@ class Driver:
     lock: threading.RLock = field(default_factory=threading.RLock)
     stop: threading.Event = field(default_factory=threading.Event)
     waiting: int = 0
+    shares: dict[Lane, float] = field(default_factory=dict)  # of the GPU's memory that running commands may take
+    queue: list[Lane] = field(default_factory=list)  # those that wait for memory
 
     def __post_init__(self) -> None:
         self.out = self.out.absolute()
         self.root = self.out / "steps"
         self.root.mkdir(parents=True, exist_ok=True)
+        self.room = threading.Condition(self.lock)
         self.begun = time.monotonic()
         self.ended = {turn.step: threading.Event() for lane in self.lanes for turn in lane.turns}
         self.aids = {turn.step for lane in self.lanes for turn in lane.turns if turn.aid}
@@ -170,7 +173,35 @@ class Driver:
 
     # --- one lane
 
+    def has_room(self, lane: Lane) -> bool:
+        """Whether the lane's processes fit beside those that run; of several that do the least nice goes first."""
+        left = 1 + 1e-9 - sum(self.shares.values())
+        fits = [one for one in self.queue if one.share <= left or not self.shares]
+        return lane in fits and lane.nice == min(one.nice for one in fits)
+
+    @contextmanager
+    def take_memory(self, lane: Lane) -> Iterator[None]:
+        """Waits until the GPU has memory for the lane's processes; at the deadline nobody waits."""
+        with self.room:
+            self.queue.append(lane)
+            self.room.wait_for(lambda: self.stop.is_set() or self.has_room(lane))
+            self.queue.remove(lane)
+            self.shares[lane] = self.shares.get(lane, 0) + lane.share
+            self.room.notify_all()
+        try:
+            yield
+        finally:
+            with self.room:
+                self.shares[lane] -= lane.share
+                if self.shares[lane] < 1e-9:
+                    del self.shares[lane]
+                self.room.notify_all()
+
     def call(self, lane: Lane, words: Sequence[str], output: Path) -> int:
+        with self.take_memory(lane):
+            return self.run_command(lane, words, output)
+
+    def run_command(self, lane: Lane, words: Sequence[str], output: Path) -> int:
         env = {**os.environ, "MALAPROP_GPU_PARTS": str(lane.parts), "CUDA_MPS_CLIENT_PRIORITY": str(int(lane.nice > 0))}
         polite = ("nice", "-n", str(lane.nice)) if lane.nice else ()
         with output.open("ab") as file:
@@ -313,6 +344,8 @@ class Driver:
             if time.monotonic() > end:
                 self.stop.set()
         if self.stop.is_set():
+            with self.room:
+                self.room.notify_all()
             self.say("time is up: what is running is interrupted")
             self.send(signal.SIGINT)
             last = time.monotonic() + self.grace

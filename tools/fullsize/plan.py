@@ -132,7 +132,7 @@ def _list_universal(size: str) -> Iterator[Lane]:
     for kind, (steps, told) in ENCODERS.items():
         line = f"pretrain {kind} --data {TEXTS} --steps {steps} {_set('every=1000000 ' + told)}"
         yield Lane(
-            name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=4
+            name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=7
         )
     yield from _list_transfers("ag_news", size, nice=1)
     yield from _list_transfers("mr-full", size, nice=4)
@@ -149,7 +149,8 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
     names = [name for name in names if size != "tiny" or name in TINY]
     deep, tuned = [name for name in names if "ELMo" in name], [name for name in names if name in ("RoBERTa", "ALBERT")]
     plain = [name for name in names if name not in (*deep, *tuned, "BERT")]
-    room, sets = (16, "epochs=4 batch=512") if data == "ag_news" else (40, "")
+    large = data == "ag_news"
+    sets = "epochs=4 batch=512" if large else ""
 
     def train(part: str, some: list[str], told: str, *needs: str) -> Turn:
         step = f"trained/{data}/{part}"
@@ -167,9 +168,9 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
         train("elmo", deep, "least=3 words=0", "pretrain/elmo"),
     )
     parts = tuple(turn.step for turn in learnt)
-    yield lane("plain", learnt[0], jobs=8, parts=room)
-    yield lane("tuned", *learnt[1:3], jobs=4, parts=12)
-    yield lane("elmo", learnt[3], jobs=5, parts=room)
+    yield lane("plain", learnt[0], jobs=7 if large else 6, parts=24 if large else 60)
+    yield lane("tuned", *learnt[1:3], jobs=3 if large else 2, parts=14 if large else 24)
+    yield lane("elmo", learnt[3], jobs=4, parts=12 if large else 30)
     yield lane("transfer", Turn(step=f"transfer/{data}", needs=parts), Turn(step=f"ensembles/{data}"), jobs=9)
     yield lane("genetic", Turn(step=f"genetic/{data}"), jobs=5, nicer=1)
     yield lane("mined", Turn(step=f"rules/{data}", needs=(f"ensembles/{data}", *parts), together=True), jobs=3)
