@@ -124,10 +124,11 @@ def _table(trial: DefencesRecord) -> Markup:
 
 
 def _knowing(found: DefenceAttacked | None, row: DefenceRow) -> str:
-    """Accuracy under an attack that knows the defence; one that asks the model once has nothing to draw."""
+    """Accuracy under an attack that knows the defence; in older records one that asks the model once draws nothing."""
     if found is not None:
         return str(found.accuracy)
-    return "draws nothing" if row.passes <= 1 else "not made"
+    draws = row.passes > 1 if row.draws is None else row.draws
+    return "not made" if draws else "draws nothing"
 
 
 def _effort(rows: Sequence[DefenceRow]) -> Markup:
