@@ -197,9 +197,15 @@ class Driver:
                     del self.shares[lane]
                 self.room.notify_all()
 
-    def call(self, lane: Lane, words: Sequence[str], output: Path) -> int:
+    def call(self, lane: Lane, step: str, words: Sequence[str], output: Path) -> int:
+        """Runs a command of a step; its time is counted from when it had memory."""
         with self.take_memory(lane):
-            return self.run_command(lane, words, output)
+            begun = time.monotonic()
+            code = self.run_command(lane, words, output)
+            seconds = time.monotonic() - begun
+        self.add_time(step, seconds)
+        self.say(f"{step}: {output.stem} ended with {code} after {seconds:.0f} s")
+        return code
 
     def run_command(self, lane: Lane, words: Sequence[str], output: Path) -> int:
         env = {**os.environ, "MALAPROP_GPU_PARTS": str(lane.parts), "CUDA_MPS_CLIENT_PRIORITY": str(int(lane.nice > 0))}
@@ -243,15 +249,12 @@ class Driver:
         """Runs one command and keeps its records; how it ended."""
         folder = self.root / turn.step
         self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
-        output, begun = folder / f"output-{number}.txt", time.monotonic()
+        output = folder / f"output-{number}.txt"
         before = output.stat().st_size if output.exists() else 0
-        code = self.call(lane, words, output)
+        code = self.call(lane, turn.step, words, output)
         if code and _lacks_memory(output, before) and not self.stop.wait(self.pause):
             self.say(f"{turn.step}: command {number} found no memory beside the others and is tried once more")
-            code = self.call(lane, words, output)
-        seconds = time.monotonic() - begun
-        self.add_time(turn.step, seconds)
-        self.say(f"{turn.step}: command {number} ended with {code} after {seconds:.0f} s")
+            code = self.call(lane, turn.step, words, output)
         if code and not (self.stop.is_set() and finish_record(words)):
             lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             self.say("\n".join([f"{turn.step}: its last lines", *lines[-6:]]))
