@@ -347,6 +347,9 @@ def test_every_lane_names_steps_and_commands_that_there_are(tmp_path):
     shares = {lane.name: lane.share for lane in made}
     learning = [f"universal/ag_news/{part}" for part in ("plain", "tuned", "elmo")]
     assert sum(shares[name] for name in (*learning, "universal/mr-full/plain", "images/wgan")) <= 1  # none waits
+    mined = [4 * shares[f"universal/{data}/mined"] for data in ("ag_news", "mr-full")]
+    attacked, beside = shares["universal/ag_news/genetic"], shares["universal/mr-full/transfer"]
+    assert max(mined[0] + beside, mined[1] + shares["universal/ag_news/rules"]) + attacked <= 1
     assert [lane.name for lane in plan.choose_lanes(made, "mpnet,sentences")][-1] == "mpnet"
     with pytest.raises(SystemExit, match="no lane 'x'"):
         plan.choose_lanes(made, "x")

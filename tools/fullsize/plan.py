@@ -158,7 +158,7 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
         line = f"train all63 --data {data} {_set(f'{sets} {told}')} {only} --jobs {{jobs}} --out {{root}}/{step}"
         return Turn(step=step, commands=(line,), needs=needs, models=f"models/{data}", aid=True)
 
-    def lane(name: str, *turns: Turn, jobs: int, parts: int = 40, nicer: int = 0) -> Lane:
+    def lane(name: str, *turns: Turn, jobs: int, parts: int = 28, nicer: int = 0) -> Lane:
         return Lane(name=f"universal/{data}/{name}", turns=turns, jobs=jobs, parts=parts, nice=nice + nicer)
 
     learnt = (
