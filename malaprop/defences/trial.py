@@ -83,7 +83,7 @@ class DefenceFindings:
         (before, under, worst), active = self._compare(), self.attacks[0].active
         gain, kept = Gain.of(before, under), Gain.of(before, worst)
         made = [example.label for example in self.premade.examples]
-        draws = draws_at_random(self.name)
+        steady = not draws_at_random(self.name)
         return DefenceRow(
             name=self.name,
             about=self.about,
@@ -101,14 +101,14 @@ class DefenceFindings:
                 gain,
                 kept,
                 first.adaptive is not None,
-                known=self.draws > 0 or not draws,
+                known=self.draws > 0 or steady,
             ),
             certified=self.certified,
             checked=self.checked,
             f1={**f1_of_run(active), "premade": f1_score(made, list(self.answers))},
             transferred=first.transferred,
             others=tuple(others),
-            draws=draws,
+            steady=steady,
         )
 
     def _compare(self) -> tuple[list[bool], list[bool], list[bool]]:

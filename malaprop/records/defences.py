@@ -93,7 +93,7 @@ class DefenceRow:
     f1: dict[str, Real] = field(default_factory=dict)  # the mean over labels: of clean, premade and active
     transferred: Rate | None = None  # right on what broke the undefended victim, else on the text; None of no defence
     others: tuple[AttackedDefence, ...] = ()  # the attacks after the first
-    draws: bool | None = None  # whether its answer hangs on draws; None of records from before this was kept
+    steady: bool | None = None  # its answer hangs on no draws; None of records from before this was kept
 
     def summary(self) -> dict[str, Any]:
         """The figures for machines."""

@@ -127,8 +127,8 @@ def _knowing(found: DefenceAttacked | None, row: DefenceRow) -> str:
     """Accuracy under an attack that knows the defence; in older records one that asks the model once draws nothing."""
     if found is not None:
         return str(found.accuracy)
-    draws = row.passes > 1 if row.draws is None else row.draws
-    return "not made" if draws else "draws nothing"
+    steady = row.passes <= 1 if row.steady is None else row.steady
+    return "draws nothing" if steady else "not made"
 
 
 def _effort(rows: Sequence[DefenceRow]) -> Markup:

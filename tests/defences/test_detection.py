@@ -15,7 +15,7 @@ import toy
 from malaprop.attacks.goals.accepted import Accepted
 from malaprop.attacks.goals.confident import Confident
 from malaprop.attacks.goals.goal import Targeted, Untargeted
-from malaprop.core.errors import CapabilityError, MalapropError, SettingError
+from malaprop.core.errors import CapabilityError, DataError, MalapropError, SettingError
 from malaprop.core.example import Example
 from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED
@@ -132,6 +132,9 @@ def test_a_label_that_one_text_gets_neither_ends_rde_nor_takes_its_dimensions(mo
     assert learnt.arrays["centres"].shape == (2, 16)
     scores = method.score(toy.victim(), learnt, texts, exact=True)
     assert scores[200] > np.quantile(scores[:200], 0.95)  # measured from the label that lies nearest
+    labels = np.arange(201)
+    with pytest.raises(DataError, match="at least two clean texts that get the same label"):
+        method.learn(toy.victim(), Lessons(clean=texts, attacked=(), corpus=()))
 
 
 def test_around_a_victim_that_rejects_there_is_one_rejection(guarded, monkeypatch):

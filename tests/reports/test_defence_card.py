@@ -148,7 +148,7 @@ def test_a_card_has_figures_and_tables():
     untried = replace(TRIAL, rows=tuple(replace(row, adaptive=None, passes=5.0) for row in TRIAL.rows))
     assert "draws nothing" not in trials([untried])
     assert "not made" in terminal(untried)
-    steady = replace(untried, rows=tuple(replace(row, draws=False) for row in untried.rows))  # a detector asks often
+    steady = replace(untried, rows=tuple(replace(row, steady=True) for row in untried.rows))  # a detector asks often
     assert "not made" not in terminal(steady)
     assert "draws nothing" in trials([steady])
     assert 'class="figure strips"' in page

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from malaprop.core.capability import Capability
-from malaprop.core.errors import CapabilityError, SettingError
+from malaprop.core.errors import CapabilityError, DataError, SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
@@ -53,6 +53,8 @@ class RobustDensity:
         gamma = 1 / (x.shape[1] * x.var() + 1e-12)
         many = np.bincount(labels)
         known = np.flatnonzero(many >= max(2, min(_ENOUGH, many.max() // 10)))
+        if not len(known):
+            raise DataError("rde wants at least two clean texts that get the same label; give more texts (--n)")
         dim = min(self.dim, len(x) - 1, max(1, many[known].min() // 3))
         made = KernelPCA(dim, kernel="rbf", gamma=gamma, random_state=0).fit(x)
         kernel = _apply_kernel(x, x, gamma)
