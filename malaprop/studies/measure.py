@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -50,12 +51,7 @@ class Measure:
     @property
     def attacks(self) -> dict[str, Attack]:
         """The attack of each file, by the file's short name."""
-        from malaprop.attacks.recipes.rules import rules
-
-        made = (rules(file=str(path), share=self.share) for path in self.files)
-        return {
-            name: replace(one, name=f"rules {name}") for name, one in zip(name_files(self.files), made, strict=True)
-        }
+        return _read_attacks(self.files, self.share)
 
     def check(self) -> None:
         if not self.files or not self.victims:
@@ -63,6 +59,7 @@ class Measure:
         if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
             raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
         check_resume(self.resume, self.saving.out)
+        _read_attacks.cache_clear()  # files may have changed since
         assert self.attacks
         refuse_unasked(self.saving.out, list(self.places()), resume=self.resume)
 
@@ -129,6 +126,15 @@ class Measure:
         out = self.saving.out
         last = "" if out is None else f"runs in {out}; see them with: malaprop report {out}"
         return View(rows=rows, summary={"command": self.command, **record.to_dict()}, last=last)
+
+
+@lru_cache(maxsize=1)
+def _read_attacks(files: tuple[Path, ...], share: float) -> dict[str, Attack]:
+    """Once for the check and the plan: files of many rules take seconds."""
+    from malaprop.attacks.recipes.rules import rules
+
+    made = (rules(file=str(path), share=share) for path in files)
+    return {name: replace(one, name=f"rules {name}") for name, one in zip(name_files(files), made, strict=True)}
 
 
 def _explain_nothing(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:

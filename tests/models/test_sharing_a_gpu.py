@@ -5,7 +5,8 @@ import torch
 
 from malaprop.core.errors import SettingError
 from malaprop.models.tokens import batches
-from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu
+from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu, sleep_while_waiting
+from malaprop.models.tokens.sending import send
 from malaprop.runs.victims import device_of
 from malaprop.tasks.desk import Place
 
@@ -81,3 +82,65 @@ def test_of_two_counts_of_processes_the_larger_holds(gpu):
     share_gpu(14)
     share_gpu(3)
     assert gpu["fraction"] == pytest.approx(0.95 / 14)
+
+
+class Library:
+    """In the place of CUDA's: notes the flags that it is given."""
+
+    def __init__(self, answer=0):
+        self.answer, self.flags = answer, []
+
+    def cudaSetDeviceFlags(self, flags):
+        self.flags.append(flags)
+        return self.answer
+
+
+@pytest.mark.parametrize(("version", "name"), [("13.0", "libcudart.so.13"), ("11.8", "libcudart.so.11.0")])
+def test_a_process_that_shares_a_gpu_sleeps_while_it_waits(gpu, monkeypatch, version, name):
+    """One that looked again and again would take the core of another."""
+    library, opened = Library(), []
+    monkeypatch.setattr(torch.version, "cuda", version)
+    monkeypatch.setattr(batches.ctypes, "CDLL", lambda asked: opened.append(asked) or library)
+    share_gpu(1)
+    assert library.flags == []
+    share_gpu(2)
+    assert (opened, library.flags) == ([name], [4])
+
+
+def test_without_the_library_or_with_one_that_refuses_it_waits_as_before(monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", None)
+    assert not sleep_while_waiting()
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(batches.ctypes, "CDLL", lambda asked: Library(answer=36))
+    assert not sleep_while_waiting()
+
+    def fail(asked):
+        raise OSError(asked)
+
+    monkeypatch.setattr(batches.ctypes, "CDLL", fail)
+    assert not sleep_while_waiting()
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_scores_are_waited_for_asleep_where_the_gpu_is_shared(gpu, monkeypatch, parts):
+    made = []
+
+    class Event:
+        def __init__(self, **options):
+            made.append(options)
+
+        def record(self):
+            pass
+
+    class Scores:
+        is_cuda, shape = True, (2, 3)
+
+    class Host:
+        def copy_(self, scores, non_blocking):
+            assert non_blocking
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch, "empty", lambda *size, **options: Host())
+    share_gpu(parts)
+    send(Scores())
+    assert made == [{"blocking": parts > 1}]

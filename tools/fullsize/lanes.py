@@ -3,8 +3,8 @@
     python tools/fullsize/lanes.py --size full --minutes 25 --out DIR [--lanes reviews,images] [--payload TARGET]
 
 TARGET is what unpack.py restored. DIR gets log.txt, times.json, `steps` with all that commands left, `kept` with the
-records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights. At the end
-of the time all commands are interrupted. The same call goes on where they stopped. `--weights natural/wgan` packs all
+records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights and
+outcomes. At the end of the time all commands are interrupted. The same call goes on where they stopped. `--weights natural/wgan` packs all
 of that step, once it ended well, in `weights`: another machine that has both archives in DIR goes on from there.
 """
 
@@ -35,10 +35,13 @@ from plan import Lane, Turn, choose_lanes, cut_data, find_needs, list_lanes, lis
 
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
 WEIGHTS = "weights"  # a folder of archives
-_LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin")
+_LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin", "outcomes.jsonl")  # as their names end
 _LONGEST = 8 << 20  # bytes of a file among the results
 _DATA = "tiny-data"
 _INTERRUPTED = 130  # the exit code
+_ROOM = 1.3  # of the GPU's memory, up to which the parts of running processes may add up: few take all of theirs
+_CLIENTS = 46  # processes at a time; the Multi-Process Service takes 48
+_TRIES = 3  # of a command that finds no memory
 WELL, COMPLETE, FAILED = "well", "complete", "failed"  # how a command ended; `complete` was interrupted with all done
 
 
@@ -99,7 +102,7 @@ class Driver:
     lock: threading.RLock = field(default_factory=threading.RLock)
     stop: threading.Event = field(default_factory=threading.Event)
     waiting: int = 0
-    shares: dict[Lane, float] = field(default_factory=dict)  # of the GPU's memory that running commands may take
+    taken: list[Lane] = field(default_factory=list)  # the lane of each running command
     queue: list[Lane] = field(default_factory=list)  # those that wait for memory
 
     def __post_init__(self) -> None:
@@ -142,7 +145,7 @@ class Driver:
                 self.say(f"{step}: its record cannot be kept yet: {type(error).__name__}: {error}")
 
     def pack(self) -> None:
-        """All but weights, whole at every moment."""
+        """All but weights and outcomes, whole at every moment."""
         with self.lock:
             for step in self.ended:
                 if (self.root / step).is_dir() and step not in self.good:
@@ -155,7 +158,7 @@ class Driver:
         with tarfile.open(part, "w:gz", compresslevel=6) as tar:
             for path in sorted(self.out.rglob("*")):
                 try:
-                    small = path.is_file() and path.suffix not in _LARGE and path.stat().st_size < _LONGEST
+                    small = path.is_file() and not path.name.endswith(_LARGE) and path.stat().st_size < _LONGEST
                     made = path.relative_to(self.out).parts
                     if small and not path.name.startswith(PACKED) and not {_DATA, WEIGHTS, ".training"} & set(made):
                         tar.add(path, path.relative_to(self.out).as_posix())
@@ -175,8 +178,9 @@ class Driver:
 
     def has_room(self, lane: Lane) -> bool:
         """Whether the lane's processes fit beside those that run; of several that do the least nice goes first."""
-        left = 1 + 1e-9 - sum(self.shares.values())
-        fits = [one for one in self.queue if one.share <= left or not self.shares]
+        room = _ROOM + 1e-9 - sum(one.share for one in self.taken)
+        clients = _CLIENTS - sum(one.processes for one in self.taken)
+        fits = [one for one in self.queue if not self.taken or (one.share <= room and one.processes <= clients)]
         return lane in fits and lane.nice == min(one.nice for one in fits)
 
     @contextmanager
@@ -186,15 +190,13 @@ class Driver:
             self.queue.append(lane)
             self.room.wait_for(lambda: self.stop.is_set() or self.has_room(lane))
             self.queue.remove(lane)
-            self.shares[lane] = self.shares.get(lane, 0) + lane.share
+            self.taken.append(lane)
             self.room.notify_all()
         try:
             yield
         finally:
             with self.room:
-                self.shares[lane] -= lane.share
-                if self.shares[lane] < 1e-9:
-                    del self.shares[lane]
+                self.taken.remove(lane)
                 self.room.notify_all()
 
     def call(self, lane: Lane, step: str, words: Sequence[str], output: Path) -> int:
@@ -250,11 +252,12 @@ class Driver:
         folder = self.root / turn.step
         self.say(f"{turn.step}: malaprop {shlex.join(words)[:300]}")
         output = folder / f"output-{number}.txt"
-        before = output.stat().st_size if output.exists() else 0
-        code = self.call(lane, turn.step, words, output)
-        if code and _lacks_memory(output, before) and not self.stop.wait(self.pause):
-            self.say(f"{turn.step}: command {number} found no memory beside the others and is tried once more")
+        for again in reversed(range(_TRIES)):
+            before = output.stat().st_size if output.exists() else 0
             code = self.call(lane, turn.step, words, output)
+            if not code or not again or not _lacks_memory(output, before) or self.stop.wait(self.pause):
+                break
+            self.say(f"{turn.step}: command {number} found no memory beside the others and is tried again")
         if code and not (self.stop.is_set() and finish_record(words)):
             lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             self.say("\n".join([f"{turn.step}: its last lines", *lines[-6:]]))
@@ -374,6 +377,7 @@ def prepare(out: Path, size: str, payload: Path | None) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     names = ("MALAPROP_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_NUM_THREADS", "PYTHONUNBUFFERED")
     os.environ |= dict.fromkeys(names, "1") | {"TOKENIZERS_PARALLELISM": "false"}
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "garbage_collection_threshold:0.7"  # what is not used goes back sooner
     if size == "tiny":
         cut_data(Path(os.environ["MALAPROP_DATA"]), out / _DATA)
         os.environ["MALAPROP_DATA"] = str(out / _DATA)

@@ -92,8 +92,13 @@ class Lane:
 
     @property
     def share(self) -> float:
-        """The most of the GPU's memory that it takes."""
+        """The most of the GPU's memory that its processes may take."""
         return self.jobs / self.parts
+
+    @property
+    def processes(self) -> int:
+        """Those that work, and one that gives them work."""
+        return self.jobs + (self.jobs > 1)
 
 
 def _turns(*steps: str) -> tuple[Turn, ...]:
@@ -158,7 +163,7 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
         line = f"train all63 --data {data} {_set(f'{sets} {told}')} {only} --jobs {{jobs}} --out {{root}}/{step}"
         return Turn(step=step, commands=(line,), needs=needs, models=f"models/{data}", aid=True)
 
-    def lane(name: str, *turns: Turn, jobs: int, parts: int = 28, nicer: int = 0) -> Lane:
+    def lane(name: str, *turns: Turn, jobs: int, parts: int = 20 if large else 28, nicer: int = 0) -> Lane:
         return Lane(name=f"universal/{data}/{name}", turns=turns, jobs=jobs, parts=parts, nice=nice + nicer)
 
     learnt = (
@@ -172,8 +177,9 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
     yield lane("tuned", *learnt[1:3], jobs=3 if large else 2, parts=14 if large else 24)
     yield lane("elmo", learnt[3], jobs=4, parts=12 if large else 30)
     yield lane("transfer", Turn(step=f"transfer/{data}", needs=parts), Turn(step=f"ensembles/{data}"), jobs=9)
-    yield lane("genetic", Turn(step=f"genetic/{data}"), jobs=5, nicer=1)
-    yield lane("mined", Turn(step=f"rules/{data}", needs=(f"ensembles/{data}", *parts), together=True), jobs=3)
+    yield lane("genetic", Turn(step=f"genetic/{data}"), jobs=7 if large else 4, nicer=3)
+    mined = Turn(step=f"rules/{data}", needs=(f"ensembles/{data}", *parts), together=True)
+    yield lane("mined", mined, jobs=3, parts=28 if large else 40)
     yield lane("rules", Turn(step=f"rules/{data}/measured"), jobs=9)
 
 

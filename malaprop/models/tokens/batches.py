@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Bounds:
             raise SettingError(f"Bounds wants rows and tokens of at least 1 and waste from 0 to 1, got {self}")
 
 
+_BLOCKING_SYNC = 4  # cudaDeviceScheduleBlockingSync
 _parts = {"gpu": 1}  # processes that share this one's GPU
 
 
@@ -42,9 +44,33 @@ def read_parts() -> int:
 
 
 def share_gpu(parts: int) -> None:
-    """This process is one of so many on its GPU and keeps to its part of the memory; of two counts the larger holds."""
+    """This process is one of so many on its GPU and keeps to its part of the memory; of two counts the larger holds.
+
+    While it waits for the GPU it leaves its core to the others: where processes outnumber cores, those that wait would
+    take the time of those that have work to give it.
+    """
     _parts["gpu"] = max(_parts["gpu"], parts)
+    if is_shared():
+        sleep_while_waiting()
     torch.cuda.set_per_process_memory_fraction(0.95 / _parts["gpu"])
+
+
+def is_shared() -> bool:
+    """Whether other processes work on this one's GPU."""
+    return _parts["gpu"] > 1
+
+
+def sleep_while_waiting() -> bool:
+    """Asks CUDA to sleep where it would look again and again whether the GPU is done; whether it could be asked.
+
+    PyTorch has no word for it; its CUDA library, which it has loaded, has. Best called before the GPU is first used.
+    """
+    major = (torch.version.cuda or "").partition(".")[0]
+    name = "libcudart.so.11.0" if major == "11" else f"libcudart.so.{major}"
+    try:
+        return bool(major) and ctypes.CDLL(name).cudaSetDeviceFlags(_BLOCKING_SYNC) == 0
+    except (OSError, AttributeError):
+        return False
 
 
 def avoid_cudnn_attention() -> None:

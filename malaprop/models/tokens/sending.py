@@ -8,6 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from malaprop.models.tokens.batches import is_shared
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Begun:
@@ -29,6 +31,6 @@ def send(scores: Float[Tensor, "wanted label"]) -> Begun:
         return Begun(scores=scores)
     host = torch.empty(scores.shape, pin_memory=True)
     host.copy_(scores, non_blocking=True)
-    ready = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    ready = torch.cuda.Event(blocking=is_shared())  # type: ignore[no-untyped-call]
     ready.record()
     return Begun(scores=host, ready=ready)
