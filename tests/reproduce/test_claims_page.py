@@ -101,3 +101,20 @@ def test_the_page_says_which_verdicts_differ_from_the_run_before():
     changed = [name for name, said in before.items() if last[name] != said]
     assert changed == ["N4"]
     assert f"there it held, by a WGAN of 4,900 steps, and now it {last['N4']} again" in page
+
+
+def test_the_page_says_what_the_last_call_of_all_of_u_took_and_changed():
+    first, call = (
+        json.loads((KEPT.parent / f"claims-full-{name}.json").read_text(encoding="utf-8"))
+        for name in ("rest", "universal")
+    )
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"up to 46 processes for {call['wall_seconds']:,} seconds" in page
+    both = first["gpu_seconds"] + call["gpu_seconds"]
+    told = f"took {first['gpu_seconds']:,} seconds of the GPU, the second {call['gpu_seconds']:,}: {both / 60:.0f} minutes"
+    assert told in page
+    rows = [[cell.strip() for cell in line.split("|")] for line in table("full").splitlines() if line.startswith("| ")]
+    last = {cells[1]: cells[-3] for cells in rows}
+    changed = {name: said for name, said in call["before"].items() if last[name] != said}
+    assert changed == {"U12": "holds"}
+    assert "Of these rows U12 alone says something else now: before, it held" in page

@@ -4,8 +4,9 @@
 
 TARGET is what unpack.py restored. DIR gets log.txt, times.json, `steps` with all that commands left, `kept` with the
 records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights and
-outcomes. At the end of the time all commands are interrupted. The same call goes on where they stopped. `--weights natural/wgan` packs all
-of that step, once it ended well, in `weights`: another machine that has both archives in DIR goes on from there.
+outcomes. At the end of the time all commands are interrupted. The same call goes on where they stopped. `--weights
+natural/wgan` packs all of that step, once it ended well, in `weights`: another machine that has both archives in DIR
+goes on from there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from plan import Lane, Turn, choose_lanes, cut_data, find_needs, list_lanes, list_lines  # noqa: E402
+from plan import Lane, Turn, choose_lanes, cut_data, find_needs, home_of, list_lanes, list_lines  # noqa: E402
 
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
 WEIGHTS = "weights"  # a folder of archives
@@ -123,7 +124,7 @@ class Driver:
             print(line, flush=True)
 
     def add_time(self, step: str, seconds: float) -> None:
-        """All that a step took, over several calls, in the form of docs/measured/claims-full-times.json."""
+        """All that a step took, over several calls, in the form of docs/measured/claims-full-rest.json."""
         with self.lock:
             told = _load(self.out / TIMES, {})
             steps = dict(told.get("steps", {})) if isinstance(told, Mapping) else {}
@@ -137,10 +138,11 @@ class Driver:
 
         if step in self.aids:
             return
+        place = home_of(step)
         with self.lock:
             try:
-                if keep(self.root / step, self.out / to / self.size / step, self.root) and to == "kept":
-                    shutil.rmtree(self.out / "partial" / self.size / step, ignore_errors=True)
+                if keep(self.root / place, self.out / to / self.size / place, self.root) and to == "kept":
+                    shutil.rmtree(self.out / "partial" / self.size / place, ignore_errors=True)
             except Exception as error:  # noqa: BLE001 - a record may be half written
                 self.say(f"{step}: its record cannot be kept yet: {type(error).__name__}: {error}")
 
@@ -390,7 +392,7 @@ def stand_in(out: Path, lanes: Sequence[Lane], kept: Path = ROOT / "docs/measure
     """
     made = {turn.step for lane in lanes for turn in lane.turns}
     for need in {need for lane in lanes for turn in lane.turns for need in find_needs(turn)} - made:
-        step = need.replace("ensembles/", "transfer/", 1)  # in whose folder ensembles are written
+        step = home_of(need)
         done = out / "steps" / need / DONE
         if step.startswith("transfer/") and (kept / step).is_dir() and not done.is_file():
             shutil.copytree(kept / step, out / "steps" / step, dirs_exist_ok=True)

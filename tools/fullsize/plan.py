@@ -120,6 +120,11 @@ def find_needs(turn: Turn) -> tuple[str, ...]:
     return turn.needs if turn.needs is not None else _steps()[turn.step].needs if turn.step in _steps() else ()
 
 
+def home_of(step: str) -> str:
+    """The step in whose folder a step's records are written: ensembles lie in that of their transfer study."""
+    return step.replace("ensembles/", "transfer/", 1)
+
+
 def _list_mpnet() -> Iterator[Turn]:
     """Of both datasets what is judged comes first."""
     model = f"{os.environ.get('MALAPROP_DATA', '')}/models/all-mpnet-base-v2/model*.safetensors"
@@ -144,7 +149,7 @@ def _list_universal(size: str) -> Iterator[Lane]:
     few = (f"{step}/{data}" for step in ("importance", "rules") for data in ("ag_news", "mr-full"))
     read = _turns(*(f"{step}/shown" if step.startswith("rules") else step for step in few))
     yield Lane(name="universal/read", turns=read, parts=40, nice=1)
-    yield Lane(name="universal/varied", turns=(Turn(step="varied/elmo", needs=("pretrain/elmo",)),), parts=40, nice=4)
+    yield Lane(name="universal/varied", turns=(Turn(step="varied/elmo", needs=("pretrain/elmo",)),), parts=12, nice=4)
 
 
 def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:

@@ -116,7 +116,7 @@ def _tell_elmo(root: Path) -> str:
     """How much text the frozen ELMo has read, as the model that stands on it says."""
     record = TrainedRecord.read(root / OWN / "own" / _ELMO)
     found = re.search(r"[\d,]+ tokens", record.models[0].about) if record is not None else None
-    return f", with an ELMo that has read only {found[0]}" if found else ""
+    return f", with an ELMo that has read {found[0]}" if found else ""
 
 
 def _compare_spelling(bare: Mapping[str, Rate], own: Mapping[str, Rate]) -> str:
