@@ -110,8 +110,8 @@ def test_the_page_says_what_the_last_call_of_all_of_u_took_and_changed():
     )
     page = " ".join(PAGE.read_text(encoding="utf-8").split())
     assert f"up to 46 processes for {call['wall_seconds']:,} seconds" in page
-    both = first["gpu_seconds"] + call["gpu_seconds"]
-    told = f"took {first['gpu_seconds']:,} seconds of the GPU, the second {call['gpu_seconds']:,}: {both / 60:.0f} minutes"
+    seconds = (first["gpu_seconds"], call["gpu_seconds"])
+    told = f"took {seconds[0]:,} seconds of the GPU, the second {seconds[1]:,}: {sum(seconds) / 60:.0f} minutes"
     assert told in page
     rows = [[cell.strip() for cell in line.split("|")] for line in table("full").splitlines() if line.startswith("| ")]
     last = {cells[1]: cells[-3] for cells in rows}

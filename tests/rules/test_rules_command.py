@@ -9,6 +9,7 @@ import sys
 import pytest
 import toy
 
+from malaprop.attacks.recipes import rules as recipe
 from malaprop.cli.main import main
 
 MODEL = """
@@ -138,6 +139,20 @@ def test_pmi_and_measure(run, place):
     assert found["cells"][0]["success"]["total"] > 0
     assert "mean of victims" in out
     assert json.loads((place / "both" / "measured.json").read_text())["data"] == "reviews.csv:test"
+
+
+def test_files_of_rules_are_read_once_a_command(run, place, monkeypatch):
+    """Large ones take seconds, and a check and a plan both want them; what changed in between two commands is seen."""
+    read, real = [], recipe.read_rules
+    monkeypatch.setattr(recipe, "read_rules", lambda file: read.append(file) or real(file))
+    line = "rules measure one.csv two.csv --victims rulemodel:predict --data reviews.csv --out m{} --quiet"
+    for name in ("one", "two"):
+        (place / f"{name}.csv").write_text("label,from,to,salience\npos,good,nice,1\nneg,bad,okay,1\n")
+    assert run(line.format(1)) == (0, "", "")
+    assert read == ["one.csv", "two.csv"]
+    (place / "two.csv").write_text("label,from,to,salience\npos,good,nice,-1\n")
+    code, _, err = run(line.format(2))
+    assert (code, "has a salience above 0" in err) == (2, True)
 
 
 def test_a_victim_named_twice_is_refused(run):
