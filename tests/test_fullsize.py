@@ -8,6 +8,7 @@ import shutil
 import sys
 import tarfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent.parent / "tools" / "fullsize"))
 
+import board
 import lanes
 import pack
 import plan
@@ -419,3 +421,21 @@ def test_tiny_data_has_all_labels(tmp_path):
     assert 300 < len(found) <= 400
     assert {json.loads(line)["label"] for line in found} == {0, 1}
     assert (tmp_path / "cut/words.txt").is_symlink()
+
+
+def test_the_board_tests_what_it_trains(tmp_path):
+    made = board.list_board()
+    turns = [turn for lane in made for turn in lane.turns]
+    steps = [turn.step for turn in turns]
+    assert len(set(steps)) == len(steps)
+    for turn in turns:
+        assert all("*" in need or need in steps for need in plan.find_needs(turn)), turn.step
+    tests = [turn for turn in turns if not turn.aid]
+    assert [turn.step for turn in tests] == [f"board/{entry.name}/test" for entry in board.ENTRIES]
+    for turn, entry in zip(tests, board.ENTRIES, strict=True):
+        (words,) = plan.list_lines(turn, "full", tmp_path, 4)
+        told = dict(pairwise(words))
+        assert told["--hardened"] == f"{entry.method}={tmp_path}/board/{entry.name}/hard"
+        assert told["--defences"].split(",")[:2] == ["none", entry.method]
+        assert (entry.detector in told["--defences"], told["--n"]) == (True, str(entry.texts))
+        assert set(turn.needs) < set(steps)

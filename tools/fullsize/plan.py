@@ -37,7 +37,10 @@ _FEW = {
     "--exact": "2",
     "--steps": "2",
 }
-_ENOUGH = {"transfer": {"--n": "20", "--draw": "10"}}  # which wants a text that some attack breaks
+_ENOUGH = {  # of texts that some attack breaks
+    "transfer": {"--n": "20", "--draw": "10"},
+    "detect": {"--n": "60", "--least-accuracy": "0.1"},
+}
 _SETS = {  # of commands by their first words, in place of those of full size
     "train wgan": "steps=6 inverter_steps=6 width=2 batch=8",
     "train arae": "steps=5",
@@ -105,7 +108,7 @@ def _turns(*steps: str) -> tuple[Turn, ...]:
     return tuple(Turn(step=step) for step in steps)
 
 
-def _set(told: str) -> str:
+def as_options(told: str) -> str:
     return " ".join(f"--set {one}" for one in told.split())
 
 
@@ -125,9 +128,14 @@ def home_of(step: str) -> str:
     return step.replace("ensembles/", "transfer/", 1)
 
 
+def find_mpnet() -> str:
+    """The file of MPNet's weights, which may come while other lanes work."""
+    return f"{os.environ.get('MALAPROP_DATA', '')}/models/all-mpnet-base-v2/model*.safetensors"
+
+
 def _list_mpnet() -> Iterator[Turn]:
     """Of both datasets what is judged comes first."""
-    model = f"{os.environ.get('MALAPROP_DATA', '')}/models/all-mpnet-base-v2/model*.safetensors"
+    model = find_mpnet()
     for upto in (2, 3, 0):
         for data in ("yelp", "imdb"):
             needs = (model, f"oneword/{data}/examined/BiLSTM-Attention*")
@@ -140,7 +148,7 @@ def _list_universal(size: str) -> Iterator[Lane]:
     AG News, whose studies take longest, comes before MR.
     """
     for kind, (steps, told) in ENCODERS.items():
-        line = f"pretrain {kind} --data {TEXTS} --steps {steps} {_set('every=1000000 ' + told)}"
+        line = f"pretrain {kind} --data {TEXTS} --steps {steps} {as_options('every=1000000 ' + told)}"
         yield Lane(
             name=f"universal/{kind}", turns=(Turn(step=f"pretrain/{kind}", commands=(line,), aid=True),), parts=7
         )
@@ -165,7 +173,7 @@ def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
     def train(part: str, some: list[str], told: str, *needs: str) -> Turn:
         step = f"trained/{data}/{part}"
         only = " ".join(f"--only {name} --only {name}#2" for name in some)
-        line = f"train all63 --data {data} {_set(f'{sets} {told}')} {only} --jobs {{jobs}} --out {{root}}/{step}"
+        line = f"train all63 --data {data} {as_options(f'{sets} {told}')} {only} --jobs {{jobs}} --out {{root}}/{step}"
         return Turn(step=step, commands=(line,), needs=needs, models=f"models/{data}", aid=True)
 
     def lane(name: str, *turns: Turn, jobs: int, parts: int = 20 if large else 28, nicer: int = 0) -> Lane:

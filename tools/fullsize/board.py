@@ -1,0 +1,84 @@
+"""The lanes of the leaderboard: a plain model, one that is hardened, a detector for it, and all of them under attack.
+
+`python tools/fullsize/lanes.py --board ...` runs these in the place of the steps of `malaprop reproduce`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plan import Lane, Turn, as_options, find_mpnet
+
+ATTACKS = "textfooler,pwws"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One model on one dataset and how it is defended; a process of it may take one of `parts` of the GPU's memory.
+
+    `least` is what the detector must leave right of texts that nobody attacked, on validation texts.
+    """
+
+    data: str
+    model: str
+    method: str  # of `malaprop harden`
+    texts: int
+    plain: str = "epochs=2"  # settings of the training without a defence
+    hard: str = "epochs=2"
+    detector: str = ""
+    least: float = 0
+    parts: int = 12
+
+    @property
+    def name(self) -> str:
+        return f"{self.data}-{self.model}"
+
+
+ENTRIES = (
+    Entry(
+        data="ag_news", model="BERT", method="reject:recipes=textfooler:every=8:weight=2:cost=0.005", texts=500,
+        hard="epochs=2 rate=1e-4", detector="all:of=fgws+rde", least=0.915, parts=10,
+    ),
+    Entry(
+        data="ag_news", model="MPNet", method="reject:weight=2:cost=0.005", texts=500, plain="epochs=1",
+        hard="epochs=1", detector="fgws", least=0.915, parts=4,
+    ),
+    Entry(data="sst2", model="MPNet", method="reject:weight=2:cost=0.005", texts=200, plain="epochs=1", hard="epochs=1",
+          parts=8),
+    Entry(data="imdb-full", model="BERT", method="reject:weight=2:cost=0.005", texts=100),
+    Entry(data="imdb-full", model="MPNet", method="reject:weight=2:cost=0.005", texts=100, plain="epochs=1",
+          hard="epochs=1", parts=4),
+)  # fmt: skip
+
+
+def list_board() -> list[Lane]:
+    return [lane for entry in ENTRIES for lane in _list_entry(entry)]
+
+
+def _list_entry(entry: Entry) -> Iterator[Lane]:
+    """Both trainings side by side; the test behind them, and behind the detector where there is one."""
+    here = f"board/{entry.name}"
+    plain, hard, guard = (f"{here}/{part}" for part in ("plain", "hard", "guard"))
+    both, begins = f"--data {entry.data}", (find_mpnet(),) if entry.model == "MPNet" else ()
+    words = f"train {entry.model} {both} {as_options(entry.plain)} --out {{root}}/{plain}"
+    learnt = Turn(step=plain, commands=(words,), needs=begins, aid=True)
+    words = f"harden {entry.method} --model {entry.model} {both} {as_options(entry.hard)} --out {{root}}/{hard}"
+    hardened = [Turn(step=hard, commands=(words,), needs=begins, aid=True)]
+    defences = ["none", entry.method]
+    if entry.detector:
+        words = (
+            f"detect fit {entry.detector} --victim {{root}}/{hard} {both} --split validation --n 1500 "
+            f"--attack {ATTACKS} --least-accuracy {entry.least} --jobs {{jobs}} --out {{root}}/{guard}"
+        )
+        hardened.append(Turn(step=guard, commands=(words,), needs=(hard,), aid=True))
+        defences.append(f"detect:{entry.detector}({entry.method})")
+    words = (
+        f"study defences --victim {{root}}/{plain} --hardened {entry.method}={{root}}/{hard} "
+        f"--defences {','.join(defences)} --attacks {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
+        f"--pictures 0 --jobs {{jobs}} --out {{root}}/{here}/test"
+    )
+    tested = Turn(step=f"{here}/test", commands=(words,), needs=(plain, hardened[-1].step))
+    yield Lane(name=f"{here}/plain", turns=(learnt,), parts=entry.parts, nice=1)
+    yield Lane(name=f"{here}/hard", turns=tuple(hardened), parts=entry.parts)
+    yield Lane(name=f"{here}/test", turns=(tested,), jobs=4, parts=3 * entry.parts)
