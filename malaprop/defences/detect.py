@@ -16,7 +16,8 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED, Victim, find_rejected
 from malaprop.defences.defended import Counters
 from malaprop.defences.detection import DETECTORS
-from malaprop.defences.detection.detector import CARD, Detector, read_detector
+from malaprop.defences.detection.detector import CARD, Detector, parse_method, read_detector
+from malaprop.defences.detection.kept import find_kept, list_kept
 from malaprop.defences.detection.suspicion import ask
 
 _FAR = 8.0  # spreads beyond which a score says no more
@@ -26,9 +27,10 @@ _FAR = 8.0  # spreads beyond which a score says no more
 class Detect:
     """The victim's answer with one label more: the text is rejected, which wins where a detector finds it suspicious.
 
-    `by` is a folder that malaprop detect fit wrote, or a method (fgws, wdr ...) whose detector for this victim lies in
-    the cache. The labels' scores are shares of what rejection leaves: divided by it they are the victim's own. A victim
-    that rejects texts itself keeps its label for that, which wins where either of the two does.
+    `by` is a folder that malaprop detect fit wrote, or a method with its settings (fgws, all:of=fgws+rde ...) whose
+    detector for this victim lies in the cache. The labels' scores are shares of what rejection leaves: divided by it
+    they are the victim's own. A victim that rejects texts itself keeps its label for that, which wins where either of
+    the two does.
     """
 
     by: str = ""
@@ -36,6 +38,17 @@ class Detect:
     samples: ClassVar[int] = 1
     discrete: ClassVar[bool] = False
     steady: ClassVar[bool] = True  # it draws nothing: the plain attack meets all of it
+
+    def __post_init__(self) -> None:
+        name, colon, settings = self.by.partition(":")
+        if not colon or self._is_folder():
+            return
+        if name not in DETECTORS:
+            raise SettingError(
+                f"a detector in a folder takes no settings, got {settings!r}; they stand behind a method, as "
+                f"detect:METHOD:{settings}(VICTIM), and methods are {', '.join(DETECTORS)}"
+            )
+        assert parse_method(self.by)  # a wrong setting should not wait for a model
 
     def check(self, victim: Victim) -> None:
         self._open(victim).check(victim)
@@ -73,27 +86,20 @@ class Detect:
                 "detect wants a detector: detect:FOLDER(VICTIM), with a folder that malaprop detect fit wrote, or "
                 f"detect:METHOD(VICTIM) of {', '.join(DETECTORS)}"
             )
-        folder = Path(self.by).expanduser()
-        if (folder / CARD).is_file() or self.by.partition("=")[0] not in DETECTORS:
-            return read_detector(folder)
+        if self._is_folder() or self.by.partition(":")[0] not in DETECTORS:
+            return read_detector(Path(self.by).expanduser())
         kept = find_kept(self.by, victim)
-        if not (kept / CARD).is_file():
+        if kept is None:
+            others = ", ".join(f"detect:{one}" for one in list_kept(self.by, victim))
             raise SettingError(
                 f"no {self.by} was fitted for {victim.name} yet; fit one first: malaprop detect fit {self.by} --victim "
-                f"{victim.name} --data TRAIN"
+                f"{victim.name} --data TRAIN{f' (kept for it: {others})' if others else ''}"
             )
         return read_detector(kept)
+
+    def _is_folder(self) -> bool:
+        return (Path(self.by).expanduser() / CARD).is_file()
 
 
 def _rejects(label_names: Sequence[str]) -> bool:
     return find_rejected(label_names) >= 0
-
-
-def find_kept(method: str, victim: Victim) -> Path:
-    """Where the cache keeps the detector of a victim: by what tells it from others, or by its name."""
-    from hashlib import blake2b
-
-    from malaprop.assets.folders import cache_root
-
-    mark = victim.fingerprint or blake2b(victim.name.encode(), digest_size=8).hexdigest()
-    return cache_root() / "detectors" / f"{method.partition(':')[0]}-{mark}"

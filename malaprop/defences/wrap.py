@@ -27,7 +27,7 @@ PAPER: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "safer": {"paper": {"sets": "nearest", "floor": 0.8, "most": 100}},
     "purify": {"spell": {"by": "spell"}, "mlm": {"by": "mlm"}},
 }
-ALONE = {"detect": "by"}  # a setting that may be given without its name
+ALONE = {"detect": "by"}  # a setting that may be given without its name, and has what stands behind it for its own
 _LAYER = re.compile(r"(?P<name>[a-z][\w-]*)(?P<settings>(?::[^():]+)*)(?:\((?P<inner>.*)\))?", re.DOTALL)
 
 
@@ -95,13 +95,15 @@ def draws_at_random(spec: str) -> bool:
 def read_settings(name: str, settings: Iterable[str]) -> dict[str, Any]:
     """Settings as they are typed, name=value each, or one of the names that stand for several."""
     given: dict[str, Any] = {}
-    rows = PAPER.get(name, {})
+    rows, alone = PAPER.get(name, {}), ALONE.get(name)
     for part in settings:
         key, equals, value = part.partition("=")
         if not equals and key in rows:
             given |= rows[key]
-        elif not equals and name in ALONE and ALONE[name] not in given:
-            given[ALONE[name]] = key.strip()
+        elif alone and alone not in given and (not equals or key.strip() == alone):
+            given[alone] = (value if equals else key).strip()
+        elif alone and alone in given and key.strip() != "seed":
+            given[alone] += f":{part.strip()}"  # detect:all:of=fgws+rde
         elif not equals:
             hint = f"; known by one name: {', '.join(rows)}" if rows else ""
             raise SettingError(f"a setting of {name} is written name=value, got {part!r}{hint}")

@@ -70,7 +70,7 @@ class DetectFit:
         "doubt for a sign of attack, and misses texts that the victim is sure of.",
     )
     false_positives: float = opt(0.05, "The share of clean texts that may be rejected; fixes the threshold.")
-    keep: bool = opt(True, "Keep a copy in the cache, where detect:METHOD(VICTIM) finds it.", free=True)
+    keep: bool = opt(True, "Keep a copy in the cache: detect:METHOD(VICTIM) finds it, settings and all.", free=True)
     texts: Selection = Selection(n=800)
     width: int = width_option()
     spending: Spending = Spending()
@@ -151,8 +151,8 @@ class DetectFit:
         return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
 
     def fit(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.defences.detect import find_kept
         from malaprop.defences.detection.detector import CARD, FitTexts, fit_detector
+        from malaprop.defences.detection.kept import place_kept
         from malaprop.studies.training import fill
 
         def make(folder: Path) -> DetectorCard:
@@ -165,7 +165,7 @@ class DetectFit:
             found = fit_detector(victim, self._describe(victim, data), texts)
             found.write(folder)
             if self.keep:
-                found.write(find_kept(self.method, victim))
+                found.write(place_kept(self.method, victim))
             return found.card
 
         fill(desk.folder, CARD, make)
@@ -200,7 +200,7 @@ class DetectFit:
     def view(self, record: TrainedRecord) -> View:
         (model,) = record.models
         victim = self.victim if isinstance(self.victim, str) else "VICTIM"
-        by = self.saving.out or self.method.partition(":")[0]
+        by = self.saving.out or self.method
         return View(
             rows=[{"detector": model.name, **model.figures}],
             summary={"method": self.method, "name": model.name, **model.figures},

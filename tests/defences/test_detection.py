@@ -418,7 +418,7 @@ def test_a_run_without_adversarial_texts_is_refused(tmp_path, tiny_assets):
     assert Path(folder, "detector.json").is_file()
 
 
-def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_path, monkeypatch, neighbours):
+def test_a_method_is_the_detector_that_was_fitted_last_for_the_victim(tmp_path, monkeypatch, neighbours):
     """From Python without a folder, and as a user types it behind --victim."""
     from malaprop.runs.victims import victim
 
@@ -430,7 +430,7 @@ def test_a_method_alone_is_the_detector_that_was_fitted_last_for_the_victim(tmp_
     rows.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in data))
     given = {"method": "fgws:rare=50", "victim": "toy:predict", "data": str(rows), "quiet": True, "device": "cpu"}
     conduct(build(find_study("detect fit"), given))
-    made = victim("detect:fgws(toy:predict)")
+    made = victim("detect:fgws:rare=50(toy:predict)")
     assert made.label_names == ("0", "1", REJECTED)
     assert made.predict([("good film",)]).shape == (1, 3)
 
