@@ -141,6 +141,7 @@ class DetectFit:
             "data": self.reading.match(_LOOK, inputs),
             "attacked": [(o.id, tuple(o.adversarial.fields.values())) for run in found for o in run],
             "originals": {o.id: tuple(o.original.fields.values()) for run in found for o in run},
+            "tried": [frozenset(o.id for o in run) for run in runs],
             "corpus": self._read_corpus(),
         }
 
@@ -151,8 +152,9 @@ class DetectFit:
         return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
 
     def fit(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
-        from malaprop.defences.detection.detector import CARD, FitTexts, fit_detector
+        from malaprop.defences.detection.detector import CARD, fit_detector
         from malaprop.defences.detection.kept import place_kept
+        from malaprop.defences.detection.parts import FitTexts
         from malaprop.studies.training import fill
 
         def make(folder: Path) -> DetectorCard:
@@ -161,7 +163,7 @@ class DetectFit:
                 f"{self.method}: {len(inputs['attacked'])} adversarial texts; {len(data)} clean ones are answered"
             )
             clean = {**_answer_rightly(victim, data), **inputs["originals"]}
-            texts = FitTexts(clean=clean, attacked=inputs["attacked"], corpus=inputs["corpus"])
+            texts = FitTexts(clean=clean, **{name: inputs[name] for name in ("attacked", "corpus", "tried")})
             found = fit_detector(victim, self._describe(victim, data), texts)
             found.write(folder)
             if self.keep:

@@ -15,9 +15,10 @@ import numpy as np
 from malaprop.core.errors import RecordError, SettingError
 from malaprop.core.settings import call
 from malaprop.core.text import Text
-from malaprop.core.victim import Fields, Victim
+from malaprop.core.victim import Victim
 from malaprop.defences.defended import cut_up
 from malaprop.defences.detection import DETECTORS
+from malaprop.defences.detection.parts import LEAST, FitTexts, cut_texts
 from malaprop.defences.detection.rates import find_auc, find_threshold
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, Suspicion
 from malaprop.defences.wrap import read_settings
@@ -25,9 +26,7 @@ from malaprop.defences.wrap import read_settings
 CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 3  # older ones misread some of the texts that they learnt from
 _AT_ONCE = 256  # texts that are judged at a time
-_LEAST = 20  # texts that a threshold is taken from
 _COUNTING = ("fgws", "near", "cloze", "all")  # what counts words
-_LEARNS = 0.75  # share of the examples that a detector learns from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +109,6 @@ def parse_method(spec: str) -> Suspicion:
     return made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitTexts:
-    """What a detector is fitted on: clean texts with their adversarial ones where there are, and all of the data."""
-
-    clean: Mapping[str, Fields]  # by the ids of their examples
-    attacked: Sequence[tuple[str, Fields]]  # with the ids of the examples that they were made of
-    corpus: Sequence[Fields]
-
-
 def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detector:
     """The detector, fitted on most of the examples; its threshold is fixed on the clean texts of the others.
 
@@ -127,28 +117,28 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
     """
     suspicion = parse_method(card.method)
     suspicion.check(victim)
-    if suspicion.needs_attacked and len(texts.attacked) < _LEAST:
+    if suspicion.needs_attacked and len(texts.attacked) < LEAST:
         raise SettingError(
             f"{card.method} learns from adversarial texts, and the attack found {len(texts.attacked)}; at least "
-            f"{_LEAST} are wanted: take more texts (--n) or another --attack"
+            f"{LEAST} are wanted: take more texts (--n) or another --attack"
         )
-    if len(texts.clean) < 2 * _LEAST:
-        raise SettingError(f"a threshold wants at least {2 * _LEAST} clean texts, got {len(texts.clean)}; raise --n")
-    order, corpus = (
-        _set_apart(texts) if card.method.partition(":")[0] in _COUNTING else (list(texts.clean), texts.corpus)
-    )
-    learns, kept = set(order[: round(_LEARNS * len(order))]), set(order)
+    if len(texts.clean) < 2 * LEAST:
+        raise SettingError(f"a threshold wants at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
+    parts = cut_texts(texts, counts=card.method.partition(":")[0] in _COUNTING)
+    if not parts.held:
+        raise SettingError(f"a threshold wants clean texts that differ, and of these {len(texts.clean)} too few do")
+    learns, rest = set(parts.learns), set(parts.held)
     pairs = [(texts.clean[id], fields) for id, fields in texts.attacked if id in learns]
     lessons = Lessons(
-        clean=cut_up([clean for clean, _ in pairs] or [texts.clean[id] for id in order if id in learns]),
+        clean=cut_up([clean for clean, _ in pairs] or [texts.clean[id] for id in parts.learns]),
         attacked=cut_up([fields for _, fields in pairs]),
-        corpus=corpus,
+        corpus=parts.corpus,
     )
     made = Detector(card=card, suspicion=suspicion, learnt=suspicion.learn(victim, lessons))
-    held = cut_up([texts.clean[id] for id in order if id not in learns])
+    held = cut_up([texts.clean[id] for id in parts.held])
     exact = victim.rounding > 0  # else both roads say the same, and one is faster
     scores = made.judge(victim, held, exact=exact)
-    others = cut_up([fields for id, fields in texts.attacked if id in kept - learns])
+    others = cut_up([fields for id, fields in texts.attacked if id in rest])
     found = made.judge(victim, others, exact=exact)
     low, high = np.quantile(scores, (0.25, 0.75)).tolist()
     return replace(
@@ -161,21 +151,6 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
             auc=find_auc(scores.tolist(), found.tolist()).value if len(found) else None,
         ),
     )  # fmt: skip
-
-
-def _set_apart(texts: FitTexts) -> tuple[list[str], Sequence[Fields]]:
-    """The examples that a detector is fitted on, and other texts, in which words are counted.
-
-    In counts that a text is part of, none of its words is unseen; those of texts that come later would look too rare.
-    Where there are few other texts, half of the examples are given up for them.
-    """
-    order, own = list(texts.clean), set(texts.clean.values())
-    rest = [fields for fields in texts.corpus if fields not in own]
-    if 2 * len(rest) >= len(order):
-        return order, rest
-    if len(order) < 4 * _LEAST:
-        return order, texts.corpus
-    return order[::2], [*rest, *(texts.clean[id] for id in order[1::2])]
 
 
 def read_detector(folder: Path) -> Detector:
