@@ -36,4 +36,5 @@ class DetectionRecord(Record):
     fitted_on: str
     attack: str = ""  # that made the adversarial texts it learnt from
     false_positives: float
+    least_accuracy: float | None = None  # that fixed its threshold; the share of false positives was found then
     runs: tuple[DetectedRun, ...]

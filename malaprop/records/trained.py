@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from malaprop.records.kinds import Record
+from malaprop.records.summary import Rate
 
 FILE = "trained.json"
 
@@ -18,6 +19,7 @@ class TrainedModel:
     seed: int = 0
     folder: str = "."
     figures: dict[str, int | float] = field(default_factory=dict)
+    rates: dict[str, Rate] = field(default_factory=dict)  # figures that are shares of a count
     about: str = ""
     hardened: str = ""  # by which defence
     samples: tuple[str, ...] = ()  # sentences that it makes

@@ -35,7 +35,10 @@ def cells(run: DetectedRun) -> tuple[str, ...]:
 
 def _title(one: DetectionRecord) -> str:
     learnt = f", learnt from {one.attack}" if one.attack else ""
-    return f"{one.method} on {one.victim}, fitted on {one.fitted_on}{learnt}; {100 * one.false_positives:g}% allowed"
+    least = one.least_accuracy
+    most = f", the most that leaves {100 * least:g}% of the held-out originals right" if least is not None else ""
+    allowed = f"{100 * one.false_positives:g}% allowed{most}"
+    return f"{one.method} on {one.victim}, fitted on {one.fitted_on}{learnt}; {allowed}"
 
 
 def terminal(one: DetectionRecord) -> str:

@@ -27,7 +27,9 @@ def models(found: Sequence[TrainedRecord]) -> Markup:
 
 def figures_line(model: TrainedModel) -> str:
     """The figures of a model in one line."""
-    return ", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in model.figures.items())
+    figures = {name: _number(value) for name, value in model.figures.items()}
+    figures |= {name: str(rate) for name, rate in model.rates.items()}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in figures.items())
 
 
 def _number(value: float) -> str:

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Fields, Victim
     from malaprop.data.base import Dataset
     from malaprop.defences.detection.detector import Detector, DetectorCard
+    from malaprop.defences.detection.parts import FitTexts
     from malaprop.records.detection import DetectedRun, DetectionRecord
     from malaprop.records.outcome import Outcome
-    from malaprop.records.trained import TrainedRecord
+    from malaprop.records.trained import TrainedModel, TrainedRecord
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Task
 
-_LOOK, _ATTACKED, _DETECTOR, _NONE = "look at the victim", "attacked", "detector", "none"
+_LOOK, _ANSWER, _ATTACKED, _DETECTOR, _NONE = "look at the victim", "answers", "attacked", "detector", "none"
+_USUAL = 0.05  # share of clean texts that may be rejected
 _BLOCK = 128  # texts between two words on how far it is
 
 
@@ -43,6 +45,8 @@ class DetectFit:
       malaprop detect fit wdr --victim ./my-distilbert --data reviews.csv --attack textfooler --out models/wdr
 
       malaprop detect fit all --victim my_model:predict --data reviews.csv --n 1000
+
+      malaprop detect fit near --victim ./my-distilbert --data reviews.csv --least-accuracy 0.91
 
       malaprop audit --victim "detect:models/wdr(./my-distilbert)" --data reviews.csv
     """
@@ -69,7 +73,14 @@ class DetectFit:
         "Goals of these recipes, separated by commas. One that learns from texts that just cross the border takes "
         "doubt for a sign of attack, and misses texts that the victim is sure of.",
     )
-    false_positives: float = opt(0.05, "The share of clean texts that may be rejected; fixes the threshold.")
+    false_positives: float | None = opt(
+        None, f"The share of clean texts that may be rejected; fixes the threshold. {_USUAL:g} if not given."
+    )
+    least_accuracy: float | None = opt(
+        None,
+        "Fixes the threshold instead: the share of original texts that must still be answered rightly and not "
+        "rejected, as 0.91. The strictest threshold is taken that leaves it on held-out texts.",
+    )
     keep: bool = opt(True, "Keep a copy in the cache: detect:METHOD(VICTIM) finds it, settings and all.", free=True)
     texts: Selection = Selection(n=800)
     width: int = width_option()
@@ -110,20 +121,34 @@ class DetectFit:
 
         if parse_method(self.method).needs_attacked and not self.sources:
             raise SettingError(f"{self.method} learns from adversarial texts: name a recipe, as --attack pwws")
-        if not 0 < self.false_positives < 1:
-            raise SettingError(f"--false-positives is a share between 0 and 1, got {self.false_positives:g}")
+        self._check_rule()
         assert self.attacks is not None  # a wrong name should not wait for a model
         need_two_labels(self.reading.examples)
 
+    def _check_rule(self) -> None:
+        allowed, least = self.false_positives, self.least_accuracy
+        if allowed is not None and least is not None:
+            raise SettingError("--false-positives and --least-accuracy each fix the threshold; give one of the two")
+        if allowed is not None and not 0 < allowed < 1:
+            raise SettingError(f"--false-positives is a share between 0 and 1, got {allowed:g}")
+        if least is not None and not 0 < least <= 1:
+            raise SettingError(f"--least-accuracy is a share between 0 and 1, as 0.91, got {least:g}")
+
     def plan(self) -> Iterator[Task]:
         from malaprop.defences.detection.detector import CARD
-        from malaprop.tasks.outputs import OwnFolder
+        from malaprop.tasks.outputs import Handover, OwnFolder
         from malaprop.tasks.task import Task
 
-        conditions = Conditions(width=self.width)
+        conditions, first = Conditions(width=self.width), tuple[str, ...]((_LOOK,))
         yield look_task(_LOOK, self.victim, conditions, tuple(self.attacks.values()), self.reading)
+        if self.least_accuracy is not None and self.attacks:
+            first = (_LOOK, _ANSWER)
+            yield Task(
+                name=_ANSWER, work=self.try_rule, output=Handover(), after=(_LOOK,), reads=self.read_texts, vital=True,
+                victims={"victim": self.victim}, holds=(_LOOK,),
+            )  # fmt: skip
         for name, attack in self.attacks.items():
-            yield run_task(name, _LOOK, attack, self.victim, conditions, self.reading)
+            yield run_task(name, _LOOK, attack, self.victim, conditions, self.reading, after=first)
         behind = (_LOOK, *self.attacks)
         yield Task(
             name=_DETECTOR, work=self.fit, output=OwnFolder(CARD), at=".", after=behind, reads=self.read, vital=True,
@@ -138,12 +163,15 @@ class DetectFit:
         runs += [outcomes_of(Path(name).expanduser()) for name in self.sources if _is_run(name)]
         found = [sorted(filter(_is_broken, run), key=lambda one: one.id) for run in runs]  # workers end in any order
         return {
-            "data": self.reading.match(_LOOK, inputs),
+            **self.read_texts(inputs),
             "attacked": [(o.id, tuple(o.adversarial.fields.values())) for run in found for o in run],
             "originals": {o.id: tuple(o.original.fields.values()) for run in found for o in run},
             "tried": [frozenset(o.id for o in run) for run in runs],
-            "corpus": self._read_corpus(),
         }
+
+    def read_texts(self, inputs: Inputs) -> Inputs:
+        """The texts, and all texts whose words are counted."""
+        return {"data": self.reading.match(_LOOK, inputs), "corpus": self._read_corpus()}
 
     def _read_corpus(self) -> list[Fields]:
         texts = self.reading.selection
@@ -151,10 +179,17 @@ class DetectFit:
             texts = replace(texts, split="train")
         return [tuple(example.fields.values()) for example in texts.whole([self.victim])]
 
+    def try_rule(self, desk: Desk, inputs: Inputs) -> Iterator[bool]:
+        """Refuses an accuracy that the victim has not got, before anything is attacked."""
+        from malaprop.defences.detection.detector import cut_held_out
+
+        victim, data = desk.victim(inputs["victim"]), inputs["data"]
+        texts = _collect(victim, {"attacked": (), "originals": {}, "tried": (), **inputs})
+        yield len(cut_held_out(self._describe(victim, data), texts).right) > 0
+
     def fit(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         from malaprop.defences.detection.detector import CARD, fit_detector
         from malaprop.defences.detection.kept import place_kept
-        from malaprop.defences.detection.parts import FitTexts
         from malaprop.studies.training import fill
 
         def make(folder: Path) -> DetectorCard:
@@ -162,9 +197,7 @@ class DetectFit:
             desk.note(
                 f"{self.method}: {len(inputs['attacked'])} adversarial texts; {len(data)} clean ones are answered"
             )
-            clean = {**_answer_rightly(victim, data), **inputs["originals"]}
-            texts = FitTexts(clean=clean, **{name: inputs[name] for name in ("attacked", "corpus", "tried")})
-            found = fit_detector(victim, self._describe(victim, data), texts)
+            found = fit_detector(victim, self._describe(victim, data), _collect(victim, inputs))
             found.write(folder)
             if self.keep:
                 found.write(place_kept(self.method, victim))
@@ -180,7 +213,8 @@ class DetectFit:
             method=self.method, victim=victim.name, spec=self.victim if isinstance(self.victim, str) else "",
             fingerprint=victim.fingerprint, labels=tuple(victim.label_names or data.labels), data=data.name,
             data_fingerprint=data.fingerprint, attack=", ".join(self.sources),
-            false_positives=self.false_positives, threshold=0.0, seed=self.texts.seed,
+            false_positives=self.false_positives or _USUAL, least_accuracy=self.least_accuracy, threshold=0.0,
+            seed=self.texts.seed,
         )  # fmt: skip
 
     def gather(self, root: Path) -> TrainedRecord:
@@ -188,14 +222,17 @@ class DetectFit:
         from malaprop.records.trained import TrainedModel, TrainedRecord
 
         card = read_detector(root).card
+        least, learnt = card.least_accuracy, f", learnt from {card.attack}" if card.attack else ""
         figures: dict[str, int | float] = {
             "clean_texts": card.clean, "adversarial_texts": card.attacked, "held_out_texts": card.held_out,
-            "threshold": card.threshold, "false_positives": card.false_positives,
+            "threshold": card.threshold,
         }  # fmt: skip
+        figures |= {"false_positives": card.false_positives} if least is None else {"least_accuracy": least}
         figures |= {} if card.auc is None else {"held_out_auc": round(card.auc, 4)}
         model = TrainedModel(
             name=f"detect:{card.method}({card.victim})", data=card.data, seed=card.seed, figures=figures,
-            about=f"a detector of adversarial texts{f', learnt from {card.attack}' if card.attack else ''}",
+            rates={"held_out_right": card.right, "held_out_left": card.left} if card.left.total else {},
+            about=f"a detector of adversarial texts{learnt}; {_name_rule(figures)}",
         )  # fmt: skip
         return TrainedRecord(command=self.command, models=(model,))
 
@@ -203,12 +240,41 @@ class DetectFit:
         (model,) = record.models
         victim = self.victim if isinstance(self.victim, str) else "VICTIM"
         by = self.saving.out or self.method
+        shares = {name: rate.value for name, rate in model.rates.items()}
+        whole = {name: rate.to_dict() for name, rate in model.rates.items()}
         return View(
-            rows=[{"detector": model.name, **model.figures}],
-            summary={"method": self.method, "name": model.name, **model.figures},
+            rows=[{"detector": model.name, **model.figures, **shares}],
+            summary={"method": self.method, "name": model.name, **model.figures, **whole},
+            notes=[_describe_left(model)] if model.rates else [],
             last=f'attack it with: malaprop audit --victim "detect:{by}({victim})"',
             report=False,
         )
+
+
+def _name_rule(figures: Mapping[str, float]) -> str:
+    """Which setting fixed the threshold."""
+    name = next(name for name in ("least_accuracy", "false_positives") if name in figures)
+    return f"threshold by --{name.replace('_', '-')} {figures[name]:g}"
+
+
+def _describe_left(model: TrainedModel) -> str:
+    """What the threshold leaves of the texts that were held out."""
+    right, left = (model.rates[name] for name in ("held_out_right", "held_out_left"))
+    return (
+        f"{_name_rule(model.figures)}: of the held-out texts {left} are answered rightly and not rejected; without the "
+        f"detector {right} are right"
+    )
+
+
+def _collect(victim: Victim, inputs: Inputs) -> FitTexts:
+    """What a detector is fitted on: the texts that the victim answers rightly, and what attacks made of them."""
+    from malaprop.defences.detection.parts import FitTexts
+
+    data = inputs["data"]
+    return FitTexts(
+        clean={**_answer_rightly(victim, data), **inputs["originals"]}, attacked=inputs["attacked"],
+        corpus=inputs["corpus"], tried=inputs["tried"], asked=[example.id for example in data],
+    )  # fmt: skip
 
 
 def _is_run(source: str) -> bool:
@@ -356,7 +422,8 @@ class DetectScore:
         found = [read_json(value_file(root / "scores" / name), Suspicions) for name in self.sources]
         return DetectionRecord(
             method=card.method, victim=card.victim, fitted_on=card.data, attack=card.attack,
-            false_positives=card.false_positives, runs=tuple(add_up(one, card) for one in found),
+            false_positives=card.false_positives, least_accuracy=card.least_accuracy,
+            runs=tuple(add_up(one, card) for one in found),
         )  # fmt: skip
 
     def view(self, record: DetectionRecord) -> View:

@@ -18,14 +18,16 @@ from malaprop.core.text import Text
 from malaprop.core.victim import Victim
 from malaprop.defences.defended import cut_up
 from malaprop.defences.detection import DETECTORS
-from malaprop.defences.detection.parts import LEAST, FitTexts, cut_texts
-from malaprop.defences.detection.rates import find_auc, find_threshold
+from malaprop.defences.detection.parts import LEAST, FitParts, FitTexts, cut_texts
+from malaprop.defences.detection.rates import count_wanted, find_auc, find_strictest, find_threshold
 from malaprop.defences.detection.suspicion import Learnt, Lessons, Numbers, Suspicion
 from malaprop.defences.wrap import read_settings
+from malaprop.records.summary import Rate
 
 CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
 FORMAT = 3  # older ones misread some of the texts that they learnt from
 _AT_ONCE = 256  # texts that are judged at a time
+_NOTHING = Rate(0, 0)
 _COUNTING = ("fgws", "near", "cloze", "all")  # what counts words
 
 
@@ -43,6 +45,9 @@ class DetectorCard:
     attack: str = ""  # that made the adversarial texts it learnt from
     false_positives: float  # the share of clean texts that may be rejected ...
     threshold: float  # ... and the score above which texts are, fixed on held-out clean texts
+    least_accuracy: float | None = None  # of originals, where that fixed the threshold and the share above was found
+    right: Rate = _NOTHING  # held-out originals that the victim answers rightly without the detector ...
+    left: Rate = _NOTHING  # ... and those that are not rejected either
     scale: float = 1.0  # spread of the scores of clean texts
     clean: int = 0  # texts it learnt from
     attacked: int = 0
@@ -122,11 +127,7 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
             f"{card.method} learns from adversarial texts, and the attack found {len(texts.attacked)}; at least "
             f"{LEAST} are wanted: take more texts (--n) or another --attack"
         )
-    if len(texts.clean) < 2 * LEAST:
-        raise SettingError(f"a threshold wants at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
-    parts = cut_texts(texts, counts=card.method.partition(":")[0] in _COUNTING)
-    if not parts.held:
-        raise SettingError(f"a threshold wants clean texts that differ, and of these {len(texts.clean)} too few do")
+    parts = cut_held_out(card, texts)
     learns, rest = set(parts.learns), set(parts.held)
     pairs = [(texts.clean[id], fields) for id, fields in texts.attacked if id in learns]
     lessons = Lessons(
@@ -140,16 +141,46 @@ def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detecto
     scores = made.judge(victim, held, exact=exact)
     others = cut_up([fields for id, fields in texts.attacked if id in rest])
     found = made.judge(victim, others, exact=exact)
-    low, high = np.quantile(scores, (0.25, 0.75)).tolist()
     return replace(
         made,
         card=replace(
-            card,
-            threshold=find_threshold(scores.tolist(), card.false_positives),
-            scale=max((high - low) / 1.349, 1e-6),
+            _fix_threshold(card, parts, scores),
             clean=len(lessons.clean), attacked=len(lessons.attacked), held_out=len(held),
             auc=find_auc(scores.tolist(), found.tolist()).value if len(found) else None,
         ),
+    )  # fmt: skip
+
+
+def cut_held_out(card: DetectorCard, texts: FitTexts) -> FitParts:
+    """What is learnt from and what is held out; refuses an accuracy that the victim has not got on what is held out."""
+    if len(texts.clean) < 2 * LEAST:
+        raise SettingError(f"a threshold wants at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
+    parts = cut_texts(texts, counts=card.method.partition(":")[0] in _COUNTING)
+    if not parts.held:
+        raise SettingError(f"a threshold wants clean texts that differ, and of these {len(texts.clean)} too few do")
+    least, has = card.least_accuracy, Rate(len(parts.right), len(parts.right) + len(parts.wrong))
+    if least is not None and has.hits < count_wanted(has.total, least):
+        raise SettingError(
+            f"--least-accuracy {least:g} is more than {card.victim} has without a detector: it answers {has} of the "
+            "held-out texts rightly"
+        )
+    return parts
+
+
+def _fix_threshold(card: DetectorCard, parts: FitParts, scores: Numbers) -> DetectorCard:
+    """The card with the threshold, by the rule that it names, and what that leaves; scores are of held-out texts."""
+    own, total = set(parts.right), len(parts.right) + len(parts.wrong)
+    right = scores[[id in own for id in parts.held]]
+    least, allowed = card.least_accuracy, card.false_positives
+    if least is None:
+        threshold = find_threshold(scores.tolist(), allowed)
+    else:
+        threshold = find_strictest(right.tolist(), total, least)
+        allowed = round(float((scores > threshold).mean()), 4)
+    low, high = np.quantile(scores, (0.25, 0.75)).tolist()
+    return replace(
+        card, threshold=threshold, false_positives=allowed, scale=max((high - low) / 1.349, 1e-6),
+        right=Rate(len(right), total), left=Rate(int((right <= threshold).sum()), total),
     )  # fmt: skip
 
 

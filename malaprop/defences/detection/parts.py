@@ -20,24 +20,34 @@ class FitTexts:
     attacked: Sequence[tuple[str, Fields]]  # with the ids of the examples that they were made of
     corpus: Sequence[Fields]
     tried: Sequence[Collection[str]] = ()  # of each attack the ids of all examples that it was tried on
+    asked: Sequence[str] = ()  # the ids of all examples of the data, those that are answered wrongly, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitParts:
-    """The ids of clean texts in two parts, and other texts, in which words are counted."""
+    """The ids of clean texts in two parts, and other texts, in which words are counted.
+
+    `right` are those of the held-out texts that are among the data, and `wrong` as great a part of the data's texts
+    that the victim answers wrongly, from which nothing is learnt. Together they are what its accuracy is taken from.
+    """
 
     learns: Sequence[str]
     held: Sequence[str]
     corpus: Sequence[Fields]
+    right: Sequence[str]
+    wrong: Sequence[str]
 
 
 def cut_texts(texts: FitTexts, *, counts: bool) -> FitParts:
     """Both parts, in the order of the texts; `counts`: words are counted in texts of neither."""
     order, corpus = _set_apart(texts) if counts else (list(texts.clean), texts.corpus)
-    learns = _choose(texts, order)
+    learns, asked = _choose(texts, order), texts.asked or list(texts.clean)
+    held, own = [id for id in order if id not in learns], set(asked)
+    wrong = [id for id in asked if id not in texts.clean][:: 1 if len(order) == len(texts.clean) else 2]
     return FitParts(
-        learns=[id for id in order if id in learns], held=[id for id in order if id not in learns], corpus=corpus
-    )
+        learns=[id for id in order if id in learns], held=held, corpus=corpus,
+        right=[id for id in held if id in own], wrong=wrong[round(_LEARNS * len(wrong)) :],
+    )  # fmt: skip
 
 
 def _set_apart(texts: FitTexts) -> tuple[list[str], Sequence[Fields]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import ceil, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -36,3 +36,13 @@ def find_threshold(clean: Sequence[float], false_positives: float) -> float:
     order = np.sort(np.asarray(clean, np.float64))
     allowed = int(np.floor(false_positives * len(order)))
     return float(order[len(order) - 1 - allowed])
+
+
+def count_wanted(total: int, share: float) -> int:
+    """The least count that is this share of the total, and at least one."""
+    return max(1, ceil(share * total - 1e-9))
+
+
+def find_strictest(right: Sequence[float], total: int, share: float) -> float:
+    """The lowest threshold that leaves this share of all texts right and not rejected, by the scores of right ones."""
+    return float(np.sort(np.asarray(right, np.float64))[count_wanted(total, share) - 1])
