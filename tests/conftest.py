@@ -143,6 +143,7 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
 
     What a process keeps of them, a tagger with its WordNet, goes with the test: another test may want the real ones.
     """
+    from malaprop.assets import counterfit, light_tagger, relations  # noqa: F401 - imported later they'd keep stand-ins
     from malaprop.runs import services
 
     kept = [one for one in (services._tagger, services.shared) if hasattr(one, "cache_clear")]  # not a test's own
