@@ -435,7 +435,7 @@ def test_the_board_tests_what_it_trains(tmp_path):
     for turn, entry in zip(tests, board.ENTRIES, strict=True):
         (words,) = plan.list_lines(turn, "full", tmp_path, 4)
         told = dict(pairwise(words))
-        assert told["--hardened"] == f"{entry.method}={tmp_path}/board/{entry.name}/hard"
+        assert told["--hardened"] == f"{entry.method}={tmp_path}/board/{entry.name}/hard/model"
         assert told["--defences"].split(",")[:2] == ["none", entry.method]
         assert (entry.detector in told["--defences"], told["--n"]) == (True, str(entry.texts))
         assert set(turn.needs) < set(steps)

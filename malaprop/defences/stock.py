@@ -141,16 +141,20 @@ def split_folders(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def folders(pairs: tuple[str, ...]) -> dict[str, Path]:
-    """`name=FOLDER` pairs of --hardened."""
-    from malaprop.models.zoo import checkpoint
-
+    """`name=FOLDER` pairs of --hardened; a name may have settings, as reject:weight=2."""
     out = {}
     for pair in pairs:
-        name, equals, folder = pair.partition("=")
-        path = Path(folder).expanduser()
-        if not equals or not name.strip():
+        cuts = [(pair[:at], Path(pair[at + 1 :]).expanduser()) for at, sign in enumerate(pair) if sign == "="]
+        name, path = next((cut for cut in reversed(cuts) if _holds_model(cut[1])), cuts[-1] if cuts else ("", Path()))
+        if not name.strip():
             raise SettingError(f"--hardened is written name=FOLDER, as fact=models/fact, got {pair!r}")
-        if not checkpoint.is_checkpoint(path) and not (path / "config.json").is_file():
-            raise SettingError(f"--hardened {name}={folder}: no model in that folder; write one with malaprop harden")
+        if not _holds_model(path):
+            raise SettingError(f"--hardened {name}={path}: no model in that folder; write one with malaprop harden")
         out[name.strip()] = path
     return out
+
+
+def _holds_model(path: Path) -> bool:
+    from malaprop.models.zoo import checkpoint
+
+    return checkpoint.is_checkpoint(path) or (path / "config.json").is_file()

@@ -312,3 +312,15 @@ def test_folders_in_the_list_of_defences(tmp_path):
         folders((f"fact={tmp_path}",))
     with pytest.raises(SettingError, match="name=FOLDER"):
         folders(("fact",))
+
+
+@pytest.mark.parametrize("name", ["fact", "reject:weight=2", "reject:weight=2:cost=0.005"])
+@pytest.mark.parametrize("place", ["hard", "rate=3/hard"])
+def test_a_hardened_model_may_be_named_with_its_settings(name, place, tmp_path):
+    """As its defence is listed; a folder's name may have the sign between the two as well."""
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    assert folders((f"{name}={folder}",)) == {name: folder}
+    with pytest.raises(SettingError, match=f"--hardened {name}={tmp_path}/other: no model in that folder"):
+        folders((f"{name}={tmp_path}/other",))

@@ -61,20 +61,20 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
     here = f"board/{entry.name}"
     plain, hard, guard = (f"{here}/{part}" for part in ("plain", "hard", "guard"))
     both, begins = f"--data {entry.data}", (find_mpnet(),) if entry.model == "MPNet" else ()
-    words = f"train {entry.model} {both} {as_options(entry.plain)} --out {{root}}/{plain}"
+    words = f"train {entry.model} {both} {as_options(entry.plain)} --out {{root}}/{plain}/model"
     learnt = Turn(step=plain, commands=(words,), needs=begins, aid=True)
-    words = f"harden {entry.method} --model {entry.model} {both} {as_options(entry.hard)} --out {{root}}/{hard}"
+    words = f"harden {entry.method} --model {entry.model} {both} {as_options(entry.hard)} --out {{root}}/{hard}/model"
     hardened = [Turn(step=hard, commands=(words,), needs=begins, aid=True)]
     defences = ["none", entry.method]
     if entry.detector:
         words = (
-            f"detect fit {entry.detector} --victim {{root}}/{hard} {both} --split validation --n 1500 "
-            f"--attack {ATTACKS} --least-accuracy {entry.least} --jobs {{jobs}} --out {{root}}/{guard}"
+            f"detect fit {entry.detector} --victim {{root}}/{hard}/model {both} --split validation --n 1500 "
+            f"--attack {ATTACKS} --least-accuracy {entry.least} --jobs {{jobs}} --out {{root}}/{guard}/model"
         )
         hardened.append(Turn(step=guard, commands=(words,), needs=(hard,), aid=True))
         defences.append(f"detect:{entry.detector}({entry.method})")
     words = (
-        f"study defences --victim {{root}}/{plain} --hardened {entry.method}={{root}}/{hard} "
+        f"study defences --victim {{root}}/{plain}/model --hardened {entry.method}={{root}}/{hard}/model "
         f"--defences {','.join(defences)} --attacks {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
         f"--pictures 0 --jobs {{jobs}} --out {{root}}/{here}/test"
     )
