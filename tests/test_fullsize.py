@@ -157,6 +157,19 @@ def test_two_calls_did_every_step_of_reproduce(name, is_universal):
     assert timed(name)["wall_seconds"] < timed(name)["gpu_seconds"] < 30 * 60
 
 
+def test_an_archive_has_outcomes_but_those_of_steps_with_very_many(tmp_path):
+    """Readability is measured from some of them afterwards."""
+    places = [
+        f"steps/{step}/outcomes.jsonl" for step in ("oneword/yelp/BERT", "transfer/mr-full/sources/BERT", "rules")
+    ]
+    for place in (*places, "steps/transfer/mr-full/tasks.jsonl"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("{}\n")
+    lanes.Driver((), tmp_path, 1).pack()
+    with tarfile.open(tmp_path / "results.tar.gz") as tar:
+        assert tar.getnames() == [places[0], "steps/transfer/mr-full/tasks.jsonl"]
+
+
 def test_ensembles_are_kept_where_readings_look_for_them(tmp_path):
     """They are written to the folder of their transfer study, which was kept before they came."""
     step = tmp_path / "steps/transfer/mr-full"

@@ -3,10 +3,10 @@
     python tools/fullsize/lanes.py --size full --minutes 25 --out DIR [--lanes reviews,images] [--payload TARGET]
 
 TARGET is what unpack.py restored. DIR gets log.txt, times.json, `steps` with all that commands left, `kept` with the
-records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights and
-outcomes. At the end of the time all commands are interrupted. The same call goes on where they stopped. `--weights
-natural/wgan` packs all of that step, once it ended well, in `weights`: another machine that has both archives in DIR
-goes on from there.
+records of what ended well, `partial` with those of what did not, and results.tar.gz, all of it but weights and the
+outcomes of `universal`. At the end of the time all commands are interrupted. The same call goes on where they stopped.
+`--weights natural/wgan` packs all of that step, once it ended well, in `weights`: another machine that has both
+archives in DIR goes on from there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from plan import Lane, Turn, choose_lanes, cut_data, find_needs, home_of, list_l
 
 DONE, PACKED, TIMES = "done.json", "results.tar.gz", "times.json"  # the first as `reproduce` writes it
 WEIGHTS = "weights"  # a folder of archives
-_LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin", "outcomes.jsonl")  # as their names end
+_LARGE = (".safetensors", ".pt", ".npz", ".npy", ".png", ".html", ".bin")
+_MANY = ("genetic", "rules", "transfer")  # steps of which so many texts are attacked that their outcomes stay
 _LONGEST = 8 << 20  # bytes of a file among the results
 _DATA = "tiny-data"
 _INTERRUPTED = 130  # the exit code
@@ -148,7 +149,7 @@ class Driver:
                 self.say(f"{step}: its record cannot be kept yet: {type(error).__name__}: {error}")
 
     def pack(self) -> None:
-        """All but weights and outcomes, whole at every moment."""
+        """All but weights and the outcomes of steps that have very many, whole at every moment."""
         with self.lock:
             for step in self.ended:
                 if (self.root / step).is_dir() and step not in self.good:
@@ -161,8 +162,9 @@ class Driver:
         with tarfile.open(part, "w:gz", compresslevel=6) as tar:
             for path in sorted(self.out.rglob("*")):
                 try:
-                    small = path.is_file() and not path.name.endswith(_LARGE) and path.stat().st_size < _LONGEST
+                    small = path.is_file() and path.suffix not in _LARGE and path.stat().st_size < _LONGEST
                     made = path.relative_to(self.out).parts
+                    small = small and not (path.name == "outcomes.jsonl" and {*made[:2]} & {*_MANY})
                     if small and not path.name.startswith(PACKED) and not {_DATA, WEIGHTS, ".training"} & set(made):
                         tar.add(path, path.relative_to(self.out).as_posix())
                 except OSError:  # a command took it away
