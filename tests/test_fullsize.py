@@ -452,3 +452,12 @@ def test_the_board_tests_what_it_trains(tmp_path):
         assert told["--defences"].split(",")[:2] == ["none", entry.method]
         assert (entry.detector in told["--defences"], told["--n"]) == (True, str(entry.texts))
         assert set(turn.needs) < set(steps)
+
+
+def test_without_data_it_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("MALAPROP_DATA", raising=False)
+    monkeypatch.setattr(sys, "argv", ["lanes.py", "--size", "tiny", "--minutes", "1", "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="2"):
+        lanes.main()
+    assert "give --payload, or set MALAPROP_DATA" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

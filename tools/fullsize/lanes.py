@@ -415,6 +415,8 @@ def main() -> int:
     parser.add_argument("--payload", type=Path, help="what unpack.py restored; else the environment says where data is")
     parser.add_argument("--machine", default="one GPU, lanes side by side", help="for times.json")
     asked = parser.parse_args()
+    if asked.payload is None and not os.environ.get("MALAPROP_DATA"):
+        parser.error("where is the data? give --payload, or set MALAPROP_DATA")
     out = asked.out.absolute()
     prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
     lanes = choose_lanes(list_board() if asked.board else list_lanes(asked.size), asked.lanes)
