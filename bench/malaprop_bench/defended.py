@@ -18,11 +18,15 @@ _SETTING = re.compile(r":\w+=[^:()]+")
 
 
 def table_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A column for each model and data: the test whose best defence leaves most; all figures are of its texts."""
+    """A column for each model and data: the test whose best defence leaves most; all figures are of its texts.
+
+    Where the plain model alone was tested there is no defence to name, and no column.
+    """
     board = Board([decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records])
     columns: list[Sequence[str]] = [ROWS]
     for data, model in product(board.data, MODELS):
-        if not (tests := board.held.get((data, model))):
+        tests = [test for test in board.held.get((data, model), ()) if len(test.rows) > 1]
+        if not tests:
             continue
         test = max(tests, key=lambda one: rank(one)[0].worst.value)
         best, plain = rank(test)[0], next(row for row in test.rows if row.name == "none")
