@@ -461,3 +461,15 @@ def test_without_data_it_says_so(tmp_path, monkeypatch, capsys):
         lanes.main()
     assert "give --payload, or set MALAPROP_DATA" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_what_the_page_says_of_the_leaderboards_lanes_was_measured():
+    here = Path(__file__).parent.parent
+    took = json.loads((here / "docs/measured/leaderboard-lanes.json").read_text())["steps"]
+    page = " ".join((here / "tools/fullsize/README.md").read_text().split())
+    hard, guard, large, cut = (
+        took[f"board/ag_news-{name}"] for name in ("BERT/hard", "BERT/guard", "MPNet/hard", "BERT/test")
+    )
+    assert f"MiniLM of AG News took {hard:.0f} seconds with eight processes" in page
+    assert f"its detector {guard:.0f} seconds and MPNet {large:.0f}" in page
+    assert f"were not done after {round(cut, -1):.0f} seconds" in page

@@ -117,12 +117,28 @@ class Around:
         raise NotImplementedError
 
     @property
+    def name(self) -> str:
+        return self.inside.name
+
+    @property
+    def offers(self) -> frozenset[Capability]:
+        return self.inside.offers
+
+    @property
+    def parts(self) -> Mapping[Capability, Any]:
+        return self.inside.parts
+
+    @property
     def labels(self) -> int | None:
         return self.inside.labels
 
     @property
     def label_names(self) -> tuple[str, ...]:
         return self.inside.label_names
+
+    @property
+    def fingerprint(self) -> str:
+        return self.inside.fingerprint
 
     @property
     def unknown(self) -> str:
@@ -133,8 +149,24 @@ class Around:
         return self.inside.device
 
     @property
+    def rounding(self) -> float:
+        return self.inside.rounding
+
+    @property
+    def lanes(self) -> int:
+        return self.inside.lanes
+
+    @property
+    def renews(self) -> bool:
+        return self.inside.renews
+
+    @property
     def precision(self) -> str:
         return self.inside.precision
+
+    @property
+    def withheld(self) -> str:
+        return self.inside.withheld
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -143,6 +175,18 @@ class Around:
     @property
     def meter(self) -> Meter | None:
         return self.inside.meter
+
+    def classes(self, table: Words) -> Ints | None:
+        return self.inside.classes(table)
+
+    def begin(self, pool: Pool, wanted: Ints) -> Any:
+        return self.inside.begin(pool, wanted)
+
+    def finish(self, begun: Any) -> Floats:
+        return self.inside.finish(begun)
+
+    def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        return self.inside.predict(texts)
 
 
 MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))

@@ -7,17 +7,16 @@ first half expectation over transformation.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winners
-from malaprop.core.text import Ints, Words
+from malaprop.core.text import Ints
 from malaprop.core.victim import Around, Fields, in_fields
 from malaprop.defences.defended import Defended
 
@@ -44,14 +43,6 @@ class Adaptive(Around):
         return f"adaptive:{self.defended.name}"
 
     @property
-    def offers(self) -> frozenset[Capability]:
-        return self.defended.offers
-
-    @property
-    def parts(self) -> Mapping[Capability, Any]:
-        return self.defended.parts
-
-    @property
     def inside(self) -> Defended:
         return self.defended
 
@@ -61,16 +52,9 @@ class Adaptive(Around):
         return f"{inner}-{self.draws}-{self.fresh}" if inner else ""
 
     @property
-    def withheld(self) -> str:
-        return self.defended.withheld
-
-    @property
     def rounding(self) -> float:
         """Above 0: what fresh draws do not confirm is no error, and the search goes on without it."""
         return max(1e-3, self.defended.rounding)
-
-    def classes(self, table: Words) -> Ints | None:
-        return self.defended.classes(table)
 
     def begin(self, pool: Pool, wanted: Ints) -> Floats:
         texts = [text.values() for text in pool.texts(wanted)]

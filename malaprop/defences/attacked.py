@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,11 @@ from torch import Tensor
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
-from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.text import Ints, Words
-from malaprop.core.victim import Around, Fields, Victim
+from malaprop.core.victim import Around, Victim
+from malaprop.defences.attackprocesses import NAME, AttackProcesses, TransformerInTraining, attack_texts
 from malaprop.defences.fact import AddedRows, add_rows
 from malaprop.models.gradients.tokens import padded
-from malaprop.models.precision import ROUNDING
-from malaprop.models.scorers.plain import Plain, attended
 from malaprop.models.splits import Splits
 from malaprop.models.tokens.ragged import Ragged
 from malaprop.models.tokens.vocab import UNKNOWN
@@ -33,7 +29,6 @@ from malaprop.models.zoo.training import Batch, Hooks
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
 
-_NAME = "the model in training"
 _NO_GRADIENTS = "its word vectors depend on the words around them, so it shows no gradients"
 
 
@@ -105,24 +100,12 @@ class ModelInTraining(Around):
 
     def __init__(self, job: Job, labels: Sequence[str]) -> None:
         self.job = job
-        self._half: Any = None
+        self.transformer: TransformerInTraining | None = None
         self._victim = self._open(job, tuple(labels))
 
     @property
     def inside(self) -> Victim:
         return self._victim
-
-    @property
-    def name(self) -> str:
-        return self._victim.name
-
-    @property
-    def parts(self) -> Mapping[Capability, Any]:
-        return self._victim.parts
-
-    @property
-    def offers(self) -> frozenset[Capability]:
-        return self._victim.offers
 
     @property
     def withheld(self) -> str:
@@ -132,27 +115,10 @@ class ModelInTraining(Around):
     lanes = 1
     renews = False
 
-    @property
-    def rounding(self) -> float:
-        return self._victim.rounding
-
     def refresh(self) -> None:
         """Takes over the weights as they are now."""
-        if self._half is not None:
-            with torch.no_grad():
-                torch._foreach_copy_(list(self._half.parameters()), list(self.job.network.parameters()))  # type: ignore[attr-defined]
-
-    def classes(self, table: Words) -> Ints | None:
-        return self._victim.classes(table)
-
-    def begin(self, pool: Pool, wanted: Ints) -> Any:
-        return self._victim.begin(pool, wanted)
-
-    def finish(self, begun: Any) -> Floats:
-        return self._victim.finish(begun)
-
-    def predict(self, texts: Sequence[Fields | str]) -> Floats:
-        return self._victim.predict(texts)
+        if self.transformer is not None:
+            self.transformer.refresh()
 
     def _open(self, job: Job, labels: tuple[str, ...]) -> Victim:
         if isinstance(job, FineTuning):
@@ -163,25 +129,16 @@ class ModelInTraining(Around):
         from malaprop.models.victims.zoo import gradients_of
 
         return TokenVictim(
-            name=_NAME, cut=reader.cut, encode_whole=reader.encode, forward=job.model, labels=len(labels),
+            name=NAME, cut=reader.cut, encode_whole=reader.encode, forward=job.model, labels=len(labels),
             limit=job.most, context_free=True, unknown=UNKNOWN, label_names=labels, device=device,
             gradients=gradients_of(job.model, reader, job.most, device),
         )  # fmt: skip
 
     def _open_transformer(self, job: FineTuning, labels: tuple[str, ...]) -> Victim:
-        from malaprop.models.victims.hf import wrap_transformers
-
-        made = wrap_transformers(job.network, job.tokenizer, limit=job.most, name=_NAME)
-        if not isinstance(made, TokenVictim):
-            return self._by_strings(job, labels)
-        made = replace(made, scorer=None, label_names=labels, lanes=1)
-        if torch.device(made.device).type != "cuda":
-            return made
-        self._half = deepcopy(job.network).to(torch.bfloat16).eval()
-        separator = getattr(job.model, "separator", None)
-        forward = attended(self._half, separator=separator)
-        fast = Plain(forward=forward, masks=made.masks, pad=made.pad, bounds=made.bounds)
-        return replace(made, scorer=fast, precision="bf16", rounding=ROUNDING["bf16"])
+        self.transformer = TransformerInTraining.of(
+            job.network, job.tokenizer, most=job.most, labels=labels, separator=getattr(job.model, "separator", None)
+        )
+        return self._by_strings(job, labels) if self.transformer is None else self.transformer.victim
 
     def _by_strings(self, job: Job, labels: tuple[str, ...]) -> Victim:
         from malaprop.models.victims.strings import StringVictim
@@ -189,7 +146,7 @@ class ModelInTraining(Around):
         device = str(next(job.model.parameters()).device)
         unknown = str(job.tokenizer.unk_token or "[UNK]") if isinstance(job, FineTuning) else UNKNOWN
         return StringVictim(
-            call=self._ask, name=_NAME, labels=len(labels), batch=256, unknown=unknown, device=device,
+            call=self._ask, name=NAME, labels=len(labels), batch=256, unknown=unknown, device=device,
             label_names=labels,
         )  # fmt: skip
 
@@ -209,6 +166,7 @@ class AttackerInTraining:
     data: Splits
     attacks: Sequence[Attack]  # of which each has its turn
     victim: ModelInTraining
+    processes: AttackProcesses | None = None  # that attack in this one's place
 
     @classmethod
     def of(cls, job: Job, data: Splits, attacks: Sequence[Attack]) -> AttackerInTraining:
@@ -218,45 +176,32 @@ class AttackerInTraining:
         victim = ModelInTraining(job, data.labels)
         for attack in attacks:
             check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
-        return cls(job=job, data=data, attacks=attacks, victim=victim)
+        processes = None
+        if isinstance(job, FineTuning) and victim.transformer is not None:
+            processes = AttackProcesses.start(job, data.labels, attacks)
+        return cls(job=job, data=data, attacks=attacks, victim=victim, processes=processes)
 
     def find_adversaries(self, rows: Sequence[int], turn: int, seed: int) -> AddedRows:
         """What became of these training texts, as token rows, and at which place of `rows` each was found.
 
         One that has no adversarial text, such as one that the model had wrong, is left out.
         """
-        from malaprop.runs.local import run
-
         # under the names of their places, for a batch may hold a text twice
         named = [replace(self.data.train[row], id=str(at)) for at, row in enumerate(rows)]
-        model, found = self.job.model, dict[int, tuple[str, ...]]()
-        with torch.random.fork_rng(devices=[]):
-            model.eval()
-            self.victim.refresh()
-            try:
-                attack = self.attacks[turn % len(self.attacks)]
-                for outcome in run(attack, self.victim, named, seed=seed % (1 << 31), width=len(named)):
-                    if outcome.adversarial is not None:
-                        found[int(outcome.id)] = tuple(outcome.adversarial.fields.values())
-            finally:
-                model.train()
-        order = sorted(found)
-        return AddedRows(self.job.rows([found[at] for at in order]), np.asarray(order, np.int64))
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AttackedBatch:
-    """Attacks all texts of every `every`th batch."""
-
-    attacker: AttackerInTraining
-    every: int = 1
-
-    def find_rows(self, batch: Batch) -> AddedRows:
-        """The adversarial texts as token rows, and which row of the batch each is of."""
-        turn, later = divmod(batch.step, self.every)
-        if later:
-            return AddedRows([], np.empty(0, np.int64))
-        return self.attacker.find_adversaries(batch.rows.tolist(), turn, draw_seed())
+        seed %= 1 << 31
+        if self.processes is not None:
+            found = self.processes.attack(named, turn, seed)
+        else:
+            model = self.job.model
+            with torch.random.fork_rng(devices=[]):
+                model.eval()
+                self.victim.refresh()
+                try:
+                    found = attack_texts(self.attacks[turn % len(self.attacks)], self.victim, named, seed)
+                finally:
+                    model.train()
+        order = sorted(map(int, found))
+        return AddedRows(self.job.rows([found[str(at)] for at in order]), np.asarray(order, np.int64))
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -275,7 +220,8 @@ class AdversarySupply:
     def __call__(self, batch: Batch) -> Batch:
         turn, later = divmod(batch.step, self.every)
         if not later:
-            self._made = self._make(max(1, round(self.share * self.every * len(batch.rows))), turn)
+            own = len(batch.rows) if batch.own < 0 else batch.own
+            self._made = self._make(max(1, round(self.share * self.every * own)), turn)
         first, end = (len(self._made.of) * part // self.every for part in (later, later + 1))
         if first == end:
             return batch

@@ -16,6 +16,7 @@ from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED, Victim, find_rejected
 from malaprop.defences.defended import Counters
 from malaprop.defences.detection import DETECTORS
+from malaprop.defences.detection.answered import Answered
 from malaprop.defences.detection.detector import CARD, Detector, parse_method, read_detector
 from malaprop.defences.detection.kept import find_kept, list_kept
 from malaprop.defences.detection.suspicion import ask
@@ -70,13 +71,14 @@ class Detect:
         del seeds
         detector = self._open(victim)
         counters.inner += len(prepared) + sum(detector.count_passes(victim, text) for text in prepared)
-        shares = np.exp(ask(victim, [Variants.itself(text) for text in prepared], exact=exact))
+        own = ask(victim, [Variants.itself(text) for text in prepared], exact=exact)
+        answered, shares = Answered(victim, dict(zip(prepared, own, strict=True)), exact), np.exp(own)
         rejects = _rejects(victim.label_names)
         if shares.shape[1] != len(self.name_labels(victim)) - 1 + rejects:
             raise VictimError(f"{victim.name} scores {shares.shape[1]} labels, not those its detector was fitted with")
-        far = np.clip(detector.weigh(detector.judge(victim, prepared, exact=exact)), -_FAR, _FAR)
-        shares, own = (shares[:, :-1], shares[:, -1]) if rejects else (shares, np.zeros(len(shares)))
-        rejected = np.maximum(own, shares.max(1) * np.exp(far))
+        far = np.clip(detector.weigh(detector.judge(answered, prepared, exact=exact)), -_FAR, _FAR)
+        shares, less = (shares[:, :-1], shares[:, -1]) if rejects else (shares, np.zeros(len(shares)))
+        rejected = np.maximum(less, shares.max(1) * np.exp(far))
         rows = np.column_stack([shares, rejected])
         return np.asarray(rows / rows.sum(1, keepdims=True), np.float32)
 

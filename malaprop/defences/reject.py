@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -14,8 +14,7 @@ from torch.nn import functional
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import CapabilityError, SettingError
 from malaprop.core.victim import REJECTED
-from malaprop.defences.attacked import AttackedBatch, AttackerInTraining
-from malaprop.defences.fact import append_rows
+from malaprop.defences.attacked import AdversarySupply, AttackerInTraining
 from malaprop.defences.swaps import WordSwapTraining, swap_words
 from malaprop.models.gradients.backward import log_odds
 from malaprop.models.splits import Splits
@@ -38,17 +37,21 @@ class RejectTraining(WordSwapTraining):
     the model and do not look swapped. One pass answers and rejects. `weight` is that of adversaries beside texts;
     `smoothing` keeps answers from being so sure that an attack would see no slope; the weights of the last epoch are
     kept. At the end the threshold of rejection is set on the texts held out: as low as costs at most `cost` of their
-    accuracy. With `recipes`, names joined by +, the batch of every `every`th step is attacked by one of them in turn,
-    too: what takes the model for its victim with rejection and all.
+    accuracy, or with `least` as leaves so much of it. With `recipes`, names joined by +, one text in `every` is
+    attacked too, by one of them in turn: the model is their victim, with rejection and all. The texts for `together`
+    steps are attacked in the first of them; `budget` bounds the queries of a text.
     """
 
     tries: int = 4
     recipes: str = ""
     every: int = 2
+    together: int = 8
+    budget: int | None = None
     weight: float = 1.0
     insist: float = 0.0
     smoothing: float = 0.1
     cost: float = 0.01
+    least: float | None = None
     kind: ClassVar[str] = "reject"
     more_labels: ClassVar[tuple[str, ...]] = (REJECTED,)
 
@@ -61,38 +64,48 @@ class RejectTraining(WordSwapTraining):
                 f"reject wants weight above 0, and insist, smoothing and cost from 0 to 1, got {self.weight}, "
                 f"{self.insist}, {self.smoothing} and {self.cost}"
             )
-        if self.every < 1:
-            raise SettingError(f"reject wants every of at least 1, got {self.every}")
+        if self.least is not None and not 0 < self.least < 1:
+            raise SettingError(f"reject wants least between 0 and 1, the accuracy that is to be left, got {self.least}")
+        if min(self.every, self.together, 1 if self.budget is None else self.budget) < 1:
+            raise SettingError(
+                f"reject wants every, together and budget of at least 1, got {self.every}, {self.together} and "
+                f"{self.budget}"
+            )
         assert all(RECIPES[name] for name in self._names)  # a name that is none is said before any data is read
 
     def __str__(self) -> str:
         attacked = "".join(f", by what {name} makes of it" for name in dict.fromkeys(self._names))
+        costs = f"costs at most {self.cost:.1%} of" if self.least is None else f"leaves {self.least:.1%} of"
         return (
             f"each text followed by the worst of {self.tries} with up to {self.share:.0%} of its words swapped"
-            f"{attacked}, to be answered or rejected; that costs at most {self.cost:.1%} of accuracy on texts held out"
+            f"{attacked}, to be answered or rejected; that {costs} accuracy on texts held out"
         )
 
     def hooks(self, job: Job, data: Splits) -> Hooks:
         find_threshold(job.model, len(data.labels))
-        found, pad = [swap_words(job, data, self, len(data.labels) - 1).find_rows], job.parts[0].pad
+        swap = swap_words(job, data, self, len(data.labels) - 1)
+        supply = None
         if self.attacks:
             attacker = AttackerInTraining.of(job, data, self.attacks)
-            found.append(AttackedBatch(attacker=attacker, every=self.every).find_rows)
+            supply = AdversarySupply(attacker=attacker, share=1 / self.every, every=self.together)
 
         def add(batch: Batch) -> Batch:
-            for find in found:
-                added = find(batch if batch.own < 0 else _own_rows(batch))
-                batch = append_rows(batch, added.rows, added.of, pad) if len(added.of) else batch
-            return batch
+            batch = swap(batch)
+            return batch if supply is None else supply(batch)
 
-        return Hooks(batch=add, loss=self.weigh_answers, last=True, finish=self.set_threshold)
+        return Hooks(batch=add, loss=self.weigh_answers, last=True, finish=self.set_threshold, memory=supply)
+
+    def within(self, steps: int) -> RejectTraining:
+        """The same with a search in every so many steps, for as many texts a step: about what it costs, in fewer."""
+        return replace(self, together=min(self.together, steps))
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
         """Sentences are not compared, which takes an encoder longer than the training."""
         from malaprop.runs.api import make_attack
 
-        return tuple(make_attack(name, {"similarity": None} if name == "textfooler" else {}) for name in self._names)
+        made = [make_attack(name, {"similarity": None} if name == "textfooler" else {}) for name in self._names]
+        return tuple(one if self.budget is None else one.but(budget=self.budget) for one in made)
 
     @property
     def _names(self) -> list[str]:
@@ -116,15 +129,12 @@ class RejectTraining(WordSwapTraining):
         if not parts:
             return
         logits, labels = (torch.cat(column) for column in zip(*parts, strict=True))
-        move = find_shift(logits, labels, self.cost)
+        cost = self.cost
+        if self.least is not None:
+            cost = max(0.0, float((logits[:, :-1].argmax(1) == labels).double().mean()) - self.least)
+        move = find_shift(logits, labels, cost)
         with torch.no_grad():
             find_threshold(model, logits.shape[1])[-1] += move
-
-
-def _own_rows(batch: Batch) -> Batch:
-    """The batch without what was put behind it."""
-    mine = slice(batch.own)
-    return Batch(batch.ids[mine], batch.lengths[mine], batch.labels[mine], batch.rows[mine], batch.step)
 
 
 def find_shift(logits: Float[Tensor, "text label"], labels: Tensor, cost: float) -> float:

@@ -10,7 +10,7 @@ from malaprop.core.capability import Capability
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.spending import Meter, Purse
-from malaprop.core.text import Ints, Words
+from malaprop.core.text import Ints
 from malaprop.core.victim import ANSWERS, Around, Fields, Victim, in_fields
 from malaprop.engine.cache import Disk
 from malaprop.engine.service import Service
@@ -47,10 +47,6 @@ class Paid(Around):
         return self.inside.withheld or ("" if self._cached is None else kept)
 
     @property
-    def name(self) -> str:
-        return self.inside.name
-
-    @property
     def offers(self) -> frozenset[Capability]:
         return self.inside.offers if self._cached is None else self.inside.offers & ANSWERS
 
@@ -60,26 +56,11 @@ class Paid(Around):
         return self.inside.parts if self._cached is None else {}
 
     @property
-    def fingerprint(self) -> str:
-        return self.inside.fingerprint
-
-    @property
-    def rounding(self) -> float:
-        return self.inside.rounding
-
-    @property
-    def renews(self) -> bool:
-        return self.inside.renews
-
-    @property
     def notes(self) -> tuple[str, ...]:
         kept = self._cached is not None and not self.fingerprint
         unmarked = (f"{self.name} has no fingerprint, so {_UNMARKED}",) if kept else ()
         guessed = (f"{self.name} does not count tokens: {_GUESSED}",) if self._estimates else ()
         return (*self.inside.notes, *unmarked, *guessed)
-
-    def classes(self, table: Words) -> Ints | None:
-        return self.inside.classes(table)
 
     def begin(self, pool: Pool, wanted: Ints) -> Any:
         if self._cached is not None:

@@ -81,7 +81,7 @@ def time_epoch(
 
     `again`: the steps of a second pass over the same texts, as in every epoch but the first: what a method finds out
     once about each text is no part of them. Of a method that does its work in every so many steps the timed steps hold
-    a whole round: a shorter one where it offers that, else more steps are timed.
+    a whole round, shorter where they are fewer.
     """
     from malaprop.models.zoo.train import Given, InTheLoop, train
     from malaprop.models.zoo.training import Hooks
@@ -97,7 +97,6 @@ def time_epoch(
         steps = math.ceil(len(data.train) / size)
     if defence is not None and hasattr(defence, "within"):
         defence = defence.within(steps)
-    steps = max(steps, getattr(defence, "every", 1))
     at = (steps, 2 * steps) if again else (WARM, WARM + steps)
 
     def hook(job: Job) -> Hooks:

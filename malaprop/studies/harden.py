@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -96,8 +96,20 @@ class Harden:
     adding: SelfTraining = SelfTraining()
     choosing: AutoOptions = AutoOptions()
     beginning: Beginning = Beginning()
-    where: Where = Where()
+    machine: Where = Where()
     saving: Saving = Saving()
+
+    @property
+    def where(self) -> Where:
+        """One model is one task: --jobs is for the attacks in its training, not for tasks side by side."""
+        if self.auto is not None or self.machine.engine != "local":
+            return self.machine
+        return replace(self.machine, jobs=None)
+
+    @property
+    def attackers(self) -> int:
+        """Processes that attack texts while a model learns; on a cluster --jobs are its workers."""
+        return self.machine.jobs or 1 if self.machine.engine == "local" else 1
 
     @property
     def auto(self) -> AutoHarden | None:
@@ -128,7 +140,7 @@ class Harden:
                 f"{self.name} trains nothing, it wraps a trained victim; give --victim '{self.method}(MODEL)' to "
                 "attack, audit or serve"
             )
-        refuse_precision(self.command, self.where)
+        refuse_precision(self.command, self.machine)
         if self.auto is not None:
             self.auto.check()
             return
@@ -174,12 +186,14 @@ class Harden:
 
     def train(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """The model, in the study's own folder."""
+        from malaprop.defences.attackprocesses import attack_in
 
         def make(folder: Path) -> Card:
-            return train_named(
-                desk, self.model, inputs["texts"], folder, given=self.beginning.given, seed=self.texts.seed,
-                hardening=self.hardening, listen=lambda epoch: desk.note(f"{self.name}, {epoch_line(epoch)}"),
-            )  # fmt: skip
+            with attack_in(self.attackers):
+                return train_named(
+                    desk, self.model, inputs["texts"], folder, given=self.beginning.given, seed=self.texts.seed,
+                    hardening=self.hardening, listen=lambda epoch: desk.note(f"{self.name}, {epoch_line(epoch)}"),
+                )  # fmt: skip
 
         fill(desk.folder, TEXTS.mark, make)
         yield from ()

@@ -79,7 +79,7 @@ def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
     assert f"in four epochs, it kept {alone[1]}." in text
     none, alone, behind = (find("ag-BERT-weight", begin) for begin in ("none", "reject", "detect"))
     assert f"is right on {none[1]} under both attacks, `reject:weight=2` keeps {alone[1]} at {alone[0]}" in text
-    assert f"and {behind[1]} at {behind[0]} behind `all:of=fgws+rde`, which takes five passes" in text
+    assert f"and {behind[1]} at {behind[0]} behind `all:of=fgws+rde`, which takes three passes" in text
     assert (
         "in every 24th step it keeps {1} at {0} without a detector".format(*find("ag-BERT-recipes", "reject")) in text
     )
@@ -87,3 +87,11 @@ def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
     assert f"MiniLM keeps {alone[1]} at {alone[0]} in one pass, and {behind[1]} at {behind[0]} behind `fgws`" in text
     assert f"Alone this MiniLM is right on {none[1]}." in text
     assert "no recipe, one epoch, keeps {1} at {0}.".format(*find("ag-MPNet-weight", "reject")) in text
+    none, half, large = (
+        find(*one) for one in (("ag-BERT-lanes", "none"), ("ag-BERT-lanes", "reject"), ("ag-MPNet-lanes", "reject"))
+    )
+    assert f"MiniLM keeps {half[1]} in one pass and is right on {half[0]} without an attack" in text
+    assert f"as often as without hardening ({none[0]})" in text
+    assert f"without recipes, keeps {large[1]} at {large[0]}." in text
+    none, hard = (find("sst2-MPNet", begin) for begin in ("none", "reject"))
+    assert f"SST-2 MPNet keeps {hard[1]} with `weight=2`, and {none[1]} without hardening" in text

@@ -23,6 +23,7 @@ from malaprop.data.matching import agree
 from malaprop.defences.defended import Defended, cut_up
 from malaprop.defences.detect import Detect
 from malaprop.defences.detection import cloze, rde
+from malaprop.defences.detection.answered import Answered
 from malaprop.defences.detection.counts import count_words
 from malaprop.defences.detection.detector import Detector, DetectorCard, FitTexts, fit_detector, parse_method
 from malaprop.defences.detection.rates import find_auc, find_threshold
@@ -163,7 +164,60 @@ def test_passes_of_the_model_are_counted_as_they_are_made(monkeypatch, neighbour
         monkeypatch.setattr("malaprop.defences.detect.read_detector", lambda _, found=found: found)
         whole = defend("detect:any", toy.victim(asked))
         whole.predict(texts)
-        assert count_passes(whole) == round(len(asked.texts) / len(texts), 2) > 2, method
+        assert count_passes(whole) == round(len(asked.texts) / len(texts), 2) >= 2, method
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_text_itself_is_asked_once_whatever_detectors_look_at(exact, monkeypatch, neighbours):
+    """Around that are the text with rare words replaced, for fgws, and the vector, for rde."""
+    passes = list[int]()
+
+    def count(forward):
+        def call(*given):
+            found = forward(*given)
+            passes.append(len(found))
+            return found
+
+        return call
+
+    bert = small_victims.bert()
+    victim = replace(bert, scorer=None, forward=count(bert.forward), pooled=count(bert.pooled))
+    texts = [("good film",), ("great film",), ("awful film the",), ("bad film",)]
+    drawn = [(" ".join(row),) for row in np.random.default_rng(0).choice(small_victims.PIECES[5:], (80, 6)).tolist()]
+    lessons = Lessons(clean=cut_up(drawn[:60]), attacked=cut_up(drawn[60:]), corpus=[*texts, *texts[:1] * 4])
+    for method, times in {"fgws:rare=50": 2, "rde": 2, "all:of=fgws+rde": 3, "all:of=fgws+rde+wdr": 3 + 2.25}.items():
+        suspicion = parse_method(method)
+        found = Detector(card=CARD, suspicion=suspicion, learnt=suspicion.learn(bert, lessons))
+        monkeypatch.setattr("malaprop.defences.detect.read_detector", lambda _, found=found: found)
+        whole = defend("detect:any", victim)
+        passes.clear()
+        answers = whole._answered(texts, exact=exact)
+        assert sum(passes) / len(texts) == count_passes(whole) == times, method
+        scores = found.judge(bert, cut_up(texts), exact=exact)  # of a victim of which no answer is known
+        own = bert.predict(texts)
+        far = np.exp(np.clip(found.weigh(scores), -8, 8))
+        assert answers[:, 2] / answers[:, :2].max(1) == pytest.approx(far, rel=1e-4), method
+        assert answers[:, :2] / (1 - answers[:, 2:]) == pytest.approx(own, rel=1e-3), method
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_an_answer_that_is_known_serves_the_road_that_it_came_by_alone(exact):
+    """It stands for a first variant without edits; all others are asked."""
+    asked, (known, other) = toy.Calls(), cut_up([("good film",), ("bad film",)])
+    victim = Answered(toy.victim(asked), {known: np.log([0.75, 0.25])}, exact=True)
+    slots, words = np.asarray([0, 1]), known.table.ids(["fine", "movie"])
+    groups = [
+        Variants(known, slots, words, np.asarray([1, 2]), 3), Variants(known, slots, words), Variants.itself(other),
+        Variants(known, slots, words, np.asarray([1, 0]), 2), Variants.itself(known),
+    ]  # fmt: skip
+    found = ask(victim, groups, exact=exact)
+    texts = ["good film", "fine film", "good movie", "fine film", "good movie", "bad film", "good movie", "fine film"]
+    expected = np.asarray(toy.predict([*texts, "good film"]))
+    if exact:
+        expected[[0, 8]] = 0.75, 0.25
+    assert np.exp(found) == pytest.approx(expected, abs=1e-6)
+    assert ("good film" in asked.texts) == (not exact)
+    assert ask(victim, [], exact=exact).shape == (0, victim.labels or 0)
 
 
 def test_a_made_sample_that_is_rejected_is_no_harm(guarded, monkeypatch):
@@ -251,6 +305,29 @@ def test_frequent_words_undo_what_rare_ones_do(tiny_assets, neighbours):
     assert clean == 0
     own, other = victim.predict([("great film",), ("good film",)])
     assert odd == pytest.approx(own[1] - other[1], abs=1e-6)  # great, which was never seen, gives way to good
+
+
+def test_what_replaces_a_word_is_found_once_by_each_detector(monkeypatch):
+    asked = list[str]()
+
+    def find(word, nearest):
+        asked.append(word)
+        return toy.SYNONYMS.get(word, ())[:nearest]
+
+    monkeypatch.setattr("malaprop.defences.detection.fgws.find_neighbours", find)
+    method, texts = parse_method("fgws:nearest=2"), cut_up([("A Great film",), ("great FILM",)])
+
+    def replace_rare(words):
+        known = count_words([(words,)])
+        learnt = Learnt({**known.arrays, "border": np.asarray([9])}, known.words)
+        toy_calls = toy.Calls()
+        for _ in range(3):
+            method.score(toy.victim(toy_calls), learnt, texts, exact=True)
+        return toy_calls.texts[1::2][:2]
+
+    assert replace_rare("good good fine movie") == ["A Good movie", "good MOVIE"]
+    assert sorted(asked) == sorted(["a", "great", "film", "great", "film"])
+    assert replace_rare("good fine fine picture") == ["A Fine picture", "fine PICTURE"]
 
 
 def test_swaps_for_more_frequent_words_and_for_rarer_ones_by_hand(neighbours):

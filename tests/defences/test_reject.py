@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import toy
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from killed import until_done
 from test_fact import a_batch, data, job
@@ -137,6 +137,7 @@ def test_more_tries_find_worse_texts():
     assert np.mean(losses[1]) >= np.mean(losses[0])
 
 
+@example(30, 1 / 30 - 1e-12, 0)
 @given(st.integers(1, 60), st.floats(0, 0.4), st.integers(0, 1000))
 def test_the_threshold_costs_no_more_than_it_may(many, cost, seed):
     rng = torch.Generator().manual_seed(seed)
@@ -265,10 +266,36 @@ def _padded(made, texts):
 
 
 @pytest.mark.parametrize("wrong", ["reject:weight=0", "reject:insist=2", "reject:cost=1", "reject:tries=0",
-                                   "reject:every=0", "reject:recipes=pwvs", "reject:weight=nan", "reject:weight=inf",
+                                   "reject:every=0", "reject:together=0", "reject:budget=0", "reject:least=1",
+                                   "reject:recipes=pwvs", "reject:weight=nan", "reject:weight=inf",
                                    "reject:share=0", "swaps:tries=0"])  # fmt: skip
 def test_settings_out_of_range_are_refused_in_one_line(wrong):
     with pytest.raises(SettingError) as said:
         parse_defence(wrong)
     assert "\n" not in str(said.value)
     assert wrong.partition(":")[0] in str(said.value) or "recipe" in str(said.value)
+
+
+@given(st.integers(1, 60), st.floats(0.01, 0.99), st.integers(0, 1000))
+def test_the_threshold_leaves_the_accuracy_that_is_asked_for(many, least, seed):
+    rng = torch.Generator().manual_seed(seed)
+    logits, labels = torch.randn(many, 3, generator=rng), torch.randint(2, (many,), generator=rng)
+    right = (logits[:, :2].argmax(1) == labels).double().mean().item()
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3))
+    with torch.no_grad():
+        model[0].weight.copy_(torch.eye(3))
+        model[0].bias.zero_()
+    how = RejectTraining(least=least)
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patch:
+        patch.setattr("malaprop.defences.reject.answer", lambda *_: iter([(logits, labels)]))
+        how.set_threshold(model, None)
+    left = ((logits + model[0].bias).argmax(1) == labels).double().mean().item()
+    assert left >= min(least, right) - 1e-9
+    stricter = logits + model[0].bias + torch.tensor([0.0, 0.0, 2e-4])
+    if right >= least and left < right:
+        assert left - 1 / many < least + 1e-9 or (stricter.argmax(1) == labels).double().mean().item() < least
+
+
+def test_recipes_keep_to_their_budget():
+    assert [one.budget for one in RejectTraining(recipes="pwws+textfooler", budget=40).attacks] == [40, 40]

@@ -96,7 +96,22 @@ def session():
             yield found
 
 
-@pytest.mark.parametrize("name", SMALL)
+ON_RAY = (
+    "attack",
+    "audit",
+    "transfer",
+    "study defences",
+    "rules mine",
+    "natural",
+    "train",
+    "harden: the best of several",
+)
+
+
+# what is done by two processes is done by a cluster's in the same way, so most of it waits for the slow tests
+@pytest.mark.parametrize(
+    "name", [name if name in ON_RAY else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
+)
 def test_a_cluster_gives_the_same(name, calm, session, tmp_path):
     given, expected = calm(name)
     conduct(build(study_of(name), {**given, "out": tmp_path, "engine": "ray", "jobs": 2}))

@@ -17,38 +17,45 @@ ATTACKS = "textfooler,pwws"
 class Entry:
     """One model on one dataset and how it is defended; a process of it may take one of `parts` of the GPU's memory.
 
-    `least` is what the detector must leave right of texts that nobody attacked, on validation texts.
+    `least` is what the detector must leave right of texts that nobody attacked, on validation texts. `helpers` attack
+    the training texts where the method has recipes.
     """
 
     data: str
     model: str
     method: str  # of `malaprop harden`
     texts: int
+    tag: str = ""  # where a model on a dataset is defended in several ways
     plain: str = "epochs=2"  # settings of the training without a defence
     hard: str = "epochs=2"
     detector: str = ""
     least: float = 0
     parts: int = 12
+    helpers: int = 1
+    nice: int = 0
+    fits: str = "1500"  # validation texts that the detector is fitted on
+    after: str = ""  # a step that comes first
 
     @property
     def name(self) -> str:
-        return f"{self.data}-{self.model}"
+        return f"{self.data}-{self.model}{self.tag}"
+
+
+_SWAPS = "reject:tries=2:weight=2:cost=0.005"
+
+
+def _attacked(every: int, budget: int, threshold: str) -> str:
+    return f"reject:tries=2:recipes=textfooler:every={every}:budget={budget}:weight=2:{threshold}"
 
 
 ENTRIES = (
-    Entry(
-        data="ag_news", model="BERT", method="reject:recipes=textfooler:every=8:weight=2:cost=0.005", texts=500,
-        hard="epochs=2 rate=1e-4", detector="all:of=fgws+rde", least=0.915, parts=10,
-    ),
-    Entry(
-        data="ag_news", model="MPNet", method="reject:weight=2:cost=0.005", texts=500, plain="epochs=1",
-        hard="epochs=1", detector="fgws", least=0.915, parts=4,
-    ),
-    Entry(data="sst2", model="MPNet", method="reject:weight=2:cost=0.005", texts=200, plain="epochs=1", hard="epochs=1",
-          parts=8),
-    Entry(data="imdb-full", model="BERT", method="reject:weight=2:cost=0.005", texts=100),
-    Entry(data="imdb-full", model="MPNet", method="reject:weight=2:cost=0.005", texts=100, plain="epochs=1",
-          hard="epochs=1", parts=4),
+    Entry(data="ag_news", model="BERT", method=_attacked(2, 400, "cost=0.005"), texts=500, hard="epochs=2 rate=1e-4",
+          detector="all:of=fgws+rde", least=0.917, parts=16, helpers=8),
+    Entry(data="ag_news", model="MPNet", method=_attacked(4, 200, "least=0.92"), texts=500, plain="epochs=1",
+          hard="epochs=1", parts=6, helpers=5),
+    Entry(data="imdb-full", model="BERT", method=_SWAPS, texts=100, nice=3, after="board/ag_news-BERT/test"),
+    Entry(data="imdb-full", model="MPNet", method=_SWAPS, texts=100, plain="epochs=1", hard="epochs=1", parts=4,
+          nice=3, after="board/ag_news-BERT/test"),
 )  # fmt: skip
 
 
@@ -61,24 +68,30 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
     here = f"board/{entry.name}"
     plain, hard, guard = (f"{here}/{part}" for part in ("plain", "hard", "guard"))
     both, begins = f"--data {entry.data}", (find_mpnet(),) if entry.model == "MPNet" else ()
+    begins += (entry.after,) if entry.after else ()
     words = f"train {entry.model} {both} {as_options(entry.plain)} --out {{root}}/{plain}/model"
     learnt = Turn(step=plain, commands=(words,), needs=begins, aid=True)
-    words = f"harden {entry.method} --model {entry.model} {both} {as_options(entry.hard)} --out {{root}}/{hard}/model"
-    hardened = [Turn(step=hard, commands=(words,), needs=begins, aid=True)]
-    defences = ["none", entry.method]
+    words = (
+        f"harden {entry.method} --model {entry.model} {both} {as_options(entry.hard)} --jobs {{jobs}} "
+        f"--out {{root}}/{hard}/model"
+    )
+    hardened = Turn(step=hard, commands=(words,), needs=begins, aid=True)
+    defences, needs = ["none", entry.method], (plain, hard)
+    yield Lane(name=f"{here}/plain", turns=(learnt,), parts=entry.parts, nice=entry.nice + 1)
+    yield Lane(name=f"{here}/hard", turns=(hardened,), jobs=entry.helpers, parts=entry.parts, nice=entry.nice)
     if entry.detector:
         words = (
-            f"detect fit {entry.detector} --victim {{root}}/{hard}/model {both} --split validation --n 1500 "
+            f"detect fit {entry.detector} --victim {{root}}/{hard}/model {both} --split validation --n {entry.fits} "
             f"--attack {ATTACKS} --least-accuracy {entry.least} --jobs {{jobs}} --out {{root}}/{guard}/model"
         )
-        hardened.append(Turn(step=guard, commands=(words,), needs=(hard,), aid=True))
+        fitted = Turn(step=guard, commands=(words,), needs=(hard,), aid=True)
         defences.append(f"detect:{entry.detector}({entry.method})")
+        needs = (plain, guard)
+        yield Lane(name=f"{here}/guard", turns=(fitted,), jobs=12, parts=3 * entry.parts, nice=entry.nice)
     words = (
         f"study defences --victim {{root}}/{plain}/model --hardened {entry.method}={{root}}/{hard}/model "
         f"--defences {','.join(defences)} --attacks {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
         f"--pictures 0 --jobs {{jobs}} --out {{root}}/{here}/test"
     )
-    tested = Turn(step=f"{here}/test", commands=(words,), needs=(plain, hardened[-1].step))
-    yield Lane(name=f"{here}/plain", turns=(learnt,), parts=entry.parts, nice=1)
-    yield Lane(name=f"{here}/hard", turns=tuple(hardened), parts=entry.parts)
-    yield Lane(name=f"{here}/test", turns=(tested,), jobs=4, parts=3 * entry.parts)
+    tested = Turn(step=f"{here}/test", commands=(words,), needs=needs)
+    yield Lane(name=f"{here}/test", turns=(tested,), jobs=12, parts=5 * entry.parts, nice=entry.nice)

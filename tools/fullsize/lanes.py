@@ -98,6 +98,7 @@ class Driver:
     grace: float = 45
     every: float = 30
     pause: float = 15
+    memory: float = _ROOM
     weights: Sequence[str] = ()  # steps that are packed whole
     good: dict[str, bool] = field(default_factory=dict)
     left: set[str] = field(default_factory=set)  # steps of which a turn did not end well
@@ -183,7 +184,7 @@ class Driver:
 
     def has_room(self, lane: Lane) -> bool:
         """Whether the lane's processes fit beside those that run; of several that do the least nice goes first."""
-        room = _ROOM + 1e-9 - sum(one.share for one in self.taken)
+        room = self.memory + 1e-9 - sum(one.share for one in self.taken)
         clients = _CLIENTS - sum(one.processes for one in self.taken)
         fits = [one for one in self.queue if not self.taken or (one.share <= room and one.processes <= clients)]
         return lane in fits and lane.nice == min(one.nice for one in fits)
@@ -412,6 +413,7 @@ def main() -> int:
     parser.add_argument("--lanes", default="", help="with commas; all if not given")
     parser.add_argument("--weights", default="", help="steps that are packed with their weights, with commas")
     parser.add_argument("--every", type=float, default=30, help="seconds between two archives of results")
+    parser.add_argument("--memory", type=float, default=_ROOM, help="of the GPU's, up to which parts may add up")
     parser.add_argument("--payload", type=Path, help="what unpack.py restored; else the environment says where data is")
     parser.add_argument("--machine", default="one GPU, lanes side by side", help="for times.json")
     asked = parser.parse_args()
@@ -421,7 +423,7 @@ def main() -> int:
     prepare(out, asked.size, asked.payload.absolute() if asked.payload else None)
     lanes = choose_lanes(list_board() if asked.board else list_lanes(asked.size), asked.lanes)
     stand_in(out, lanes)
-    driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine, every=asked.every)
+    driver = Driver(lanes, out, asked.minutes, asked.size, asked.machine, every=asked.every, memory=asked.memory)
     driver.weights = [step for step in asked.weights.split(",") if step]
     if unknown := set(driver.weights) - set(driver.ended):
         parser.error(f"--weights: no lane makes {', '.join(sorted(unknown))}")

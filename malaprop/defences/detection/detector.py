@@ -85,7 +85,7 @@ class Detector:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def count_passes(self, victim: Victim, text: Text) -> int:
-        """Forward passes of the victim that judging a text takes."""
+        """Forward passes of the victim that judging a text takes, beside the answer for the text itself."""
         return self.suspicion.count_passes(victim, self.learnt, text)
 
     def weigh(self, scores: Numbers) -> Numbers:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,52 +47,54 @@ class FrequencyGuided:
         many = counted.arrays["counts"]
         border = _find_border(many, self.rare or 80)
         if not self.rare and lessons.attacked:
-            border = self._choose(victim, lessons, read_counts(counted), many)
+            border = self._choose(victim, lessons, counted)
         return Learnt({"counts": many, "border": np.asarray([border], np.int64)}, counted.words)
 
-    def _choose(self, victim: Victim, lessons: Lessons, known: Mapping[str, int], many: Any) -> int:
+    def _choose(self, victim: Victim, lessons: Lessons, counted: Learnt) -> int:
         """The border of rare words by which the scores of clean and adversarial texts differ best."""
         from malaprop.defences.detection.rates import find_auc
 
-        borders = sorted({_find_border(many, share) for share in _SHARES})
+        borders = sorted({_find_border(counted.arrays["counts"], share) for share in _SHARES})
 
         def tell(border: int) -> float:
-            clean = self._drops(victim, known, border, lessons.clean, exact=False)
-            attacked = self._drops(victim, known, border, lessons.attacked, exact=False)
+            clean = self._drops(victim, counted, border, lessons.clean, exact=False)
+            attacked = self._drops(victim, counted, border, lessons.attacked, exact=False)
             return find_auc(clean.tolist(), attacked.tolist()).value
 
         return max(borders, key=tell)
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        return self._drops(victim, read_counts(learnt), int(learnt.arrays["border"][0]), texts, exact=exact)
+        return self._drops(victim, learnt, int(learnt.arrays["border"][0]), texts, exact=exact)
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         del victim, learnt, text
-        return 2
+        return 1
 
-    def _drops(
-        self, victim: Victim, known: Mapping[str, int], border: int, texts: Sequence[Text], *, exact: bool
-    ) -> Numbers:
-        groups = [self._replace(text, known, border) for text in texts]
+    def _drops(self, victim: Victim, learnt: Learnt, border: int, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        groups = [self._replace(text, learnt, border) for text in texts]
         found = np.exp(ask(victim, groups, exact=exact)).reshape(len(texts), 2, -1)
         label = found[:, 0].argmax(1)
         each = np.arange(len(texts))
         return np.asarray(found[each, 0, label] - found[each, 1, label])
 
-    def _replace(self, text: Text, known: Mapping[str, int], border: int) -> Variants:
+    def _replace(self, text: Text, learnt: Learnt, border: int) -> Variants:
         """The text itself, and with the most frequent neighbour in the place of every rare word that has one."""
-        slots, words = [], []
-        for slot, word in enumerate(text.strings):
-            low = word.lower()
-            mine = known.get(low, 0)
-            if mine >= border or not low.isalpha():
-                continue
-            best = max(find_neighbours(low, self.nearest), key=lambda other: (known.get(other, 0), other), default=low)
-            if known.get(best, 0) > mine:
-                slots.append(slot)
-                words.append(recase(best, word))
-        rows = np.ones(len(slots), np.int64)
-        return Variants(text, np.asarray(slots, np.int64), ids_of(text.table, words), rows, 2)
+        nearest = self.nearest
+        found = [_find_frequent(learnt, word, border, nearest) for word in text.strings]
+        slots = np.asarray([slot for slot, word in enumerate(found) if word], np.int64)
+        words = ids_of(text.table, [word for word in found if word])
+        return Variants(text, slots, words, np.ones(len(slots), np.int64), 2)
+
+
+@lru_cache(maxsize=1 << 16)
+def _find_frequent(learnt: Learnt, word: str, border: int, nearest: int) -> str:
+    """The most frequent neighbour of a word below the border, where it is more frequent than the word; else nothing."""
+    known, low = read_counts(learnt), word.lower()
+    mine = known.get(low, 0)
+    if mine >= border or not low.isalpha():
+        return ""
+    best = max(find_neighbours(low, nearest), key=lambda other: (known.get(other, 0), other), default=low)
+    return recase(best, word) if known.get(best, 0) > mine else ""
 
 
 def _find_border(many: Any, share: float) -> int:

@@ -73,7 +73,7 @@ class NearTexts:
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         del victim
-        return 1 + sum(len(one) for one, _ in self._find_each(text, learnt)) + self.many + text.slots
+        return sum(len(one) for one, _ in self._find_each(text, learnt)) + self.many + text.slots
 
     def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
         """The features [text, feature]."""

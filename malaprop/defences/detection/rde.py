@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,26 +64,26 @@ class RobustDensity:
             "vectors": x.astype(np.float32), "gamma": np.asarray([gamma]), "rows": kernel.mean(0),
             "mean": np.asarray([kernel.mean()]), "axes": axes, "labels": known,
         }  # fmt: skip
-        z = _project(arrays, x)
+        z = _project(Learnt(arrays), x)
         fitted = [MinCovDet(random_state=0).fit(z[labels == label]) for label in arrays["labels"]]
         arrays["centres"] = np.stack([one.location_ for one in fitted])
         arrays["precisions"] = np.stack([np.linalg.pinv(one.covariance_, hermitian=True) for one in fitted])
         return Learnt(arrays)
 
     def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
-        arrays = learnt.arrays
-        z, labels = _project(arrays, find_vectors(victim, texts)), _predict(victim, texts, exact=exact)
-        out = np.empty(len(texts))
-        for row, label in enumerate(labels.tolist()):
-            own = np.flatnonzero(arrays["labels"] == label)
-            places = own if len(own) else np.arange(len(arrays["labels"]))
-            off = z[row] - arrays["centres"][places]
-            out[row] = np.log1p(max(0.0, np.einsum("li,lij,lj->l", off, arrays["precisions"][places], off).min()))
-        return out
+        z, labels = _project(learnt, find_vectors(victim, texts)), _predict(victim, texts, exact=exact)
+        known, centres, precisions = (learnt.arrays[name] for name in ("labels", "centres", "precisions"))
+        apart = np.empty(len(texts))
+        for label in np.unique(labels):
+            own = known == label
+            places = own if own.any() else ~own
+            off = z[labels == label, None] - centres[places]
+            apart[labels == label] = np.einsum("tli,lij,tlj->tl", off, precisions[places], off).min(1)
+        return np.log1p(np.maximum(0.0, apart))
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
         del victim, learnt, text
-        return 2  # the vector and the label
+        return 1  # the vector
 
 
 def _predict(victim: Victim, texts: Sequence[Text], *, exact: bool) -> Any:
@@ -102,8 +103,14 @@ def _apply_kernel(x: Numbers, others: Numbers, gamma: float) -> Numbers:
     return np.asarray(np.exp(-gamma * np.maximum(apart, 0)))
 
 
-def _project(arrays: Any, x: Numbers) -> Numbers:
+@lru_cache(maxsize=8)
+def _read_vectors(learnt: Learnt) -> Numbers:
+    return np.asarray(learnt.arrays["vectors"], np.float64)
+
+
+def _project(learnt: Learnt, x: Numbers) -> Numbers:
     """The principal components of vectors, as scikit-learn's KernelPCA gives them."""
-    kernel = _apply_kernel(x, arrays["vectors"].astype(np.float64), float(arrays["gamma"][0]))
+    arrays = learnt.arrays
+    kernel = _apply_kernel(x, _read_vectors(learnt), float(arrays["gamma"][0]))
     centred = kernel - kernel.mean(1, keepdims=True) - arrays["rows"] + arrays["mean"][0]
     return np.asarray(centred @ arrays["axes"])

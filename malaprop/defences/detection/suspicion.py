@@ -16,6 +16,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Fields, Victim
+from malaprop.defences.detection.answered import Answered
 from malaprop.models.victims.ensemble import log_probabilities
 
 Numbers = NDArray[np.float64]
@@ -64,7 +65,7 @@ class Suspicion(Protocol):
         """[text], the larger the more suspicious. `exact` asks the victim by its plain road."""
 
     def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
-        """Forward passes of the victim that the score of a text takes."""
+        """Forward passes of the victim that the score of a text takes, beside the answer for the text itself."""
 
 
 @runtime_checkable
@@ -79,7 +80,28 @@ class Describing(Suspicion, Protocol):
 
 
 def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
-    """Log-probabilities [variant, label] of all variants, group by group; the victim hears of one table at a time."""
+    """Log-probabilities [variant, label] of all variants, group by group; what is known of texts is not asked again."""
+    if not isinstance(victim, Answered):
+        return _ask_all(victim, groups, exact=exact)
+    served = np.asarray([victim.knows(group, exact=exact) for group in groups], np.bool_)
+    counts = np.asarray([group.count for group in groups], np.int64)
+    ends = np.cumsum(counts)
+    wanted = np.ones(counts.sum(), np.bool_)
+    wanted[(ends - counts)[served]] = False
+    rest = [group.keep(flags) for group, flags in zip(groups, np.split(wanted, ends)[:-1], strict=True)]
+    asked = _ask_all(victim.inside, rest, exact=exact)
+    known = [victim.known[group.base] for group, here in zip(groups, served, strict=True) if here]
+    if not known:
+        return asked
+    out = np.empty((len(wanted), len(known[0])))
+    out[~wanted] = known
+    if len(asked):  # else nothing says how many labels it has
+        out[wanted] = asked
+    return out
+
+
+def _ask_all(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
+    """The same of a victim of which nothing is known; it hears of one table at a time."""
     found = []
     for part in split_by_table([group for group in groups if group.count]):
         if exact:
