@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -26,3 +26,26 @@ Steps = Generator[Ask, list[Any], T]  # an attack on one example, or a part of o
 
 class ServiceFailed(Exception):  # noqa: N818 - it is thrown into the asking generator, and is caught by the attack
     """The service could not answer this ask, also when asked alone; the message is the reason."""
+
+
+def relay(
+    steps: Steps[T], answer: Callable[[Ask], Steps[list[Any]]], *, begin: Callable[[Steps[T]], Ask] = next
+) -> Steps[T]:
+    """The same attack, each of whose asks is answered by `answer`, which may ask for less or for something else.
+
+    `begin` gives its first ask.
+    """
+    try:
+        ask = begin(steps)
+        while True:
+            try:
+                reply = yield from answer(ask)
+            except ServiceFailed as failure:
+                ask = steps.throw(failure)
+            else:
+                ask = steps.send(reply)
+    except StopIteration as done:
+        ended: T = done.value
+        return ended
+    finally:
+        steps.close()

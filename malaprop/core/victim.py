@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability
 from malaprop.core.errors import TextError
 from malaprop.core.pool import Pool
@@ -13,6 +14,7 @@ from malaprop.core.score import Floats
 from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 
+T = TypeVar("T")
 Fields = tuple[str, ...]  # the finished strings of one example, in the order of its fields
 NO_LABEL = "(no label)"  # the last label of a model that answers in words: the answer names none of the others
 REJECTED = (
@@ -187,6 +189,22 @@ class Around:
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
         return self.inside.predict(texts)
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A victim that answers an attack's later questions otherwise for its earlier ones, as a service may."""
+
+    def receive(self, steps: Steps[T]) -> Steps[T]:
+        """An attack on one text as it meets this victim, which remembers nothing yet."""
+
+
+def receive(victim: Victim, steps: Steps[T]) -> Steps[T]:
+    """An attack as the outermost part of a victim that remembers meets it; as it is where none does."""
+    layer: Victim | None = victim
+    while layer is not None and not isinstance(layer, Remembering):
+        layer = layer.inside
+    return steps if layer is None else layer.receive(steps)
 
 
 MEMBERS = tuple(name for name in vars(Victim) if not name.startswith("_"))

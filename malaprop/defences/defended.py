@@ -6,18 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from malaprop.core.ask import Steps
 from malaprop.core.capability import Capability
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
-from malaprop.core.victim import ANSWERS, Around, Fields, Victim, in_fields
+from malaprop.core.victim import ANSWERS, Around, Fields, Remembering, Victim, in_fields, receive
 
+T = TypeVar("T")
 _AT_ONCE = 1 << 15  # samples of one stretch of texts
 _REMEMBERED = 1 << 20  # texts whose asks are counted
 
@@ -97,6 +99,10 @@ class Defended(Around):
     def __post_init__(self) -> None:
         if Capability.SCORES not in self.victim.offers:
             raise VictimError(f"{self.method.kind} averages scores, and {self.victim.name} gives only labels")
+        if remembers(self.victim):
+            raise SettingError(
+                f"stateful stands outermost: it counts what is asked, not what {self.method.kind} makes of it"
+            )
         self.method.check(self.victim)
         generator(self._base)
 
@@ -179,6 +185,10 @@ class Defended(Around):
         parts = [self._some(part, None, numbers, exact) for part in self._parts(texts)]
         return np.concatenate(parts, axis=1) if parts else np.empty((len(numbers), 0, self.labels or 0), np.float32)
 
+    def receive(self, steps: Steps[T]) -> Steps[T]:
+        """As its method meets an attack, where that remembers queries; else as what stands inside does."""
+        return self.method.receive(steps) if isinstance(self.method, Remembering) else receive(self.victim, steps)
+
     def classes(self, table: Words) -> Ints | None:  # noqa: ARG002
         """None: draws depend on the very words."""
         return None
@@ -222,6 +232,11 @@ class Defended(Around):
             self._asked[key] = number + 1
             out.append(_nth(self._base, number))
         return out
+
+
+def remembers(victim: Victim) -> bool:
+    """Whether its answers hang on what was asked before."""
+    return isinstance(victim, Defended) and (isinstance(victim.method, Remembering) or remembers(victim.victim))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -184,6 +184,16 @@ def f1_score(labels: list[int], answers: list[int]) -> float:
     return round(sum(found) / len(found), 6) if found else float("nan")
 
 
+def take_worst(runs: Sequence[Sequence[Outcome]]) -> list[Outcome]:
+    """Of several attacks on the same texts the outcome that is worst for the victim, text by text."""
+    found: dict[str, Outcome] = {}
+    for outcome in (one for run in runs for one in run):
+        before = found.get(outcome.id)
+        if before is None or (outcome.status == "success" and before.status != "success") or before.status == "error":
+            found[outcome.id] = outcome
+    return list(found.values())
+
+
 def robust(outcomes: Sequence[Outcome]) -> dict[str, bool]:
     """By text whether it is right after the attack; what could not be attacked is left out."""
     return {outcome.id: outcome.status == "failed" for outcome in outcomes if outcome.status != "error"}

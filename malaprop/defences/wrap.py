@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import call, parse_value
-from malaprop.core.victim import Victim
+from malaprop.core.victim import Remembering, Victim
 from malaprop.defences.defended import Defended, Method
 from malaprop.runs.victims import WRAPPERS
 
@@ -90,6 +90,11 @@ def draws_at_random(spec: str) -> bool:
     A steady defence, and a hardened model without one, shows the plain attack all that there is to know.
     """
     return any(not getattr(read_layer(*layer)[0], "steady", False) for layer in parse(spec).layers)
+
+
+def remembers_queries(spec: str) -> bool:
+    """Whether the service in front of the model answers by what it was asked before."""
+    return any(isinstance(read_layer(*layer)[0], Remembering) for layer in parse(spec).layers)
 
 
 def read_settings(name: str, settings: Iterable[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from malaprop.attacks.attack import Ending
 from malaprop.attacks.trial import WATCH, Trial
-from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.ask import Ask, Steps, relay
 from malaprop.core.score import winner
 from malaprop.records.outcome import Edit, edits_between
 from malaprop.reports.diff import show_unseen
@@ -21,28 +21,19 @@ MOST = 400  # steps that are told; a population can get better without end
 def watched(steps: Steps[Ending], tell: Tell) -> Steps[Ending]:
     """The same attack, asking the same; `tell` hears of every better text and, now and then, of the queries."""
     watcher = _Watcher(tell)
-    token = WATCH.set(watcher.held)
-    try:
-        ask = next(steps)
-    except StopIteration as done:
-        ending: Ending = done.value
-        return ending
-    finally:
-        WATCH.reset(token)
-    try:
-        while True:
-            watcher.asks(ask)
-            try:
-                reply = yield ask
-            except ServiceFailed as failure:
-                ask = steps.throw(failure)
-            else:
-                ask = steps.send(reply)
-    except StopIteration as done:
-        ending = done.value
-        return ending
-    finally:
-        steps.close()
+
+    def answer(ask: Ask) -> Steps[list[Any]]:
+        watcher.asks(ask)
+        return (yield ask)
+
+    def begin(steps: Steps[Ending]) -> Ask:
+        token = WATCH.set(watcher.held)
+        try:
+            return next(steps)
+        finally:
+            WATCH.reset(token)
+
+    return relay(steps, answer, begin=begin)
 
 
 class _Watcher:

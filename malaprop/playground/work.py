@@ -22,7 +22,7 @@ from malaprop.playground.watch import Tell, plain_edit, watched
 from malaprop.playground.words import scrubbed
 from malaprop.records.outcome import Outcome, to_plain
 from malaprop.runs.importance import Importance, Substitutes, explaining
-from malaprop.runs.local import outcome
+from malaprop.runs.local import outcome, start_attack
 
 
 def scores_of(fields: Mapping[str, str]) -> Make[Floats]:
@@ -66,8 +66,7 @@ def attack_on(desk: AttackDesk, attack: Attack, example: Example, seed: int, tel
     check(attack.name, attack.needs, desk.name, victim.offers)
 
     def steps(table: Words, owner: int) -> Steps[Ending]:
-        rounding = victim.rounding
-        inner = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=rounding)
+        inner = start_attack(attack, victim, example, table, owner, seed)
         return inner if tell is None else watched(inner, tell)
 
     return steps

@@ -110,7 +110,8 @@ def cells_of(row: DefenceRow) -> tuple[str, ...]:
 
 def _table(trial: DefencesRecord) -> Markup:
     rows = trial.rows
-    draws = next((row.adaptive for row in rows if row.adaptive), None)
+    draws = next((row.adaptive for row in rows if row.adaptive and row.adaptive.draws), None)
+    evading = any(row.adaptive and not row.adaptive.draws for row in rows)
     note = (
         "The transferred attack asks a defence about the texts that broke the undefended victim. Under the worst: "
         "right under every attack. The gain is that over no defence. Time is a multiple of the victim's own."
@@ -119,6 +120,11 @@ def _table(trial: DefencesRecord) -> Markup:
         note += (
             f" The attack that knows a defence averages {draws.draws} of its draws, and succeeds where most of "
             f"{draws.fresh} fresh draws are fooled. A defence that draws nothing has none such: the attack sees all."
+        )
+    if evading:
+        note += (
+            " Of a service that remembers queries, the attack that knows it is the worse of two: one searches on the "
+            "undefended victim, or another model, and one asks about texts in disguise."
         )
     return table("Accuracy", head_of(trial), [cells_of(row) for row in rows], note)
 

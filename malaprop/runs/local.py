@@ -16,7 +16,7 @@ from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.spending import Purse
 from malaprop.core.text import Words
-from malaprop.core.victim import NO_LABEL, REJECTED, Victim
+from malaprop.core.victim import NO_LABEL, REJECTED, Victim, receive
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import NAMES_NO_LABEL, REJECTS, Outcome, Queries, Side, edits_between
@@ -77,8 +77,7 @@ def _shard(
     def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
         for owner, example in enumerate(shard):
             began[owner] = perf_counter()
-            steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
-            yield owner, guarded(steps)
+            yield owner, guarded(start_attack(attack, victim, example, table, owner, seed))
 
     queue = jobs() if purse is None else _Admitted(jobs(), purse)
     for owner, ending in drive(queue, services, width=width, lanes=lanes):
@@ -87,6 +86,14 @@ def _shard(
         tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
         ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
         yield note_last_label(ended, victim.label_names)
+
+
+def start_attack(
+    attack: Attack, victim: Victim, example: Example, table: Words, owner: int, seed: int
+) -> Steps[Ending]:
+    """An attack on one example as the victim meets it, which may remember what it asks."""
+    steps = attack.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
+    return receive(victim, steps)
 
 
 _NO_ANSWER = {  # by the last label of a victim: in which side of which outcome it is noted, and how

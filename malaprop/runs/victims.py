@@ -24,6 +24,7 @@ WRAPPERS = Catalogue(
         "randel": "malaprop.defences.randel:RanDel",
         "purify": "malaprop.defences.purify:Purify",
         "detect": "malaprop.defences.detect:Detect",
+        "stateful": "malaprop.defences.stateful:Stateful",
     },
 )
 # How victims are written, and what they are.
@@ -118,6 +119,8 @@ def name_labels(made: Victim, labels: Sequence[str]) -> None:
     """Tells a function that does not name its labels what the data calls them, in the order of its scores."""
     from malaprop.models.victims.strings import StringVictim
 
+    while made.inside is not None:
+        made = made.inside
     if isinstance(made, StringVictim) and made.answers == "scores" and not made.label_names:
         made.label_names = tuple(labels)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from malaprop.tasks.task import Inputs, Share
 
 NONE = "none"
+SURROGATE, DISGUISE = EVASIONS = ("surrogate", "disguise")  # attacks that know of a memory of queries
 _LONG = 60  # characters of a folder's name
 
 
@@ -126,10 +127,14 @@ def columns(test: DefenceTest, name: str) -> Iterator[DefenceColumn]:
 
 def _attack_columns(test: DefenceTest, name: str, attack: Attack) -> Iterator[DefenceColumn]:
     """One attack: as it is, as one that knows the defence, and as it broke the undefended victim."""
-    from malaprop.defences.wrap import draws_at_random
+    from malaprop.defences.wrap import draws_at_random, remembers_queries
     from malaprop.tasks.outputs import JsonFile, RunFolder
 
     yield DefenceColumn(name=attack.name, work=partial(assail, attack), output=RunFolder(), shared=True)
+    if remembers_queries(name):
+        for way in EVASIONS:
+            work = partial(assail_evading, way, attack)
+            yield DefenceColumn(name=_name_evasion(attack, way), work=work, output=RunFolder(), shared=True)
     if test.draws and draws_at_random(name):
         work = partial(assail_knowing, attack, test.draws)
         yield DefenceColumn(name=_name_adaptive(attack), work=work, output=RunFolder(), shared=True)
@@ -142,6 +147,10 @@ def _attack_columns(test: DefenceTest, name: str, attack: Attack) -> Iterator[De
 
 def _name_adaptive(attack: Attack) -> str:
     return f"{attack.name}-adaptive"
+
+
+def _name_evasion(attack: Attack, way: str) -> str:
+    return f"{attack.name}-{way}"
 
 
 def _name_transfer(attack: Attack) -> str:
@@ -208,6 +217,23 @@ def assail_knowing(
     yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)
 
 
+def assail_evading(
+    way: str, attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share
+) -> Iterator[Any]:
+    """An attack that knows of a memory of queries: it searches on a model of its own, or by queries in disguise."""
+    from malaprop.defences.evasion import Disguise, Surrogate
+
+    def make() -> Disguise | Surrogate:
+        defended = _open_vote(test, name, desk, inputs)
+        if way == DISGUISE:
+            return Disguise(defended=defended)
+        own = test.conditions.open(desk, inputs.get("surrogate", inputs["plain"]))
+        return Surrogate(defended=defended, own=own)
+
+    width = test.conditions.width
+    yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)
+
+
 def answer(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[MadeAnswers]:
     """The made samples, put to a defence; one that it rejects does no harm and counts as read rightly."""
     from malaprop.core.victim import find_rejected
@@ -264,7 +290,8 @@ def hold_against(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> It
 
 def add_up(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
     """The row of a defence, from its columns."""
-    from malaprop.defences.trial import AttackFindings, DefenceFindings
+    from malaprop.defences.trial import AttackFindings, DefenceFindings, take_worst
+    from malaprop.defences.wrap import remembers_queries
     from malaprop.tasks.outputs import Note
 
     del desk
@@ -272,16 +299,18 @@ def add_up(test: DefenceTest, name: str, desk: Desk, inputs: Inputs) -> Iterator
     held: HeldCertificates | None = inputs.get(test.cell(name, "checked"))
 
     def read(attack: Attack) -> AttackFindings:
+        evading = [inputs[cell] for way in EVASIONS if (cell := test.cell(name, _name_evasion(attack, way))) in inputs]
         carried: TransferredAnswers | None = inputs.get(test.cell(name, _name_transfer(attack)))
         return AttackFindings(
             attack=attack.name, plain=inputs[test.cell(NONE, attack.name)],
-            active=inputs[test.cell(name, attack.name)], adaptive=inputs.get(test.cell(name, _name_adaptive(attack))),
+            active=inputs[test.cell(name, attack.name)],
+            adaptive=take_worst(evading) if evading else inputs.get(test.cell(name, _name_adaptive(attack))),
             transferred=None if carried is None else carried.right,
         )  # fmt: skip
 
     row = DefenceFindings(
         name=name, about=look.seen.name, passes=look.passes, attacks=[read(attack) for attack in test.suite],
-        draws=test.draws, fresh=test.fresh,
+        draws=0 if remembers_queries(name) else test.draws, fresh=test.fresh,
         premade=inputs["premade"], answers=inputs[test.cell(name, "made")].answers,
         certified=held.certified if held else None, checked=held.checked if held else None,
     ).add_up()  # fmt: skip

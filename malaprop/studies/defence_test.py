@@ -56,6 +56,8 @@ class DefenceTest:
       malaprop study defences --victim models/plain --defences fact=models/fact,five(fact) --data reviews.csv --jobs 2
 
       malaprop study defences --victim ./my-bert --defences a2t,purify:spell --attacks textfooler,pwws --data my.csv
+
+      malaprop study defences --victim my:predict --defences stateful:limit=5 --surrogate BERT --data my.csv
     """
 
     command: ClassVar[str] = "study defences"
@@ -76,6 +78,9 @@ class DefenceTest:
     )
     draws: int = opt(4, "Draws that the attack that knows a defence averages; 0 leaves that attack out.", min=0)
     fresh: int = opt(9, "Fresh draws of which most must be fooled.", min=1)
+    surrogate: str | None = opt(
+        None, "With stateful: the model that an attack which knows it searches on; the undefended victim if not given."
+    )
     samples: int = opt(1000, "Copies behind a certificate of safer, ranmask or randel; 0 for none.", min=0)
     alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
     pictures: int = opt(3, "Where a model was hardened: texts whose neighbourhoods are drawn.", min=0, free=True)
@@ -193,9 +198,10 @@ class DefenceTest:
         before = [self.cell(name, one) for one in (*first, *column.sees)]
         before += [self.cell(NONE, one) for one in column.beside]
         plain = name == NONE
+        surrogate = {} if self.surrogate is None else {"surrogate": self.surrogate}
         return Task(
             name=self.cell(name, column.name), work=partial(column.work, self, name), output=column.output,
-            victims={"plain": self.victim[0], **victims}, after=tuple(dict.fromkeys((*models, *before))),
+            victims={"plain": self.victim[0], **surrogate, **victims}, after=tuple(dict.fromkeys((*models, *before))),
             holds=(name_model(name),), reads=column.reads, items=partial(self.choose, name) if column.shared else None,
             alone=column.alone, at=column.at, follows=True, vital=plain, optional=not plain,
         )  # fmt: skip

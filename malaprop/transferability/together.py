@@ -17,7 +17,7 @@ from malaprop.core.victim import Victim
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import Outcome
-from malaprop.runs.local import guarded, note_last_label, outcome, run
+from malaprop.runs.local import guarded, note_last_label, outcome, run, start_attack
 from malaprop.runs.services import services as make_services
 
 STRIDE = 2048  # owners of one victim: as many examples share a table of words
@@ -71,8 +71,7 @@ def _part(
             victim, owner = sources[number].victim, number * STRIDE + i
             began[owner] = perf_counter()
             against = attack.for_victim(victim.label_names)
-            steps = against.steps(example, table, owner, seed=seed, unknown=victim.unknown, rounding=victim.rounding)
-            yield owner, guarded(steps)
+            yield owner, guarded(start_attack(against, victim, example, table, owner, seed))
 
     for owner, ending in drive(jobs(), known, width=width * len(sources), lanes=lanes):
         number, i = divmod(owner, STRIDE)

@@ -1,0 +1,155 @@
+"""QueryMemory: the texts that a service answered lately, and whether one more should be answered.
+
+An attack asks about hundreds of forms of one text, and nobody else does. Two texts are alike where
+
+- a passage of one and a passage of the other have at least half of their words in common, and no fewer than three: one
+  text was cut, put into another one, put in another order, or a few of its words were changed; or
+- of the words of each text 70% stand in the other, or a synonym of theirs does: as many words as one likes were
+  replaced by synonyms.
+
+Words are base forms in lower case and Latin letters, without stop words; a passage is 16 of them in a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from threading import Lock
+
+from malaprop.assets.lexicon import stop_words
+from malaprop.core.errors import SettingError
+from malaprop.core.victim import Fields
+from malaprop.defences.spellcheck import make_plain, strip_unseen
+
+PASSAGE = 16  # words
+_STEP = 4  # from the start of one passage to that of the next
+_COMMON = 0.5  # of the shorter passage's words
+_LEAST = 3  # words that two passages have in common; a text with fewer is like no other
+_MEANT = 0.7  # of each text's words, synonyms counted
+_COSINE = 0.5  # of a word and its synonym, in counter-fitted space
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+Synonyms = Callable[[str], frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A text that was answered: its words, and those of its passages."""
+
+    words: frozenset[str]
+    passages: tuple[frozenset[str], ...]
+
+
+class QueryMemory:
+    """Says of each text whether to answer it: of texts that are alike, `limit` are answered.
+
+    It holds the last `remember` texts that were answered, whoever asked. A text that is among them is answered again,
+    for that tells nothing new. Threads may share it.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: int = 5,
+        remember: int = 10_000,
+        synonyms: Synonyms | None = None,
+        fold: Callable[[str], str] | None = None,
+    ) -> None:
+        if limit < 1 or remember < limit:
+            raise SettingError(f"a memory of queries wants 1 <= limit <= remember, got {limit} and {remember}")
+        self.limit, self.remember = limit, remember
+        self._synonyms = find_synonyms if synonyms is None else synonyms
+        self._fold = fold_word if fold is None else fold
+        self._texts: OrderedDict[Fields, _Query] = OrderedDict()
+        self._with: dict[str, dict[Fields, None]] = {}  # by word the texts that have it
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def admit(self, text: Fields | str) -> bool:
+        """Whether to answer this text. If so, it is remembered."""
+        fields = (text,) if isinstance(text, str) else tuple(text)
+        with self._lock:
+            if fields in self._texts:
+                self._texts.move_to_end(fields)
+                return True
+            asked = self._read(fields)
+            if len(asked.words) >= _LEAST and self._count_alike(asked) >= self.limit:
+                return False
+            self._keep(fields, asked)
+            return True
+
+    def _read(self, fields: Fields) -> _Query:
+        words = [word for field in fields for word in self._cut(field)]
+        starts = range(0, max(1, len(words) - PASSAGE + _STEP), _STEP)
+        return _Query(frozenset(words), tuple(frozenset(words[start : start + PASSAGE]) for start in starts))
+
+    def _cut(self, field: str) -> Iterator[str]:
+        stop = stop_words()
+        for found in _WORD.findall(strip_unseen(field)):
+            word = make_plain(found).lower()
+            if word not in stop:
+                yield self._fold(word)
+
+    def _count_alike(self, asked: _Query) -> int:
+        """How many of the texts in memory are like this one, counted up to the limit."""
+        shared = Counter(chain.from_iterable(self._with.get(word, ()) for word in asked.words))
+        meant = asked.words.union(*map(self._synonyms, asked.words))
+        near = Counter(chain.from_iterable(self._with.get(word, ()) for word in meant))
+        many = 0
+        for fields, count in near.items():
+            other = self._texts[fields]
+            if (shared[fields] >= _LEAST and _share_passage(asked, other)) or (
+                count >= _MEANT * len(other.words) >= _MEANT * _LEAST and self._means(asked, other)
+            ):
+                many += 1
+                if many >= self.limit:
+                    break
+        return many
+
+    def _means(self, asked: _Query, other: _Query) -> bool:
+        """Whether enough of the asked text's words, or synonyms of theirs, stand in the other one."""
+        found = sum(word in other.words or not other.words.isdisjoint(self._synonyms(word)) for word in asked.words)
+        return found >= _MEANT * len(asked.words)
+
+    def _keep(self, fields: Fields, asked: _Query) -> None:
+        self._texts[fields] = asked
+        for word in asked.words:
+            self._with.setdefault(word, {})[fields] = None
+        if len(self._texts) > self.remember:
+            oldest, gone = self._texts.popitem(last=False)
+            for word in gone.words:
+                others = self._with[word]
+                del others[oldest]
+                if not others:
+                    del self._with[word]
+
+
+def _share_passage(one: _Query, other: _Query) -> bool:
+    return any(len(a & b) >= max(_LEAST, _COMMON * min(len(a), len(b))) for a in one.passages for b in other.passages)
+
+
+@lru_cache(maxsize=1 << 16)
+def fold_word(word: str) -> str:
+    """The base form that WordNet gives a word, the shortest where it may be several parts of speech; else itself."""
+    from malaprop.assets.wordnet import open_wordnet
+
+    known = open_wordnet()
+    bases = [base for part in "nvar" for base in known.bases(word, part)]
+    return min(bases, key=lambda base: (len(base), base), default=word)
+
+
+@lru_cache(maxsize=1 << 16)
+def find_synonyms(word: str) -> frozenset[str]:
+    """Base forms of what word attacks put for a word: counter-fitted neighbours and WordNet's synonyms."""
+    from malaprop.assets.vectors import open_neighbours
+    from malaprop.assets.wordnet import open_wordnet
+
+    words, cosines = open_neighbours("counter-fitted").of(word)
+    near = (other for other, cosine in zip(words, cosines.tolist(), strict=True) if cosine >= _COSINE)
+    return frozenset(fold_word(other.lower()) for other in (*near, *open_wordnet().synonyms(word)))
