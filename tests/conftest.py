@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -141,14 +142,12 @@ class _Vectors:
 def tiny_assets(monkeypatch) -> Iterator[None]:
     """Stand-ins for WordNet, vectors and misspellings, so that parts which read them can be checked by hand.
 
-    What a process keeps of them, a tagger with its WordNet, goes with the test: another test may want the real ones.
+    What a process keeps of them, a tagger with its WordNet or a speller with its words, goes with the test: another
+    test may want the real ones.
     """
     from malaprop.assets import counterfit, light_tagger, relations  # noqa: F401 - imported later they'd keep stand-ins
-    from malaprop.runs import services
 
-    kept = [one for one in (services._tagger, services.shared) if hasattr(one, "cache_clear")]  # not a test's own
-    for one in kept:
-        one.cache_clear()
+    forget_assets()
     monkeypatch.setattr("malaprop.assets.wordnet.open_wordnet", _WordNet)
     monkeypatch.setattr("malaprop.assets.relations.open_relations", _Relations)
     monkeypatch.setattr("malaprop.assets.vectors.open_neighbours", lambda *_: _neighbours())
@@ -158,5 +157,13 @@ def tiny_assets(monkeypatch) -> Iterator[None]:
         lambda: {"good": ("godo", "goood"), "film": ("flim",), "awful": ("aweful",)},
     )
     yield
-    for one in kept:
-        one.cache_clear()
+    forget_assets()
+
+
+def forget_assets() -> None:
+    """Empties what functions outside `assets` keep, made of assets as it may be."""
+    loaded = [module for name, module in sys.modules.items() if name.startswith("malaprop.")]
+    for module in loaded:
+        for one in vars(module).values():
+            if hasattr(one, "cache_clear") and not one.__module__.startswith("malaprop.assets"):
+                one.cache_clear()

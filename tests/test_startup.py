@@ -69,7 +69,7 @@ def test_every_public_name_is_found_when_asked_for():
 
 
 def test_importing_the_package_is_fast():
-    assert best("import malaprop") - best("pass") < 0.15
+    assert best("import malaprop") < 4 * best("pass")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,9 @@ def test_help_loads_no_library_of_numbers(args):
 
 
 def test_help_is_fast():
-    assert best("import sys\n" + HELP.format(args=["--help"])) < 0.3
+    """Little more than loading the library of options takes; a ratio, since seconds are the machine's."""
+    ratio = best("import sys\n" + HELP.format(args=["--help"])) / best("import typer")
+    assert ratio < 2
 
 
 @pytest.mark.parametrize("package", ["records", "reports"])

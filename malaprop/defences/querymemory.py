@@ -4,7 +4,7 @@ An attack asks about hundreds of forms of one text, and nobody else does. Two te
 
 - a passage of one and a passage of the other have at least half of their words in common, and no fewer than three: one
   text was cut, put into another one, put in another order, or a few of its words were changed; or
-- of the words of each text 70% stand in the other, or a synonym of theirs does: as many words as one likes were
+- of the words of each text 80% stand in the other, or a synonym of theirs does: as many words as one likes were
   replaced by synonyms.
 
 Words are base forms in lower case and Latin letters, without stop words; a passage is 16 of them in a row.
@@ -16,9 +16,11 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from threading import Lock
+
+import numpy as np
 
 from malaprop.assets.lexicon import stop_words
 from malaprop.core.errors import SettingError
@@ -29,7 +31,7 @@ PASSAGE = 16  # words
 _STEP = 4  # from the start of one passage to that of the next
 _COMMON = 0.5  # of the shorter passage's words
 _LEAST = 3  # words that two passages have in common; a text with fewer is like no other
-_MEANT = 0.7  # of each text's words, synonyms counted
+_MEANT = 0.8  # of each text's words, synonyms counted
 _COSINE = 0.5  # of a word and its synonym, in counter-fitted space
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
@@ -146,10 +148,22 @@ def fold_word(word: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def find_synonyms(word: str) -> frozenset[str]:
-    """Base forms of what word attacks put for a word: counter-fitted neighbours and WordNet's synonyms."""
-    from malaprop.assets.vectors import open_neighbours
+    """Base forms of what word attacks put for a word, or put it for: counter-fitted neighbours, WordNet's synonyms."""
     from malaprop.assets.wordnet import open_wordnet
 
-    words, cosines = open_neighbours("counter-fitted").of(word)
-    near = (other for other, cosine in zip(words, cosines.tolist(), strict=True) if cosine >= _COSINE)
-    return frozenset(fold_word(other.lower()) for other in (*near, *open_wordnet().synonyms(word)))
+    return _join_neighbours().get(word, frozenset()).union(map(fold_word, open_wordnet().synonyms(word)))
+
+
+@cache
+def _join_neighbours() -> dict[str, frozenset[str]]:
+    """By base form those that are among the nearest of one another, in either direction."""
+    from malaprop.assets.vectors import open_neighbours
+
+    near = open_neighbours("counter-fitted")
+    folded = [fold_word(word.lower()) for word in near.vectors.words]
+    ones, places = np.nonzero(near.cosines >= _COSINE)
+    found: dict[str, set[str]] = {}
+    for one, two in zip(ones.tolist(), near.table[ones, places].tolist(), strict=True):
+        found.setdefault(folded[one], set()).add(folded[two])
+        found.setdefault(folded[two], set()).add(folded[one])
+    return {word: frozenset(others) for word, others in found.items()}
