@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -31,33 +32,55 @@ T = TypeVar("T")
 class _Scout(Protocol):
     """Where a search looks before it asks the service."""
 
+    @property
+    def margin(self) -> float: ...
+
     def look(self, items: Sequence[Variants | Guess], origin: Text, session: Session) -> Steps[list[Floats | None]]:
         """Answers for variants, by another road than the service's plain answer."""
 
 
 def _search_elsewhere(steps: Steps[T], scout: _Scout, session: Session) -> Steps[T]:
-    """An attack whose search asks the scout, and whose original and successes are put to the service."""
+    """An attack whose search asks the scout, and whose original and successes are put to the service.
+
+    What the service says of the original is its label. The scout's scores are moved towards that label by `margin`, so
+    that the few texts that the service answers are those of which the scout is surer. When the service has rejected
+    one, it will reject the next, and the search is over.
+    """
     origin: Text | None = None
+    label = 0
 
     def answer(ask: Ask) -> Steps[list[Any]]:
-        nonlocal origin
+        nonlocal origin, label
         if ask.service != "victim":
             return (yield from session.answer(ask))
+        if session.refused:
+            return session.reject(ask.items)
         if origin is not None:
-            return (yield from scout.look(ask.items, origin, session))
+            return [_doubt(rows, label, scout.margin) for rows in (yield from scout.look(ask.items, origin, session))]
         origin = ask.items[0].base
         (plain,) = yield from session.verify([origin])
         (first,) = yield from scout.look(ask.items, origin, session)
         assert first is not None
-        return [_agree(first[0], plain)[None]]
+        label = winner(plain)
+        return [_agree(_doubt(first, label, scout.margin), label)]
 
     return relay(steps, answer)
 
 
-def _agree(row: Floats, plain: Floats) -> Floats:
+def _doubt(rows: Floats | None, label: int, margin: float) -> Floats | None:
+    """Scores moved towards a label."""
+    if rows is None:
+        return None
+    out = (1 - margin) * rows
+    out[:, label] += margin * rows.sum(1)
+    return np.asarray(out, np.float32)
+
+
+def _agree(rows: Floats | None, label: int) -> Floats:
     """The scout's scores of the original with the service's label on top: whether it is right is for that to say."""
-    mine, label, out = winner(row), winner(plain), row.copy()
-    out[[mine, label]] = row[[label, mine]]
+    assert rows is not None
+    out, mine = rows.copy(), winner(rows[0])
+    out[0, [mine, label]] = rows[0, [label, mine]]
     return out
 
 
@@ -67,6 +90,7 @@ class Surrogate(Around):
 
     defended: Defended
     own: Victim
+    margin: float = 0.0
     renews: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -119,14 +143,15 @@ class Surrogate(Around):
 class Disguise(Around):
     """The service asked about texts in disguise, which are alike too little to be rejected.
 
-    In each of `copies` copies a share of the words that are no stop words gives way to names of people and places,
-    drawn afresh; those that the search put stay. The search is led by the mean over the copies that were answered. Two
-    copies that keep 65% of the words have some 42% in common.
+    In each of `copies` copies all but a share of the words that are no stop words gives way to names of people and
+    places, drawn afresh; those that the search put stay. The search is led by the mean over the copies that were
+    answered. To keep half of the words or more would make the text that is sought like its own disguises.
     """
 
     defended: Defended
-    copies: int = 2
-    keep: float = 0.65
+    copies: int = 6
+    keep: float = 0.45
+    margin: float = 0.4
     offers: ClassVar[frozenset[Capability]] = ANSWERS
 
     @property
@@ -165,8 +190,9 @@ class Disguise(Around):
         slots = np.fromiter(content, np.int64)
         rng = generator(0, "disguise", "\x1f".join(text.values()))
         names = text.table.ids(_names())
+        kept = max(0, int(self.keep * (len(slots) + len(changed))) - len(changed))
         for _ in range(self.copies):
-            hidden = slots[rng.random(len(slots)) >= self.keep]
+            hidden = rng.permutation(slots)[kept:]
             parts = text.parts.copy()
             parts[2 * hidden + 1] = rng.choice(names, len(hidden))
             yield Text(text.table, parts, text.owner, text.names)
@@ -179,6 +205,7 @@ def _mean_answered(rows: Floats | None) -> Floats:
     return np.asarray((answered if len(answered) else rows).mean(0), np.float32)
 
 
+@cache
 def _names() -> list[str]:
     from malaprop.assets.alike import names, places
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, count
+from math import ceil
 from threading import Lock
 
 import numpy as np
@@ -66,19 +67,21 @@ class QueryMemory:
         self.limit, self.remember = limit, remember
         self._synonyms = find_synonyms if synonyms is None else synonyms
         self._fold = fold_word if fold is None else fold
-        self._texts: OrderedDict[Fields, _Query] = OrderedDict()
-        self._with: dict[str, dict[Fields, None]] = {}  # by word the texts that have it
+        self._numbers: OrderedDict[Fields, int] = OrderedDict()  # of the texts, the oldest first
+        self._queries: dict[int, _Query] = {}
+        self._with: dict[str, dict[int, None]] = {}  # by word the texts that have it
+        self._next = count()
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._numbers)
 
     def admit(self, text: Fields | str) -> bool:
         """Whether to answer this text. If so, it is remembered."""
         fields = (text,) if isinstance(text, str) else tuple(text)
         with self._lock:
-            if fields in self._texts:
-                self._texts.move_to_end(fields)
+            if fields in self._numbers:
+                self._numbers.move_to_end(fields)
                 return True
             asked = self._read(fields)
             if len(asked.words) >= _LEAST and self._count_alike(asked) >= self.limit:
@@ -101,39 +104,57 @@ class QueryMemory:
     def _count_alike(self, asked: _Query) -> int:
         """How many of the texts in memory are like this one, counted up to the limit."""
         shared = Counter(chain.from_iterable(self._with.get(word, ()) for word in asked.words))
-        meant = asked.words.union(*map(self._synonyms, asked.words))
-        near = Counter(chain.from_iterable(self._with.get(word, ()) for word in meant))
         many = 0
-        for fields, count in near.items():
-            other = self._texts[fields]
-            if (shared[fields] >= _LEAST and _share_passage(asked, other)) or (
-                count >= _MEANT * len(other.words) >= _MEANT * _LEAST and self._means(asked, other)
-            ):
+        for number, common in shared.items():
+            if common >= _LEAST and self._share_passage(asked, self._queries[number], common):
                 many += 1
                 if many >= self.limit:
-                    break
+                    return many
+        meant = {word: self._synonyms(word) | {word} for word in asked.words}
+        for number in self._find_near(meant):
+            other = self._queries[number]
+            if not self._share_passage(asked, other, shared[number]) and _mean_the_same(meant, other):
+                many += 1  # and was not counted before
+                if many >= self.limit:
+                    return many
         return many
 
-    def _means(self, asked: _Query, other: _Query) -> bool:
-        """Whether enough of the asked text's words, or synonyms of theirs, stand in the other one."""
-        found = sum(word in other.words or not other.words.isdisjoint(self._synonyms(word)) for word in asked.words)
-        return found >= _MEANT * len(asked.words)
+    def _find_near(self, meant: Mapping[str, frozenset[str]]) -> set[int]:
+        """Texts that may mean the same. If they do, one of any few words stands in them, or a synonym of it does: of
+        those that the fewest texts have."""
+        some = sorted((sum(len(self._with.get(one, ())) for one in alike), word) for word, alike in meant.items())
+        few = len(meant) - ceil(_MEANT * len(meant)) + 1
+        return {number for _, word in some[:few] for one in meant[word] for number in self._with.get(one, ())}
+
+    def _share_passage(self, asked: _Query, other: _Query, common: int) -> bool:
+        """Whether a passage of one is like one of the other, by the words in `common`, those of both texts."""
+        if len(asked.passages) == len(other.passages) == 1:
+            return common >= max(_LEAST, _COMMON * min(len(asked.words), len(other.words)))
+        return any(
+            len(a & b) >= max(_LEAST, _COMMON * min(len(a), len(b))) for a in asked.passages for b in other.passages
+        )
 
     def _keep(self, fields: Fields, asked: _Query) -> None:
-        self._texts[fields] = asked
+        number = next(self._next)
+        self._numbers[fields], self._queries[number] = number, asked
         for word in asked.words:
-            self._with.setdefault(word, {})[fields] = None
-        if len(self._texts) > self.remember:
-            oldest, gone = self._texts.popitem(last=False)
-            for word in gone.words:
+            self._with.setdefault(word, {})[number] = None
+        if len(self._numbers) > self.remember:
+            _, oldest = self._numbers.popitem(last=False)
+            for word in self._queries.pop(oldest).words:
                 others = self._with[word]
                 del others[oldest]
                 if not others:
                     del self._with[word]
 
 
-def _share_passage(one: _Query, other: _Query) -> bool:
-    return any(len(a & b) >= max(_LEAST, _COMMON * min(len(a), len(b))) for a in one.passages for b in other.passages)
+def _mean_the_same(meant: Mapping[str, frozenset[str]], other: _Query) -> bool:
+    """Whether enough words of both texts, or synonyms of theirs, stand in the other one."""
+    if len(other.words) < _LEAST or sum(not other.words.isdisjoint(one) for one in meant.values()) < _MEANT * len(
+        meant
+    ):
+        return False
+    return len(other.words.intersection(chain.from_iterable(meant.values()))) >= _MEANT * len(other.words)
 
 
 @lru_cache(maxsize=1 << 16)

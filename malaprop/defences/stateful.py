@@ -88,6 +88,7 @@ class Session:
     def __init__(self, memory: QueryMemory) -> None:
         self.memory = memory
         self.labels = 0  # known from the first answer, and the first text is never rejected
+        self.refused = False  # whether a text that was to be verified was rejected
 
     def answer(self, ask: Ask) -> Steps[list[Any]]:
         if ask.service == "victim":
@@ -107,9 +108,14 @@ class Session:
 
     def verify(self, texts: Sequence[Text]) -> Steps[list[Floats]]:
         fine = self.admit(texts)
+        self.refused |= not fine.all()
         left = [text for text, one in zip(texts, fine.tolist(), strict=True) if one]
         rows = (yield Ask("verify", left)) if left else []
         return [*self.fill(fine, np.asarray(rows, np.float32) if rows else None)]
+
+    def reject(self, items: Sequence[Variants | Guess]) -> list[Floats | None]:
+        """What a service says that answers nothing more."""
+        return [self.fill(np.zeros(one.count, np.bool_), None) if isinstance(one, Variants) else None for one in items]
 
     def admit(self, texts: Sequence[Text]) -> Flags:
         return np.fromiter((self.memory.admit(text.values()) for text in texts), np.bool_, len(texts))

@@ -217,9 +217,9 @@ def test_disguises_keep_what_the_search_changed_and_pass_the_memory():
     words = [copy.strings for copy in copies]
     assert all(one[3] == "warmth2" and len(one) == len(WORDS) for one in words)
     kept = np.mean([a == b for one in words for a, b in zip(one, edited.strings, strict=True)])
-    assert 0.6 < kept < 0.8
+    assert 0.3 < kept < 0.5
     memory = QueryMemory(limit=5)
-    assert sum(memory.admit(copy.values()) for copy in copies) > 15
+    assert sum(memory.admit(copy.values()) for copy in copies) > 20
 
 
 def test_the_worst_of_several_runs_is_taken_text_by_text():
