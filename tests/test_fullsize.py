@@ -451,6 +451,7 @@ def test_the_board_tests_what_it_trains(tmp_path):
         assert told["--hardened"] == f"{entry.method}={tmp_path}/board/{entry.name}/hard/model"
         assert told["--defences"].split(",")[:2] == ["none", entry.method]
         assert (entry.detector in told["--defences"], told["--n"]) == (True, str(entry.texts))
+        assert (f"stateful:limit={entry.limit}({entry.method})" in told["--defences"]) == bool(entry.limit)
         assert set(turn.needs) < set(steps)
 
 

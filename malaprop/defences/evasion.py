@@ -16,7 +16,7 @@ import numpy as np
 
 from malaprop.core.ask import Ask, Steps, relay
 from malaprop.core.capability import Capability
-from malaprop.core.errors import VictimError
+from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats, winner
 from malaprop.core.seeds import generator
@@ -24,7 +24,7 @@ from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Guess, Variants
 from malaprop.core.victim import ANSWERS, Around, Victim
 from malaprop.defences.defended import Defended
-from malaprop.defences.stateful import Session, Stateful
+from malaprop.defences.stateful import AttackSession, Stateful
 
 T = TypeVar("T")
 
@@ -35,11 +35,13 @@ class _Scout(Protocol):
     @property
     def margin(self) -> float: ...
 
-    def look(self, items: Sequence[Variants | Guess], origin: Text, session: Session) -> Steps[list[Floats | None]]:
+    def look(
+        self, items: Sequence[Variants | Guess], origin: Text, session: AttackSession
+    ) -> Steps[list[Floats | None]]:
         """Answers for variants, by another road than the service's plain answer."""
 
 
-def _search_elsewhere(steps: Steps[T], scout: _Scout, session: Session) -> Steps[T]:
+def _search_elsewhere(steps: Steps[T], scout: _Scout, session: AttackSession) -> Steps[T]:
     """An attack whose search asks the scout, and whose original and successes are put to the service.
 
     What the service says of the original is its label. The scout's scores are moved towards that label by `margin`, so
@@ -67,6 +69,11 @@ def _search_elsewhere(steps: Steps[T], scout: _Scout, session: Session) -> Steps
     return relay(steps, answer)
 
 
+def _check(scout: _Scout) -> None:
+    if not 0 <= scout.margin < 0.5:
+        raise SettingError(f"a margin of at least 0 and below 0.5 leaves other labels a chance, got {scout.margin}")
+
+
 def _doubt(rows: Floats | None, label: int, margin: float) -> Floats | None:
     """Scores moved towards a label."""
     if rows is None:
@@ -85,15 +92,16 @@ def _agree(rows: Floats | None, label: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Surrogate(Around):
+class ThroughSurrogate(Around):
     """The service behind a model of the attacker's own: that one leads the search, and the service confirms."""
 
     defended: Defended
     own: Victim
-    margin: float = 0.0
+    margin: float = 0.4
     renews: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        _check(self)
         theirs, mine = (_label_names(one) for one in (self.defended, self.own))
         if theirs and mine and theirs != mine:
             raise VictimError(
@@ -131,16 +139,18 @@ class Surrogate(Around):
         return np.pad(found, ((0, 0), (0, more))) if more else found
 
     def receive(self, steps: Steps[T]) -> Steps[T]:
-        return _search_elsewhere(steps, self, Session(_method(self.defended).open_memory()))
+        return _search_elsewhere(steps, self, AttackSession(_method(self.defended).open_memory()))
 
-    def look(self, items: Sequence[Variants | Guess], origin: Text, session: Session) -> Steps[list[Floats | None]]:
+    def look(
+        self, items: Sequence[Variants | Guess], origin: Text, session: AttackSession
+    ) -> Steps[list[Floats | None]]:
         del origin, session  # nobody but the attacker sees it
         found: list[Floats | None] = yield Ask("victim", items)
         return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Disguise(Around):
+class ThroughDisguise(Around):
     """The service asked about texts in disguise, which are alike too little to be rejected.
 
     In each of `copies` copies all but a share of the words that are no stop words gives way to names of people and
@@ -153,6 +163,9 @@ class Disguise(Around):
     keep: float = 0.45
     margin: float = 0.4
     offers: ClassVar[frozenset[Capability]] = ANSWERS
+
+    def __post_init__(self) -> None:
+        _check(self)
 
     @property
     def name(self) -> str:
@@ -167,9 +180,11 @@ class Disguise(Around):
         return max(1e-3, self.defended.rounding)
 
     def receive(self, steps: Steps[T]) -> Steps[T]:
-        return _search_elsewhere(steps, self, Session(_method(self.defended).open_memory()))
+        return _search_elsewhere(steps, self, AttackSession(_method(self.defended).open_memory()))
 
-    def look(self, items: Sequence[Variants | Guess], origin: Text, session: Session) -> Steps[list[Floats | None]]:
+    def look(
+        self, items: Sequence[Variants | Guess], origin: Text, session: AttackSession
+    ) -> Steps[list[Floats | None]]:
         groups = [[] if isinstance(item, Guess) else item.texts() for item in items]
         copies = [list(self._disguise(text, origin)) for texts in groups for text in texts]
         bases = [text for texts in groups for text in texts]

@@ -76,13 +76,13 @@ class Stateful:
         return np.column_stack([own, np.zeros(len(own))]).astype(np.float32)
 
     def receive(self, steps: Steps[T]) -> Steps[T]:
-        return relay(steps, Session(self.open_memory()).answer)
+        return relay(steps, AttackSession(self.open_memory()).answer)
 
     def open_memory(self) -> QueryMemory:
         return QueryMemory(limit=self.limit)
 
 
-class Session:
+class AttackSession:
     """One attack as the service sees it: texts that are rejected for those before them never reach the model."""
 
     def __init__(self, memory: QueryMemory) -> None:

@@ -221,14 +221,14 @@ def assail_evading(
     way: str, attack: Attack, test: DefenceTest, name: str, desk: Desk, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
     """An attack that knows of a memory of queries: it searches on a model of its own, or by queries in disguise."""
-    from malaprop.defences.evasion import Disguise, Surrogate
+    from malaprop.defences.evasion import ThroughDisguise, ThroughSurrogate
 
-    def make() -> Disguise | Surrogate:
+    def make() -> ThroughDisguise | ThroughSurrogate:
         defended = _open_vote(test, name, desk, inputs)
         if way == DISGUISE:
-            return Disguise(defended=defended)
+            return ThroughDisguise(defended=defended)
         own = test.conditions.open(desk, inputs.get("surrogate", inputs["plain"]))
-        return Surrogate(defended=defended, own=own)
+        return ThroughSurrogate(defended=defended, own=own)
 
     width = test.conditions.width
     yield from attack_share(desk, attack, desk.hold(make), share, seed=test.texts.seed, width=width)

@@ -165,7 +165,7 @@ class AutoHarden:
 
     def check(self) -> None:
         from malaprop.defences.harden import parse_defence
-        from malaprop.defences.wrap import parse, read_layer
+        from malaprop.defences.wrap import parse, read_layer, remembers_queries
 
         given = flat(self.study)
         for name in ("r", "once", "noise"):
@@ -184,6 +184,11 @@ class AutoHarden:
                 raise SettingError(
                     f"{method} trains a model, and {self.model} cannot be trained here; name defences that stand "
                     f"around a victim in --methods: {', '.join(AROUND)}"
+                )
+            elif remembers_queries(method):
+                raise SettingError(
+                    f"{method} is not among what auto can compare: what it is worth hangs on the attacker's own model; "
+                    "test it with malaprop study defences"
                 )
             else:
                 assert all(read_layer(*layer) for layer in parse(method).layers)

@@ -11,7 +11,7 @@ import pytest
 from malaprop.cli.main import main
 from malaprop.records.certified import CertifiedRecord
 from malaprop.records.defences import DefencesRecord
-from malaprop.studies.defence_columns import columns
+from malaprop.studies.defence_columns import EVASIONS, columns
 from malaprop.studies.defence_test import DefenceTest
 
 SMALL = [word for pair in ("dim=12", "hidden=8", "epochs=4", "batch=16", "rate=0.02") for word in ("--set", pair)]
@@ -118,6 +118,29 @@ def test_five_around_a_function_is_left_out_and_quiet_is_quiet(type_in, monkeypa
     assert code == 0, err
     assert len(out.splitlines()) == 1
     assert [line for line in err.splitlines() if "left out" not in line] == []
+
+
+def test_a_memory_of_queries_in_front_of_a_function_is_tested_by_attacks_that_know_it(type_in):
+    Path("own_counted_model.py").write_text(
+        "GOOD = ('great', 'good', 'film')\n"
+        "def predict(texts):\n"
+        "    shares = [sum(w in GOOD for w in t.split()) / 4 for t in texts]\n"
+        "    return [[1 - s, s] for s in shares]\n"
+        "def other(texts):\n"
+        "    return [[1 - 0.9 * s, 0.9 * s] for _, s in predict(texts)]\n"
+    )
+    words = ["study", "defences", "--victim", "own_counted_model:predict", "--data", "rows.csv", "--attacks", "pwws"]
+    words += ["--defences", "none,stateful:limit=2", "--n", "8", "--device", "cpu", "--out", "out", "--json"]
+    code, out, err = type_in(*words, "--surrogate", "own_counted_model:other")
+    assert code == 0, err
+    row = last(out)["defences"]["stateful:limit=2"]
+    assert row["clean"] == last(out)["defences"]["none"]["clean"]
+    assert row["worst"]["hits"] <= min(row[kind]["hits"] for kind in ("active", "adaptive", "transferred"))
+    runs = Path("out/stateful-limit-2")
+    ended = {way: len((runs / f"pwws-{way}/outcomes.jsonl").read_text().splitlines()) for way in EVASIONS}
+    assert ended == dict.fromkeys(EVASIONS, 8)
+    assert "remembers queries, the attack that knows it is the worse of two" in Path("out/report.html").read_text()
+    assert "own_counted_model:other" in Path("out/study.toml").read_text()
 
 
 def test_certificates(type_in):

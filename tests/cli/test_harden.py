@@ -99,6 +99,7 @@ def test_word_models_are_hardened_too(type_in, reviews):
         (("auto", "--r", "0.1"), "--r is no option of harden auto"),
         (("auto", "--methods", "flodding"), "did you mean flooding"),
         (("auto", "--model", "mine:predict", "--methods", "freelb"), "freelb trains a model, and mine:predict cannot"),
+        (("auto", "--model", "mine:predict", "--methods", "stateful"), "test it with malaprop study defences"),
     ],
 )
 def test_wrong_input_is_answered_in_one_line(type_in, reviews, words, line):

@@ -11,7 +11,7 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import REJECTED
-from malaprop.defences.evasion import Disguise, Surrogate
+from malaprop.defences.evasion import ThroughDisguise, ThroughSurrogate
 from malaprop.defences.querymemory import QueryMemory
 from malaprop.defences.trial import take_worst
 from malaprop.defences.wrap import defend, remembers_queries
@@ -84,8 +84,8 @@ def test_outcomes_are_the_same_at_any_width(kind):
     target = defend("stateful:limit=3", inner)
     target = {
         "plain": target,
-        "surrogate": Surrogate(defended=target, own=inner),
-        "disguise": Disguise(defended=target),
+        "surrogate": ThroughSurrogate(defended=target, own=inner),
+        "disguise": ThroughDisguise(defended=target),
     }[kind]
     found = [
         [
@@ -147,7 +147,7 @@ def test_what_remembers_is_known_by_its_name():
 def test_tiny_texts_end_in_an_outcome(text):
     inner, _ = by_words(LINEAR)
     target = defend("stateful:limit=1", inner)
-    for one in (target, Surrogate(defended=target, own=inner), Disguise(defended=target)):
+    for one in (target, ThroughSurrogate(defended=target, own=inner), ThroughDisguise(defended=target)):
         assert attack_text(one, text).status in ("failed", "success", "skipped", "error")
 
 
@@ -160,7 +160,7 @@ def test_a_victim_that_raises_on_a_text_costs_that_text_alone():
     inner = victim(predict)
     inner.label_names = NAMES
     rows = toy.examples([TEXT, f"poison {TEXT}", TEXT.upper()], label=1)
-    for target in (defend("stateful", inner), Disguise(defended=defend("stateful", inner))):
+    for target in (defend("stateful", inner), ThroughDisguise(defended=defend("stateful", inner))):
         assert [one.status for one in toy.attack_all(toy.listed(TABLE), rows, target)] == ["failed", "error", "failed"]
 
 
@@ -170,7 +170,7 @@ def test_a_victim_that_raises_on_a_text_costs_that_text_alone():
 def test_a_surrogate_breaks_what_a_direct_attack_cannot():
     target, seen = service(LINEAR)
     own, _ = by_words({word: 0.9 * weight for word, weight in LINEAR.items()})
-    ended = attack_text(Surrogate(defended=target, own=own))
+    ended = attack_text(ThroughSurrogate(defended=target, own=own))
     assert ended.status == "success"
     assert len(set(seen)) <= 4
     assert target.predict([ended.adversarial.fields["text"]])[0].argmax() == 0
@@ -179,7 +179,7 @@ def test_a_surrogate_breaks_what_a_direct_attack_cannot():
 def test_what_only_the_surrogate_believes_is_no_success():
     target, seen = service(dict.fromkeys(LINEAR, 9.0))  # nothing breaks it
     own, _ = by_words(LINEAR)
-    ended = attack_text(Surrogate(defended=target, own=own))
+    ended = attack_text(ThroughSurrogate(defended=target, own=own))
     assert ended.status == "failed"
     assert len(set(seen)) <= 4
 
@@ -188,7 +188,7 @@ def test_what_only_the_surrogate_believes_is_no_success():
 def test_whether_the_original_is_right_is_for_the_service_to_say(label, status):
     target, _ = service(dict.fromkeys(LINEAR, 9.0))
     own, _ = by_words(dict.fromkeys(LINEAR, -1.0))  # wrong on every text
-    assert attack_text(Surrogate(defended=target, own=own), label=label).status == status
+    assert attack_text(ThroughSurrogate(defended=target, own=own), label=label).status == status
 
 
 def test_a_surrogate_with_other_labels_is_refused():
@@ -196,7 +196,7 @@ def test_a_surrogate_with_other_labels_is_refused():
     own, _ = by_words(LINEAR)
     own.label_names = ("no", "yes")
     with pytest.raises(VictimError, match="their labels are no, yes and negative, positive"):
-        Surrogate(defended=target, own=own)
+        ThroughSurrogate(defended=target, own=own)
 
 
 def test_a_disguised_search_is_answered_more_than_an_open_one():
@@ -204,7 +204,7 @@ def test_a_disguised_search_is_answered_more_than_an_open_one():
     attack_text(target)
     openly = len(set(seen))
     seen.clear()
-    attack_text(Disguise(defended=target))
+    attack_text(ThroughDisguise(defended=target))
     assert len(set(seen)) > 3 * openly
 
 
@@ -213,7 +213,7 @@ def test_disguises_keep_what_the_search_changed_and_pass_the_memory():
     table = Words()
     origin = Text.of({"text": TEXT}, table, 0)
     edited = Variants.at(origin, 3, table.ids(["warmth2"])).pick(0)
-    copies = list(Disguise(defended=target, copies=60)._disguise(edited, origin))
+    copies = list(ThroughDisguise(defended=target, copies=60)._disguise(edited, origin))
     words = [copy.strings for copy in copies]
     assert all(one[3] == "warmth2" and len(one) == len(WORDS) for one in words)
     kept = np.mean([a == b for one in words for a, b in zip(one, edited.strings, strict=True)])

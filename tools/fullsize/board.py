@@ -18,7 +18,8 @@ class Entry:
     """One model on one dataset and how it is defended; a process of it may take one of `parts` of the GPU's memory.
 
     `least` is what the detector must leave right of texts that nobody attacked, on validation texts. `helpers` attack
-    the training texts where the method has recipes.
+    the training texts where the method has recipes. With a `limit` the hardened model is tested behind a memory of
+    queries as well, which answers so many texts that are alike.
     """
 
     data: str
@@ -30,6 +31,7 @@ class Entry:
     hard: str = "epochs=2"
     detector: str = ""
     least: float = 0
+    limit: int = 0
     parts: int = 12
     helpers: int = 1
     nice: int = 0
@@ -50,9 +52,9 @@ def _attacked(every: int, budget: int, threshold: str) -> str:
 
 ENTRIES = (
     Entry(data="ag_news", model="BERT", method=_attacked(2, 400, "cost=0.005"), texts=500, hard="epochs=2 rate=1e-4",
-          detector="all:of=fgws+rde", least=0.917, parts=16, helpers=8),
+          detector="all:of=fgws+rde", least=0.917, limit=3, parts=16, helpers=8),
     Entry(data="ag_news", model="MPNet", method=_attacked(4, 200, "least=0.92"), texts=500, plain="epochs=1",
-          hard="epochs=1", parts=6, helpers=5),
+          hard="epochs=1", limit=3, parts=6, helpers=5),
     Entry(data="imdb-full", model="BERT", method=_SWAPS, texts=100, nice=3, after="board/ag_news-BERT/test"),
     Entry(data="imdb-full", model="MPNet", method=_SWAPS, texts=100, plain="epochs=1", hard="epochs=1", parts=4,
           nice=3, after="board/ag_news-BERT/test"),
@@ -88,6 +90,8 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
         defences.append(f"detect:{entry.detector}({entry.method})")
         needs = (plain, guard)
         yield Lane(name=f"{here}/guard", turns=(fitted,), jobs=12, parts=3 * entry.parts, nice=entry.nice)
+    if entry.limit:
+        defences.append(f"stateful:limit={entry.limit}({entry.method})")
     words = (
         f"study defences --victim {{root}}/{plain}/model --hardened {entry.method}={{root}}/{hard}/model "
         f"--defences {','.join(defences)} --attacks {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
