@@ -25,6 +25,7 @@ from malaprop.core.variants import Guess, Variants
 from malaprop.core.victim import ANSWERS, Around, Victim
 from malaprop.defences.defended import Defended
 from malaprop.defences.stateful import AttackSession, Stateful
+from malaprop.models.victims.ensemble import log_probabilities
 
 T = TypeVar("T")
 
@@ -133,8 +134,8 @@ class ThroughSurrogate(Around):
         return self.own.begin(pool, wanted)
 
     def finish(self, begun: Any) -> Floats:
-        """The model's answers; of rejection it knows nothing, unless it may reject texts itself."""
-        found = self.own.finish(begun)
+        """The model's answers as shares; of rejection it knows nothing, unless it may reject texts itself."""
+        found = np.exp(log_probabilities(self.own.finish(begun))).astype(np.float32)
         more = len(self.label_names) - found.shape[1]
         return np.pad(found, ((0, 0), (0, more))) if more else found
 

@@ -176,6 +176,14 @@ def test_a_surrogate_breaks_what_a_direct_attack_cannot():
     assert target.predict([ended.adversarial.fields["text"]])[0].argmax() == 0
 
 
+def test_a_surrogate_may_give_any_scores():
+    target, _ = service(LINEAR)
+    own = victim(lambda texts: [[-9 + sum(LINEAR.get(word, 0.0) * sign for word in text.split()) for sign in (-0.5, 0.5)]
+                                for text in texts])  # fmt: skip
+    own.label_names = NAMES
+    assert attack_text(ThroughSurrogate(defended=target, own=own)).status == "success"
+
+
 def test_what_only_the_surrogate_believes_is_no_success():
     target, seen = service(dict.fromkeys(LINEAR, 9.0))  # nothing breaks it
     own, _ = by_words(LINEAR)
