@@ -35,7 +35,7 @@ def harden(tmp_path, folder, method, out, jobs):
     ("kind", "method"),
     [
         ("distilbert", "reject:tries=2:recipes=deepwordbug:every=1:together=3"),
-        ("roberta", "augment:recipe=deepwordbug"),
+        pytest.param("roberta", "augment:recipe=deepwordbug", marks=pytest.mark.slow),
     ],
 )
 def test_a_training_ends_with_the_same_bytes_whoever_attacks(tmp_path, kind, method, monkeypatch):

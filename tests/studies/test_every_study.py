@@ -96,16 +96,7 @@ def session():
             yield found
 
 
-ON_RAY = (
-    "attack",
-    "audit",
-    "transfer",
-    "study defences",
-    "rules mine",
-    "natural",
-    "train",
-    "harden: the best of several",
-)
+ON_RAY = ("attack", "study defences", "train")
 
 
 # what is done by two processes is done by a cluster's in the same way, so most of it waits for the slow tests
