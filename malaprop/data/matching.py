@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from malaprop.core.errors import DataError
-from malaprop.core.victim import NO_LABEL, REJECTED
+from malaprop.core.victim import NO_LABEL, REJECTED, find_rejected
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -48,7 +48,7 @@ def agree(data: Some, victim: Scores) -> Some:
     except DataError as error:
         raise DataError(f"{error} (of {victim.name})") from None
     count = victim.labels if victim.labels is not None else count_labels(victim, data)
-    spare = len(names) > 0 and names[-1] in (NO_LABEL, REJECTED)  # which no example has
+    spare = victim.label_names[-1:] in ((NO_LABEL,), (REJECTED,))  # which no example has
     if count is not None and len(turned.labels) not in (count, count - spare):
         raise DataError(
             f"{data.name} has {_counted(data.labels)}, {victim.name} scores {count}"
@@ -69,9 +69,12 @@ def count_labels(victim: Scores, data: Iterable[Example]) -> int | None:
 
 
 def names_of(victim: Scores) -> tuple[str, ...]:
-    """The names of a victim's labels in the order of its scores; none where it does not know them."""
+    """The names of a victim's labels in the order of its scores; none where it does not know them.
+
+    That of rejected texts is a name, whatever those before it are.
+    """
     names = tuple(victim.label_names)
-    return () if are_numbers(names) else names
+    return () if are_numbers(names[: find_rejected(names)] if find_rejected(names) >= 0 else names) else names
 
 
 def describe_match(data: Examples, victim: Scores) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from malaprop.core.ask import Ask, Steps, relay
-from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
 from malaprop.core.score import Flags, Floats
 from malaprop.core.text import Text
 from malaprop.core.variants import Guess, Variants
@@ -48,12 +48,7 @@ class Stateful:
         """Any victim with scores will do."""
 
     def name_labels(self, victim: Victim) -> tuple[str, ...]:
-        names = tuple(victim.label_names) or tuple(map(str, range(victim.labels or 0)))
-        if not names:
-            raise VictimError(
-                f"stateful adds a label to those of {victim.name}, which names none; give it label names, or test it "
-                "on data whose labels have names"
-            )
+        names = tuple(victim.label_names) or tuple(map(str, range(victim.labels or _count_labels(victim))))
         return names if find_rejected(names) >= 0 else (*names, REJECTED)
 
     def read_state(self, victim: Victim) -> str:
@@ -80,6 +75,16 @@ class Stateful:
 
     def open_memory(self) -> QueryMemory:
         return QueryMemory(limit=self.limit)
+
+
+def _count_labels(victim: Victim) -> int:
+    """How many labels a victim has that does not say so before it is asked."""
+    try:
+        return int(victim.predict(["a"]).shape[1])
+    except MalapropError:
+        raise
+    except Exception as error:
+        raise VictimError(f"stateful cannot learn how many labels {victim.name} has: {plain(error)}") from error
 
 
 class AttackSession:

@@ -97,13 +97,15 @@ def test_outcomes_are_the_same_at_any_width(kind):
     assert found[0] == found[1] == found[2]
 
 
-def test_a_function_without_names_takes_those_of_the_data():
+def test_a_function_without_names_has_numbers_or_takes_the_names_of_the_data():
+    from malaprop.data.matching import names_of
     from malaprop.runs.victims import name_labels
 
     bare = defend("stateful", victim(toy.predict))
-    with pytest.raises(VictimError, match="names none"):
-        bare.label_names  # noqa: B018
+    assert bare.label_names == ("0", "1", REJECTED)
+    assert names_of(bare) == ()
     name_labels(bare, NAMES)
+    assert names_of(bare) == bare.label_names
     assert bare.label_names == (*NAMES, REJECTED)
 
 
