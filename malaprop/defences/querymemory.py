@@ -16,7 +16,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, count
 from math import ceil
 from threading import Lock
@@ -39,12 +39,16 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 Synonyms = Callable[[str], frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Query:
     """A text that was answered: its words, and those of its passages."""
 
     words: frozenset[str]
     passages: tuple[frozenset[str], ...]
+
+    @cached_property
+    def shortest(self) -> int:
+        return min(map(len, self.passages))
 
 
 class QueryMemory:
@@ -104,20 +108,19 @@ class QueryMemory:
     def _count_alike(self, asked: _Query) -> int:
         """How many of the texts in memory are like this one, counted up to the limit."""
         shared = Counter(chain.from_iterable(self._with.get(word, ()) for word in asked.words))
-        many = 0
+        alike = set[int]()
         for number, common in shared.items():
-            if common >= _LEAST and self._share_passage(asked, self._queries[number], common):
-                many += 1
-                if many >= self.limit:
-                    return many
+            if common >= _LEAST and _share_passage(asked, self._queries[number], common):
+                alike.add(number)
+                if len(alike) >= self.limit:
+                    return self.limit
         meant = {word: self._synonyms(word) | {word} for word in asked.words}
-        for number in self._find_near(meant):
-            other = self._queries[number]
-            if not self._share_passage(asked, other, shared[number]) and _mean_the_same(meant, other):
-                many += 1  # and was not counted before
-                if many >= self.limit:
-                    return many
-        return many
+        for number in self._find_near(meant) - alike:
+            if _mean_the_same(meant, self._queries[number]):
+                alike.add(number)
+                if len(alike) >= self.limit:
+                    return self.limit
+        return len(alike)
 
     def _find_near(self, meant: Mapping[str, frozenset[str]]) -> set[int]:
         """Texts that may mean the same. If they do, one of any few words stands in them, or a synonym of it does: of
@@ -125,14 +128,6 @@ class QueryMemory:
         some = sorted((sum(len(self._with.get(one, ())) for one in alike), word) for word, alike in meant.items())
         few = len(meant) - ceil(_MEANT * len(meant)) + 1
         return {number for _, word in some[:few] for one in meant[word] for number in self._with.get(one, ())}
-
-    def _share_passage(self, asked: _Query, other: _Query, common: int) -> bool:
-        """Whether a passage of one is like one of the other, by the words in `common`, those of both texts."""
-        if len(asked.passages) == len(other.passages) == 1:
-            return common >= max(_LEAST, _COMMON * min(len(asked.words), len(other.words)))
-        return any(
-            len(a & b) >= max(_LEAST, _COMMON * min(len(a), len(b))) for a in asked.passages for b in other.passages
-        )
 
     def _keep(self, fields: Fields, asked: _Query) -> None:
         number = next(self._next)
@@ -148,12 +143,22 @@ class QueryMemory:
                     del self._with[word]
 
 
+def _share_passage(asked: _Query, other: _Query, common: int) -> bool:
+    """Whether a passage of one is like one of the other, by the words in `common`, those of both texts."""
+    if common < _COMMON * min(asked.shortest, other.shortest):
+        return False
+    return any(len(a & b) >= max(_LEAST, _COMMON * min(len(a), len(b))) for a in asked.passages for b in other.passages)
+
+
 def _mean_the_same(meant: Mapping[str, frozenset[str]], other: _Query) -> bool:
     """Whether enough words of both texts, or synonyms of theirs, stand in the other one."""
-    if len(other.words) < _LEAST or sum(not other.words.isdisjoint(one) for one in meant.values()) < _MEANT * len(
-        meant
-    ):
+    if len(other.words) < _LEAST:
         return False
+    spare = len(meant) - ceil(_MEANT * len(meant))  # words that may be missing
+    for alike in meant.values():
+        spare -= other.words.isdisjoint(alike)
+        if spare < 0:
+            return False
     return len(other.words.intersection(chain.from_iterable(meant.values()))) >= _MEANT * len(other.words)
 
 
