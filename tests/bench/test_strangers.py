@@ -27,21 +27,3 @@ def test_what_the_page_says_of_people_who_attack_nothing():
     (held,) = page.read(DOCS / "measured/strangers.json")
     shares = {name: found["5"]["rejected"] / found["5"]["texts"] for name, found in held["streams"].items()}
     assert f"at most {100 * max(shares.values()):.2f}% of them are rejected with a limit of 5" in " ".join(PAGE.split())
-
-
-def test_what_the_page_says_of_attacks():
-    (held,) = page.read(DOCS / "measured/defences/mr-BERT-stateful/defences.json")
-    none, hard, guarded = held["rows"]
-    text = " ".join(PAGE.split())
-
-    def show(row, key="accuracy"):
-        return f"{100 * row[key]['hits'] / row[key]['total']:.1f}%"
-
-    other = guarded["others"][0]
-    assert f"On {held['texts']} test texts of MR the hardened MiniLM is right on {show(guarded, 'clean')}" in text
-    assert f"Plain TextFooler leaves {show(guarded['active'])} right and plain PWWS {show(other['active'])}" in text
-    assert f"({show(hard['active'])} and {show(hard['others'][0]['active'])} without the memory)" in text
-    assert f"Attacks that know it leave {show(guarded['adaptive'])} and {show(other['adaptive'])}" in text
-    worst = f"{show(guarded, 'worst')} are right under the worst of all"
-    assert f"{worst}, {show(hard, 'worst')} without the memory" in text
-    assert f"and {show(none, 'worst')} without any defence" in text
