@@ -304,6 +304,7 @@ def study(
     premade: str | PathLike[str] | None = ...,
     draws: int = ...,
     fresh: int = ...,
+    surrogate: str | None = ...,
     samples: int = ...,
     alpha: float = ...,
     pictures: int = ...,
@@ -358,6 +359,8 @@ def study(
             those of this test.
         draws: Draws that the attack that knows a defence averages; 0 leaves that attack out.
         fresh: Fresh draws of which most must be fooled.
+        surrogate: With stateful: the model that an attack which knows it searches on; the undefended
+            victim if not given.
         samples: Copies behind a certificate of safer, ranmask or randel; 0 for none.
         alpha: Significance level: the largest chance that a certificate is wrong.
         pictures: Where a model was hardened: texts whose neighbourhoods are drawn.
