@@ -22,7 +22,7 @@ from malaprop.core.score import Floats, winner
 from malaprop.core.seeds import generator
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Guess, Variants
-from malaprop.core.victim import ANSWERS, Around, Victim
+from malaprop.core.victim import ANSWERS, Around, Victim, find_rejected
 from malaprop.defences.defended import Defended
 from malaprop.defences.stateful import AttackSession, Stateful
 from malaprop.models.victims.ensemble import log_probabilities
@@ -63,7 +63,6 @@ def _search_elsewhere(steps: Steps[T], scout: _Scout, session: AttackSession) ->
         origin = ask.items[0].base
         (plain,) = yield from session.verify([origin])
         (first,) = yield from scout.look(ask.items, origin, session)
-        assert first is not None
         label = winner(plain)
         return [_agree(_doubt(first, label, scout.margin), label)]
 
@@ -229,8 +228,6 @@ def _names() -> list[str]:
 
 
 def _label_names(victim: Victim) -> tuple[str, ...]:
-    from malaprop.core.victim import find_rejected
-
     names = victim.label_names
     return tuple(names[:-1] if find_rejected(names) >= 0 else names)
 
