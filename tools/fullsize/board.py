@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +20,8 @@ class Entry:
 
     `least` is what the detector must leave right of texts that nobody attacked, on validation texts. `helpers` attack
     the training texts where the method has recipes. With a `limit` the hardened model is tested behind a memory of
-    queries as well, which answers so many texts that are alike.
+    queries as well, which answers so many texts that are alike. `phrases` has what phrases.py wrote labelled by a model
+    that was trained on it, and learns from it too.
     """
 
     data: str
@@ -35,8 +37,9 @@ class Entry:
     parts: int = 12
     helpers: int = 1
     nice: int = 0
-    fits: str = "1500"  # validation texts that the detector is fitted on
+    fits: str = "1000"  # validation texts that the detector is fitted on
     after: str = ""  # a step that comes first
+    phrases: bool = False  # of SST-2, beside the dataset's own texts in the hardened training
 
     @property
     def name(self) -> str:
@@ -50,19 +53,36 @@ def _attacked(every: int, budget: int, threshold: str) -> str:
     return f"reject:tries=2:recipes=textfooler:every={every}:budget={budget}:weight=2:{threshold}"
 
 
+def _both(every: int, budget: int, threshold: str) -> str:
+    return _attacked(every, budget, threshold).replace("textfooler", "textfooler+pwws")
+
+
 ENTRIES = (
     Entry(data="ag_news", model="BERT", method=_attacked(2, 400, "cost=0.005"), texts=500, hard="epochs=2 rate=1e-4",
-          detector="all:of=fgws+rde", least=0.917, limit=3, parts=16, helpers=8),
+          detector="all:of=fgws+rde", least=0.917, parts=24, helpers=9),
     Entry(data="ag_news", model="MPNet", method=_attacked(4, 200, "least=0.92"), texts=500, plain="epochs=1",
-          hard="epochs=1", limit=3, parts=6, helpers=5),
-    Entry(data="imdb-full", model="BERT", method=_SWAPS, texts=100, nice=3, after="board/ag_news-BERT/test"),
+          hard="epochs=1", parts=6, helpers=5, nice=2),
+    Entry(data="mr-full", model="BERT", method=_both(2, 200, "least=0.835"), texts=500, hard="epochs=3 rate=1e-4",
+          parts=40, helpers=4, nice=3, phrases=True),
+    Entry(data="mr-full", model="MPNet", method=_SWAPS.replace("cost=0.005", "least=0.84"), texts=500, plain="epochs=2",
+          hard="epochs=1", parts=6, nice=4, after="board/ag_news-MPNet/hard", phrases=True),
+    Entry(data="imdb-full", model="BERT", method=_SWAPS, texts=100, nice=5, after="board/ag_news-BERT/test"),
     Entry(data="imdb-full", model="MPNet", method=_SWAPS, texts=100, plain="epochs=1", hard="epochs=1", parts=4,
-          nice=3, after="board/ag_news-BERT/test"),
+          nice=5, after="board/ag_news-BERT/test"),
 )  # fmt: skip
+TEACHER = "board/teacher"
 
 
 def list_board() -> list[Lane]:
-    return [lane for entry in ENTRIES for lane in _list_entry(entry)]
+    words = f"train BERT --data {find_phrases()} --set epochs=2 --out {{root}}/{TEACHER}/model"
+    taught = Turn(step=TEACHER, commands=(words,), needs=(), aid=True)
+    lanes = [Lane(name=TEACHER, turns=(taught,), parts=24)] if any(entry.phrases for entry in ENTRIES) else []
+    return [*lanes, *(lane for entry in ENTRIES for lane in _list_entry(entry))]
+
+
+def find_phrases() -> str:
+    """The file that phrases.py wrote."""
+    return f"{os.environ.get('MALAPROP_DATA', '')}/sst2/phrases.jsonl"
 
 
 def _list_entry(entry: Entry) -> Iterator[Lane]:
@@ -77,7 +97,10 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
         f"harden {entry.method} --model {entry.model} {both} {as_options(entry.hard)} --jobs {{jobs}} "
         f"--out {{root}}/{hard}/model"
     )
-    hardened = Turn(step=hard, commands=(words,), needs=begins, aid=True)
+    if entry.phrases:
+        words += f" --unlabelled {find_phrases()} --teacher {{root}}/{TEACHER}/model"
+    wanted = (*begins, TEACHER) if entry.phrases else begins
+    hardened = Turn(step=hard, commands=(words,), needs=wanted, aid=True)
     defences, needs = ["none", entry.method], (plain, hard)
     yield Lane(name=f"{here}/plain", turns=(learnt,), parts=entry.parts, nice=entry.nice + 1)
     yield Lane(name=f"{here}/hard", turns=(hardened,), jobs=entry.helpers, parts=entry.parts, nice=entry.nice)
@@ -89,7 +112,7 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
         fitted = Turn(step=guard, commands=(words,), needs=(hard,), aid=True)
         defences.append(f"detect:{entry.detector}({entry.method})")
         needs = (plain, guard)
-        yield Lane(name=f"{here}/guard", turns=(fitted,), jobs=12, parts=3 * entry.parts, nice=entry.nice)
+        yield Lane(name=f"{here}/guard", turns=(fitted,), jobs=12, parts=max(2 * entry.parts, 18), nice=entry.nice)
     if entry.limit:
         defences.append(f"stateful:limit={entry.limit}({entry.method})")
     words = (
@@ -98,4 +121,4 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
         f"--pictures 0 --jobs {{jobs}} --out {{root}}/{here}/test"
     )
     tested = Turn(step=f"{here}/test", commands=(words,), needs=needs)
-    yield Lane(name=f"{here}/test", turns=(tested,), jobs=12, parts=5 * entry.parts, nice=entry.nice)
+    yield Lane(name=f"{here}/test", turns=(tested,), jobs=12, parts=max(3 * entry.parts, 30), nice=entry.nice)

@@ -29,7 +29,8 @@ import unpack
 
 ROOT = Path(__file__).parents[2]
 TEXTS = (
-    "ag_news/train_part", "ag_news/test", "mr/mr_all", "sst2/train", "sst2/dev", "sst2/test", "yelp/train", "yelp/test",
+    "ag_news/train_part", "ag_news/test", "mr/mr_all", "sst2/train", "sst2/dev", "sst2/test", "yelp/train",
+    "yelp/test", "sst2/train_phrases",
     "nli/snli_dev", "nli/snli_test", "nli/snli_train_part", "nli/mnli_dev_matched", "nli/mnli_train_part",
     *(f"multi30k/{name}.en-de" for name in ("train", "val", "test2016")),
     *(f"textfooler1000/{name}" for name in ("ag", "imdb", "mr", "yelp", "snli", "mnli")),
