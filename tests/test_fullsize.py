@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).parent.parent / "tools" / "fullsize"))
 import board
 import lanes
 import pack
+import phrases
 import plan
 import rows
 import unpack
@@ -466,11 +467,28 @@ def test_without_data_it_says_so(tmp_path, monkeypatch, capsys):
 
 def test_what_the_page_says_of_the_leaderboards_lanes_was_measured():
     here = Path(__file__).parent.parent
-    took = json.loads((here / "docs/measured/leaderboard-lanes.json").read_text())["steps"]
+    told = json.loads((here / "docs/measured/leaderboard-lanes.json").read_text())
+    took = told["steps"]
     page = " ".join((here / "tools/fullsize/README.md").read_text().split())
-    hard, guard, large, cut = (
+    hard, guard, large, test = (
         took[f"board/ag_news-{name}"] for name in ("BERT/hard", "BERT/guard", "MPNet/hard", "BERT/test")
     )
-    assert f"MiniLM of AG News took {hard:.0f} seconds with eight processes" in page
-    assert f"its detector {guard:.0f} seconds and MPNet {large:.0f}" in page
-    assert f"were not done after {round(cut, -1):.0f} seconds" in page
+    assert f"with 16 cores in {told['seconds']:,} seconds" in page
+    assert f"MiniLM of AG News took {hard:.0f} seconds with nine processes" in page
+    assert f"its detector {guard:.0f} seconds and MPNet {large:.0f} with" in page
+    assert f"behind its detector took {test:.0f} seconds" in page
+    assert f"MiniLM on MR with phrases, {max(took.values()):.0f} seconds" in page
+
+
+def test_phrases_of_sentences_held_out_are_left_out():
+    held_out = ["A gripping, quietly funny film about the sea.", "never mind"]
+    told = [
+        ("quietly funny film", False),  # stands in one
+        ("Quietly  funny -- film", False),
+        ("it is a gripping quietly funny film indeed", False),  # shares five words in a row
+        ("a funny gripping film about a sea", True),  # the same words in another order
+        ("funny film", False),  # two words
+        ("never mind the plot", True),
+        ("", False),
+    ]
+    assert phrases.choose_phrases([text for text, _ in told], held_out) == [good for _, good in told]

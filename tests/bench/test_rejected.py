@@ -95,3 +95,11 @@ def test_what_the_page_says_of_larger_models_is_on_the_leaderboard():
     assert f"without recipes, keeps {large[1]} at {large[0]}." in text
     none, hard = (find("sst2-MPNet", begin) for begin in ("none", "reject"))
     assert f"SST-2 MPNet keeps {hard[1]} with `weight=2`, and {none[1]} without hardening" in text
+    alone, behind = (find("ag-BERT-detected", begin) for begin in ("reject", "detect"))
+    assert f"this MiniLM keeps {alone[1]} at {alone[0]} in one pass, and {behind[1]} at {behind[0]} behind" in text
+    assert "one epoch, keeps {1} at {0} in one pass. So the larger".format(*find("ag-MPNet-recipes", "reject")) in text
+    assert "validation texts right keeps {1} at {0}.".format(*find("mr-MPNet-phrases", "reject")) in text
+    small, large = (
+        tuple(find(board, begin)[1] for begin in ("reject", "none")) for board in ("imdb-BERT", "imdb-MPNet")
+    )
+    assert f"{small[0]} with MiniLM and {large[0]} with MPNet, where {small[1]} and {large[1]} are left" in text
