@@ -8,17 +8,20 @@ An attack asks about hundreds of forms of one text, and nobody else does. Two te
   replaced by synonyms.
 
 Words are base forms in lower case and Latin letters, without stop words; a passage is 16 of them in a row.
+
+Each text in memory has a number. A set of texts is an integer whose bit `number` is 1 for those in it, so that a few
+operations on integers compare one text with all others.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import chain, count
+from functools import cache, lru_cache, reduce
 from math import ceil
+from operator import or_
 from threading import Lock
 
 import numpy as np
@@ -46,9 +49,10 @@ class _Query:
     words: frozenset[str]
     passages: tuple[frozenset[str], ...]
 
-    @cached_property
-    def shortest(self) -> int:
-        return min(map(len, self.passages))
+    @property
+    def least(self) -> int:
+        """How many words a passage needs at least to be like one of these."""
+        return min(map(_need_common, self.passages))
 
 
 class QueryMemory:
@@ -73,8 +77,8 @@ class QueryMemory:
         self._fold = fold_word if fold is None else fold
         self._numbers: OrderedDict[Fields, int] = OrderedDict()  # of the texts, the oldest first
         self._queries: dict[int, _Query] = {}
-        self._with: dict[str, dict[int, None]] = {}  # by word the texts that have it
-        self._next = count()
+        self._with: dict[str, int] = {}  # by word the texts that have it
+        self._by_least: dict[int, int] = {}  # the texts by `_Query.least`
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -88,7 +92,7 @@ class QueryMemory:
                 self._numbers.move_to_end(fields)
                 return True
             asked = self._read(fields)
-            if len(asked.words) >= _LEAST and self._count_alike(asked) >= self.limit:
+            if len(asked.words) >= _LEAST and self._has_enough(asked):
                 return False
             self._keep(fields, asked)
             return True
@@ -105,61 +109,89 @@ class QueryMemory:
             if word not in stop:
                 yield self._fold(word)
 
-    def _count_alike(self, asked: _Query) -> int:
-        """How many of the texts in memory are like this one, counted up to the limit."""
-        shared = Counter(chain.from_iterable(self._with.get(word, ()) for word in asked.words))
+    def _has_enough(self, asked: _Query) -> bool:
+        """Whether as many texts in memory as the limit says are like this one."""
         alike = set[int]()
-        for number, common in shared.items():
-            if common >= _LEAST and _share_passage(asked, self._queries[number], common):
-                alike.add(number)
-                if len(alike) >= self.limit:
-                    return self.limit
-        meant = {word: self._synonyms(word) | {word} for word in asked.words}
-        for number in self._find_near(meant) - alike:
-            if _mean_the_same(meant, self._queries[number]):
-                alike.add(number)
-                if len(alike) >= self.limit:
-                    return self.limit
-        return len(alike)
+        for number in self._find_alike(asked):
+            alike.add(number)
+            if len(alike) >= self.limit:
+                return True
+        return False
 
-    def _find_near(self, meant: Mapping[str, frozenset[str]]) -> set[int]:
-        """Texts that may mean the same. If they do, one of any few words stands in them, or a synonym of it does: of
-        those that the fewest texts have."""
-        some = sorted((sum(len(self._with.get(one, ())) for one in alike), word) for word, alike in meant.items())
-        few = len(meant) - ceil(_MEANT * len(meant)) + 1
-        return {number for _, word in some[:few] for one in meant[word] for number in self._with.get(one, ())}
+    def _find_alike(self, asked: _Query) -> Iterator[int]:
+        """Texts that are like this one, some of them more than once."""
+        for passage in asked.passages:
+            for number in _list_bits(self._find_near(passage)):
+                if any(_are_alike(passage, other) for other in self._queries[number].passages):
+                    yield number
+        near = self._find_meant(asked.words)
+        meant = asked.words.union(*map(self._synonyms, asked.words)) if near else asked.words
+        for number in _list_bits(near):
+            words = self._queries[number].words
+            if len(words) >= _LEAST and len(words & meant) >= _MEANT * len(words):
+                yield number
+
+    def _find_near(self, passage: Set[str]) -> int:
+        """Texts that have as many words of a passage as a passage that is like it must have."""
+        need = _need_common(passage)
+        counted = _count_bits((self._with.get(word, 0) for word in passage), need)
+        return reduce(or_, (texts & counted[min(need, least) - 1] for least, texts in self._by_least.items()), 0)
+
+    def _find_meant(self, words: Set[str]) -> int:
+        """Texts that have enough of these words, or synonyms of theirs."""
+        spare = len(words) - ceil(_MEANT * len(words))  # words that may be missing
+        every = (1 << len(self._queries)) - 1
+        return every ^ _count_bits((every ^ self._find_with(word) for word in words), spare + 1)[spare]
+
+    def _find_with(self, word: str) -> int:
+        """Texts that have a word or a synonym of it."""
+        return reduce(or_, filter(None, map(self._with.get, self._synonyms(word))), self._with.get(word, 0))
 
     def _keep(self, fields: Fields, asked: _Query) -> None:
-        number = next(self._next)
+        number = len(self._numbers) if len(self._numbers) < self.remember else self._forget()
         self._numbers[fields], self._queries[number] = number, asked
+        self._by_least[asked.least] = self._by_least.get(asked.least, 0) | 1 << number
         for word in asked.words:
-            self._with.setdefault(word, {})[number] = None
-        if len(self._numbers) > self.remember:
-            _, oldest = self._numbers.popitem(last=False)
-            for word in self._queries.pop(oldest).words:
-                others = self._with[word]
-                del others[oldest]
-                if not others:
-                    del self._with[word]
+            self._with[word] = self._with.get(word, 0) | 1 << number
+
+    def _forget(self) -> int:
+        """Forget the oldest text. Its number is free then."""
+        _, number = self._numbers.popitem(last=False)
+        oldest = self._queries.pop(number)
+        self._by_least[oldest.least] ^= 1 << number
+        for word in oldest.words:
+            self._with[word] ^= 1 << number
+            if not self._with[word]:
+                del self._with[word]
+        return number
 
 
-def _share_passage(asked: _Query, other: _Query, common: int) -> bool:
-    """Whether a passage of one is like one of the other, by the words in `common`, those of both texts."""
-    if common < _COMMON * min(asked.shortest, other.shortest):
-        return False
-    return any(len(a & b) >= max(_LEAST, _COMMON * min(len(a), len(b))) for a in asked.passages for b in other.passages)
+def _need_common(passage: Set[str]) -> int:
+    """How many words another passage, no shorter than this one, must have in common with it to be like it."""
+    return max(_LEAST, ceil(_COMMON * len(passage)))
 
 
-def _mean_the_same(meant: Mapping[str, frozenset[str]], other: _Query) -> bool:
-    """Whether enough words of both texts, or synonyms of theirs, stand in the other one."""
-    if len(other.words) < _LEAST:
-        return False
-    spare = len(meant) - ceil(_MEANT * len(meant))  # words that may be missing
-    for alike in meant.values():
-        spare -= other.words.isdisjoint(alike)
-        if spare < 0:
-            return False
-    return len(other.words.intersection(chain.from_iterable(meant.values()))) >= _MEANT * len(other.words)
+def _are_alike(one: Set[str], other: Set[str]) -> bool:
+    """Whether two passages are alike."""
+    return len(one & other) >= min(_need_common(one), _need_common(other))
+
+
+def _count_bits(sets: Iterable[int], most: int) -> list[int]:
+    """The bits that at least 1, 2, ... and `most` of the integers have."""
+    counted = [0] * most
+    for one in sets:
+        for place in range(most - 1, 0, -1):
+            counted[place] |= counted[place - 1] & one
+        counted[0] |= one
+    return counted
+
+
+def _list_bits(one: int) -> Iterator[int]:
+    """The places of the bits of an integer that are 1."""
+    while one:
+        lowest = one & -one
+        yield lowest.bit_length() - 1
+        one ^= lowest
 
 
 @lru_cache(maxsize=1 << 16)

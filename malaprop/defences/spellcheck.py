@@ -37,6 +37,8 @@ _BACKSPACED = re.compile("[^\b]\b")
 
 def strip_unseen(text: str) -> str:
     """The text as it is drawn: no characters without a width, nothing that a backspace takes away."""
+    if text.isascii() and "\b" not in text:
+        return text
     before = ""
     while before != text:
         before, text = text, _SWAPPED.sub(r"\2\1", text)

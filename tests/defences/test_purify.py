@@ -68,6 +68,8 @@ def test_one_edit(one: str, other: str, near: bool) -> None:
 
 def test_nothing_unseen_is_left() -> None:
     assert strip_unseen("a\u200b\u202eb\u2066c\ufeff\b") == "ab"
+    assert strip_unseen("ab\bc\b\bd") == "d"
+    assert strip_unseen("plain text") == "plain text"
     assert make_plain("caf\u00e9") == "cafe"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
+from itertools import chain, product
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -71,6 +73,62 @@ def test_of_all_its_forms_by_synonyms_no_more_than_the_limit_are_answered(forms,
     memory = make(limit=limit)
     answered = {form for form in forms if memory.admit(form)}
     assert len(answered) == min(limit, len(set(forms)))
+
+
+class PlainMemory:
+    """What the memory should say, by comparing each text with every other."""
+
+    def __init__(self, limit: int, remember: int, synonyms: Mapping[str, Set[str]]) -> None:
+        self.limit, self.remember, self.synonyms = limit, remember, synonyms
+        self.texts: list[str] = []  # the oldest first
+
+    def admit(self, text: str) -> bool:
+        if text in self.texts:
+            self.texts.remove(text)
+        elif sum(self.is_like(text, other) for other in self.texts) >= self.limit:
+            return False
+        self.texts = [*self.texts, text][-self.remember :]
+        return True
+
+    def is_like(self, one: str, other: str) -> bool:
+        mine, theirs = one.split(), other.split()
+        if min(len({*mine}), len({*theirs})) < 3:
+            return False
+        if any(2 * len(a & b) >= max(6, min(len(a), len(b))) for a in cut_passages(mine) for b in cut_passages(theirs)):
+            return True
+        meant = {word: {word, *self.synonyms.get(word, ())} for word in mine}
+        hit = sum(not others.isdisjoint(theirs) for others in meant.values())
+        back = {*theirs} & {*chain.from_iterable(meant.values())}
+        return 5 * hit >= 4 * len(meant) and 5 * len(back) >= 4 * len({*theirs})
+
+
+def cut_passages(words: list[str]) -> list[set[str]]:
+    return [{*words[start : start + 16]} for start in range(0, max(1, len(words) - 12), 4)]
+
+
+def write_forms(random: Random, vocabulary: list[str], many: int) -> Iterator[str]:
+    """Forms of a few texts, short and long, in which any share of the words gave way to others."""
+    origins = [random.choices(vocabulary, k=random.choice((2, 4, 8, 15, 30, 45))) for _ in range(6)]
+    for _ in range(many):
+        share = random.random()
+        origin = random.choice(origins)[random.randrange(3) :]
+        yield " ".join(random.choice(vocabulary) if random.random() < share else word for word in origin)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+@pytest.mark.parametrize("words", [20, 60, 300])
+@pytest.mark.parametrize("remember", [20, 1000])
+def test_it_says_what_a_comparison_with_every_text_says(limit, words, remember):
+    random = Random(words + limit)
+    vocabulary = [f"word{n}" for n in range(words)]
+    synonyms = {word: frozenset(random.choices(vocabulary, k=random.randrange(words // 10))) for word in vocabulary}
+    memory = QueryMemory(limit=limit, remember=remember, synonyms=synonyms.__getitem__, fold=str)
+    plain = PlainMemory(limit, remember, synonyms)
+    texts = list(write_forms(random, vocabulary, 150))
+    said = [memory.admit(text) for text in texts]
+    assert said == [plain.admit(text) for text in texts]
+    assert {*said} == {True, False}
+    assert len(memory) == len(plain.texts)
 
 
 def test_a_text_that_was_answered_is_answered_again():
