@@ -3,9 +3,10 @@
 MALAPROP_DATA=DATA python -m malaprop_bench.unseen docs/measured/unseen.json --plain models/plain \
     --hard swaps=models/swaps --texts mr-full,misspelt:mr-full,yelp,pairs.jsonl
 
-A model is a folder that `malaprop train` or `harden` wrote. `misspelt:NAME` has a fifth of the words that people are
-known to misspell in one of their spellings (DATA/misspellings). A path is a file of labelled texts. The rows are added
-to the file, which holds counts alone; `malaprop bench --fill docs/hardening.md` puts the table on the page.
+The plain model is a folder that `malaprop train` wrote, a hardened one is whatever `--victim` takes. `misspelt:NAME`
+has a fifth of the words that people are known to misspell in one of their spellings (DATA/misspellings). A path is a
+file of labelled texts. The rows are added to the file, which holds counts alone; `malaprop bench --fill
+docs/hardening.md` puts the table on the page.
 """
 
 from __future__ import annotations
@@ -21,21 +22,27 @@ from typing import Any
 
 from malaprop.core.errors import DataError, MalapropError
 from malaprop.core.example import Example
+from malaprop.core.score import winners
 from malaprop.core.seeds import generator
 from malaprop.core.text import split_parts
+from malaprop.core.victim import REJECTED, Victim
 from malaprop.data.base import Dataset, load
+from malaprop.data.matching import agree
 from malaprop.records.check import sign_test
 from malaprop.records.defences import Gain
 from malaprop.records.summary import Rate
 
-HEAD = ("model", "trained on", "hardened with", "texts", "plain", "hardened", "difference", "p of worse")
+HEAD = ("model", "trained on", "hardened with", "texts", "plain", "hardened", "rejected", "difference", "p of worse")
 MISSPELT = "misspelt:"
 SHARE = 0.2  # of the words that have a known misspelling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenRow:
-    """Counts over the same texts: `won` are right with the hardened model alone, `lost` with the plain one alone."""
+    """Counts over the same texts: `won` are right with the hardened model alone, `lost` with the plain one alone.
+
+    `rejected` are those to which the hardened model gives no answer; None where they were not counted.
+    """
 
     model: str
     data: str
@@ -45,6 +52,7 @@ class UnseenRow:
     plain: int
     won: int
     lost: int
+    rejected: int | None = None
 
     @property
     def gain(self) -> Gain:
@@ -97,23 +105,33 @@ def read_texts(name: str, n: int) -> Dataset:
     return replace(data, examples=tuple(misspell(one, known) for one in data))
 
 
-def measure(plain: Path, hard: Mapping[str, Path], texts: Sequence[str], n: int) -> Iterator[UnseenRow]:
+def answer(model: Victim, data: Dataset) -> tuple[list[bool], int]:
+    """Which texts a model has right, and how many it rejects."""
+    examples = list(agree(data, model))
+    given = winners(model.predict([tuple(one.fields.values()) for one in examples])).tolist()
+    right = [one.label == label for one, label in zip(examples, given, strict=True)]
+    last = len(model.label_names) - 1
+    return right, given.count(last) if model.label_names[-1:] == (REJECTED,) else 0
+
+
+def measure(plain: Path, hard: Mapping[str, str], texts: Sequence[str], n: int) -> Iterator[UnseenRow]:
     """A row for each hardened model and each kind of text."""
     from malaprop.models.fitting.card import read_card
     from malaprop.runs.victims import victim
-    from malaprop.studies.common import examine
 
-    card, models = read_card(plain), {name: victim(str(folder)) for name, folder in hard.items()}
+    card, models = read_card(plain), {name: victim(spec) for name, spec in hard.items()}
     own = victim(str(plain))
     for said in texts:
         data = read_texts(said, n)
-        before = examine(own, data).right
+        before, _ = answer(own, data)
         name = said if not Path(said).is_file() else Path(said).name.partition(".")[0]
         for method, model in models.items():
-            pairs = list(zip(before, examine(model, data).right, strict=True))
+            after, rejected = answer(model, data)
+            pairs = list(zip(before, after, strict=True))
             yield UnseenRow(
                 model=card.name, data=card.data, hardened=method, texts=name, total=len(pairs), plain=sum(before),
                 won=sum(b and not a for a, b in pairs), lost=sum(a and not b for a, b in pairs),
+                rejected=rejected,
             )  # fmt: skip
 
 
@@ -123,8 +141,8 @@ def rows(held: Mapping[str, Any]) -> list[list[str]]:
     return [
         [
             one.model, one.data, f"`{one.hardened}`", one.texts, str(Rate(one.plain, one.total)),
-            str(Rate(one.plain + one.won - one.lost, one.total)), str(one.gain),
-            f"{sign_test(one.lost, one.won):.3f}",
+            str(Rate(one.plain + one.won - one.lost, one.total)),
+            "-" if one.rejected is None else str(one.rejected), str(one.gain), f"{sign_test(one.lost, one.won):.3f}",
         ]
         for one in found
     ]  # fmt: skip
@@ -134,11 +152,11 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m malaprop_bench.unseen", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--plain", type=Path, required=True)
-    parser.add_argument("--hard", action="append", default=[], help="METHOD=FOLDER; may be repeated")
+    parser.add_argument("--hard", action="append", default=[], help="METHOD=VICTIM; may be repeated")
     parser.add_argument("--texts", default="mr-full,misspelt:mr-full,yelp")
     parser.add_argument("--n", type=int, default=1000)
     given = parser.parse_args(words)
-    hard = {name: Path(folder) for name, _, folder in (pair.partition("=") for pair in given.hard)}
+    hard = {name: spec for name, _, spec in (pair.partition("=") for pair in given.hard)}
     held = json.loads(given.file.read_text(encoding="utf-8"))["rows"] if given.file.exists() else []
     kept = {(row["model"], row["data"], row["hardened"], row["texts"]): row for row in held}
     try:

@@ -88,8 +88,13 @@ def extra_of(error: BaseException) -> str | None:
 def short_of_memory(error: BaseException | None) -> bool:
     """Python's, torch's and the device's ways to say so, by their words; also where another error wraps them."""
     while error is not None:
-        words = str(error).lower()
-        if isinstance(error, MemoryError) or "out of memory" in words or "can't allocate memory" in words:
+        if isinstance(error, MemoryError) or tells_of_memory(str(error)):
             return True
         error = error.__cause__
     return False
+
+
+def tells_of_memory(words: str) -> bool:
+    """Whether the words of an error say that memory was short."""
+    words = words.lower()
+    return any(said in words for said in ("out of memory", "can't allocate memory", "memoryerror"))

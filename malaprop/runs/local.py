@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -11,7 +13,7 @@ from typing import Generic, TypeVar
 from malaprop.attacks.attack import Attack, Ending
 from malaprop.core.ask import Steps
 from malaprop.core.capability import check
-from malaprop.core.errors import DataError, MalapropError, SettingError, plain
+from malaprop.core.errors import DataError, MalapropError, SettingError, plain, tells_of_memory
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
 from malaprop.core.spending import Purse
@@ -39,6 +41,7 @@ def run(
 ) -> Iterator[Outcome]:
     """Outcomes in the order in which the attacks end; the same ones at any width.
 
+    An example that finds no memory beside the others is attacked once more, alone, before it ends in an error.
     `lanes` None: what suits the victim, two where a GPU is kept busy while the other half of the attacks is advanced.
     With a `purse` no more attacks are in flight than what is left to spend can end.
     """
@@ -74,18 +77,38 @@ def _shard(
     began: dict[int, float] = {}
     scoring = services["victim"]
 
-    def jobs() -> Iterator[tuple[int, Steps[Ending]]]:
-        for owner, example in enumerate(shard):
+    def jobs(owners: Iterable[int]) -> Iterator[tuple[int, Steps[Ending]]]:
+        for owner in owners:
             began[owner] = perf_counter()
-            yield owner, guarded(start_attack(attack, victim, example, table, owner, seed))
+            yield owner, guarded(start_attack(attack, victim, shard[owner], table, owner, seed))
 
-    queue = jobs() if purse is None else _Admitted(jobs(), purse)
+    def end(owner: int, ending: Ending) -> Outcome:
+        tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
+        ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
+        return note_last_label(ended, victim.label_names)
+
+    queue = jobs(range(len(shard))) if purse is None else _Admitted(jobs(range(len(shard))), purse)
+    starved: list[int] = []
     for owner, ending in drive(queue, services, width=width, lanes=lanes):
         if purse is not None:
             purse.end()
-        tally = scoring.tally(owner) if isinstance(scoring, Scoring) else Tally()
-        ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
-        yield note_last_label(ended, victim.label_names)
+        ended = end(owner, ending)
+        if purse is None and ended.status == "error" and tells_of_memory(ended.reason):
+            starved.append(owner)
+        else:
+            yield ended
+    for owner in starved:  # once more, with nothing beside it
+        free_memory()
+        for _, ending in drive(jobs([owner]), services, width=1):
+            yield end(owner, ending)
+
+
+def free_memory() -> None:
+    """Gives back what no object holds any more, on the GPU too."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def start_attack(

@@ -7,16 +7,28 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from malaprop_bench import page, unseen
 from malaprop_bench.unseen import UnseenRow
 
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example
+from malaprop.core.victim import REJECTED
 from malaprop.data import of
 
 DOCS = Path(__file__).parents[2] / "docs"
-ROW = {"model": "LSTM", "data": "mr", "hardened": "swaps", "texts": "x", "total": 4, "plain": 2, "won": 2, "lost": 1}
+ROW = {
+    "model": "LSTM",
+    "data": "mr",
+    "hardened": "swaps",
+    "texts": "x",
+    "total": 4,
+    "plain": 2,
+    "won": 2,
+    "lost": 1,
+    "rejected": 1,
+}
 
 
 def write_lists(folder: Path) -> None:
@@ -51,7 +63,7 @@ def test_models_are_compared_on_the_same_texts(tmp_path, monkeypatch):
     right = {"plain": (True, True, False, False), "hard": (True, False, True, True)}
     monkeypatch.setattr("malaprop.models.fitting.card.read_card", lambda _: SimpleNamespace(name="LSTM", data="mr"))
     monkeypatch.setattr("malaprop.runs.victims.victim", str)
-    monkeypatch.setattr("malaprop.studies.common.examine", lambda name, _: SimpleNamespace(right=right[name]))
+    monkeypatch.setattr(unseen, "answer", lambda name, _: (right[name], 1))
     monkeypatch.setattr(unseen, "read_texts", lambda *_: data)
     file = tmp_path / "u.json"
     for _ in range(2):  # the second time takes the place of the first
@@ -61,9 +73,19 @@ def test_models_are_compared_on_the_same_texts(tmp_path, monkeypatch):
     assert unseen.rows(held) == [
         [
             "LSTM", "mr", "`swaps`", "x", "50.0% (2/4, 15.0-85.0)", "75.0% (3/4, 30.1-95.4)",
-            "+25.0 points (-47.3 to +80.6)", "0.875",
+            "1", "+25.0 points (-47.3 to +80.6)", "0.875",
         ]
     ]  # fmt: skip
+
+
+def test_texts_that_a_model_rejects_are_counted():
+    data = of([("good film", 1), ("bad film", 0), ("good one", 1), ("odd", 0)], name="x")
+    scores = {"good film": [0, 1, 0], "bad film": [0, 0, 1], "good one": [1, 0, 0], "odd": [0, 0, 1]}
+    wary = SimpleNamespace(
+        predict=lambda texts: np.array([scores[text] for (text,) in texts], float), labels=3, name="wary",
+        label_names=("0", "1", REJECTED),
+    )  # fmt: skip
+    assert unseen.answer(wary, data) == ([True, False, False, False], 2)
 
 
 def test_what_the_page_says_of_its_record():
@@ -71,6 +93,8 @@ def test_what_the_page_says_of_its_record():
     assert page.filled(text, DOCS)[0] == text
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
     for row in (UnseenRow(**row) for row in held["rows"] if "without labels" not in row["hardened"]):
+        if row.rejected is not None:
+            continue  # the next test
         if row.data == "ag_news":
             assert row.gain.low < 0 < row.gain.high
         elif row.hardened == "flooding":
@@ -81,6 +105,19 @@ def test_what_the_page_says_of_its_record():
             assert -0.315 < row.gain.value < -0.085
         else:
             assert -0.0515 < row.gain.value < 0
+
+
+def test_what_the_page_says_of_models_that_reject():
+    text = " ".join((DOCS / "hardening.md").read_text(encoding="utf-8").split())
+    held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))["rows"]
+    rows = [UnseenRow(**row) for row in held if row.get("rejected") is not None]
+    bare, mended, home, home_mended = sorted(rows, key=lambda row: row.gain.value)
+    assert (bare.texts, mended.texts) == ("misspelt:ag_news",) * 2
+    assert "purify:spell" in mended.hardened
+    assert f"it loses {-100 * bare.gain.value:.1f} points: it rejects {bare.rejected} of {bare.total:,} texts" in text
+    assert f"it rejects {mended.rejected}, and the difference of {-100 * mended.gain.value:.1f} points" in text
+    assert all(row.gain.low < 0 < row.gain.high for row in (mended, home, home_mended))
+    assert bare.gain.high < 0
 
 
 def test_what_the_page_says_of_texts_without_labels():

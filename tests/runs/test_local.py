@@ -57,6 +57,31 @@ def test_settings_are_checked_before_the_first_query(toy_examples):
     assert calls.texts == []
 
 
+@pytest.mark.parametrize(("width", "calls"), [(4, 12), (24, 30)])
+def test_examples_that_found_no_memory_beside_others_are_attacked_again_alone(width, calls, toy_examples):
+    left = iter(range(calls))
+
+    def predict(texts):
+        if next(left, None) is not None:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 32.00 MiB")
+        return toy.predict(texts)
+
+    made = attack_all(listed(), toy_examples, toy.victim(predict), width=width)
+    assert next(left, None) is None  # memory was short
+    assert [compare_key(o) for o in made] == [compare_key(o) for o in attack_all(listed(), toy_examples)]
+
+
+def test_an_example_that_finds_no_memory_alone_ends_in_an_error(toy_examples):
+    def predict(texts):
+        if any("film" in str(text) for text in texts):
+            raise MemoryError
+        return toy.predict(texts)
+
+    made = attack_all(listed(), toy_examples, toy.victim(predict))
+    assert {o.status for o in made} > {"error"}
+    assert {o.reason for o in made if o.status == "error"} == {"toy raised MemoryError: MemoryError"}
+
+
 def test_no_examples_no_outcomes():
     assert list(run(listed(), toy.victim(), [])) == []
 
