@@ -93,7 +93,7 @@ def _shard(
         if purse is not None:
             purse.end()
         ended = end(owner, ending)
-        if purse is None and ended.status == "error" and tells_of_memory(ended.reason):
+        if purse is None and ending.status == "error" and tells_of_memory(ending.reason):
             starved.append(owner)
         else:
             yield ended
