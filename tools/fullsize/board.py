@@ -63,7 +63,7 @@ ENTRIES = (
     Entry(data="ag_news", model="MPNet", method=_attacked(4, 200, "least=0.92"), texts=500, plain="epochs=1",
           hard="epochs=1", parts=6, helpers=5, nice=2),
     Entry(data="mr-full", model="BERT", method=_both(2, 200, "least=0.835"), texts=500, hard="epochs=3 rate=1e-4",
-          parts=40, helpers=4, nice=3, phrases=True),
+          parts=16, helpers=4, nice=3, phrases=True),
     Entry(data="mr-full", model="MPNet", method=_SWAPS.replace("cost=0.005", "least=0.84"), texts=500, plain="epochs=2",
           hard="epochs=1", parts=6, nice=4, after="board/ag_news-MPNet/hard", phrases=True),
     Entry(data="imdb-full", model="BERT", method=_SWAPS, texts=100, nice=5, after="board/ag_news-BERT/test"),
