@@ -480,6 +480,17 @@ def test_what_the_page_says_of_the_leaderboards_lanes_was_measured():
     assert f"MiniLM on MR with phrases, {max(took.values()):.0f} seconds" in page
 
 
+def test_phrases_without_data_or_a_place_are_refused_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("MALAPROP_DATA", str(tmp_path))
+    for out, said in ((tmp_path / "out.jsonl", "is missing"), (tmp_path / "no" / "out.jsonl", "is no folder")):
+        monkeypatch.setattr(sys, "argv", ["phrases.py", str(out)])
+        with pytest.raises(SystemExit, match="2"):
+            phrases.main()
+        assert said in capsys.readouterr().err.splitlines()[-1]
+        (tmp_path / "sst2").mkdir(exist_ok=True)
+        (tmp_path / "sst2/train_phrases.jsonl.gz").touch()
+
+
 def test_phrases_of_sentences_held_out_are_left_out():
     held_out = ["A gripping, quietly funny film about the sea.", "never mind"]
     told = [

@@ -97,10 +97,10 @@ def _shard(
             starved.append(owner)
         else:
             yield ended
-    for owner in starved:  # once more, with nothing beside it
+    if starved:
         free_memory()
-        for _, ending in drive(jobs([owner]), services, width=1):
-            yield end(owner, ending)
+    for owner, ending in drive(jobs(starved), services, width=1):  # once more, one at a time
+        yield end(owner, ending)
 
 
 def free_memory() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections import OrderedDict
@@ -205,11 +204,11 @@ class Desk:
         import torch
 
         from malaprop.models.tokens.batches import crowded
+        from malaprop.runs.local import free_memory
 
         device = torch.device(self.place.device)
         if crowded(device):
-            gc.collect()
-            torch.cuda.empty_cache()
+            free_memory()
         return crowded(device)
 
 

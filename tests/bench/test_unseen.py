@@ -93,7 +93,7 @@ def test_what_the_page_says_of_its_record():
     assert page.filled(text, DOCS)[0] == text
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))
     for row in (UnseenRow(**row) for row in held["rows"] if "without labels" not in row["hardened"]):
-        if row.rejected is not None:
+        if row.rejected:
             continue  # the next test
         if row.data == "ag_news":
             assert row.gain.low < 0 < row.gain.high
@@ -110,7 +110,7 @@ def test_what_the_page_says_of_its_record():
 def test_what_the_page_says_of_models_that_reject():
     text = " ".join((DOCS / "hardening.md").read_text(encoding="utf-8").split())
     held = json.loads((DOCS / "measured/unseen.json").read_text(encoding="utf-8"))["rows"]
-    rows = [UnseenRow(**row) for row in held if row.get("rejected") is not None]
+    rows = [UnseenRow(**row) for row in held if row.get("rejected")]
     bare, mended, home, home_mended = sorted(rows, key=lambda row: row.gain.value)
     assert (bare.texts, mended.texts) == ("misspelt:ag_news",) * 2
     assert "purify:spell" in mended.hardened

@@ -46,12 +46,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="OUT")
     asked = parser.parse_args()
+    place = Path(os.environ.get("MALAPROP_DATA", "")) / "sst2/train_phrases.jsonl.gz"
+    if not place.is_file():
+        parser.error(f"{place} is missing; point MALAPROP_DATA at a folder with sst2 and mr")
+    if not asked.out.parent.is_dir():
+        parser.error(f"{asked.out.parent} is no folder")
     sys.path.insert(0, str(ROOT))
     from malaprop.data.base import load
     from malaprop.models.splits import splits
 
     parts = splits(load, "mr-full")
-    place = Path(os.environ["MALAPROP_DATA"]) / "sst2/train_phrases.jsonl.gz"
     rows = [json.loads(line) for line in gzip.decompress(place.read_bytes()).decode("utf-8").splitlines()]
     held_out = [text for one in (*parts.held_out, *parts.test) for text in one.fields.values()]
     chosen = choose_phrases((row["text"] for row in rows), held_out)
