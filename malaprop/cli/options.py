@@ -103,8 +103,8 @@ def out_folder(out: Path | None, resume: bool, *names: str) -> Path:
 
 
 def slug(name: str) -> str:
-    """A name that can be a folder's."""
-    kept = "".join(c if c.isalnum() or c in "-_.#" else "-" for c in name).strip("-.")
+    """A name that can be a folder's, and a part of an address: a # would end it there."""
+    kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
     return kept[-60:] or "unnamed"
 
 

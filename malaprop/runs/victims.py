@@ -125,6 +125,25 @@ def name_labels(made: Victim, labels: Sequence[str]) -> None:
         made.label_names = tuple(labels)
 
 
+def assume_labels(made: Victim, labels: Sequence[str]) -> None:
+    """Tells a function or an address that names none of its labels by which names to read answers that are labels.
+
+    Unlike `name_labels` this is no knowledge about the victim: it changes nothing where answers are scores.
+    """
+    from malaprop.data.matching import are_numbers
+    from malaprop.models.victims.http import HttpVictim
+    from malaprop.models.victims.strings import StringVictim
+
+    while made.inside is not None:
+        made = made.inside
+    if are_numbers(labels):
+        return
+    if isinstance(made, HttpVictim):
+        made.assume(labels)
+    elif isinstance(made, StringVictim) and made.answers == "scores":
+        made.assumed = tuple(labels)
+
+
 def _maker(spec: str) -> Any:
     """What makes the victim of NAME:SETTINGS(VICTIM); None where the spec is no such thing."""
     written = _WRITTEN.fullmatch(spec.strip())

@@ -268,7 +268,7 @@ def name_folders(names: Iterable[str]) -> dict[str, str]:
     """A folder's name for each; two that would share one are refused."""
     out: dict[str, str] = {}
     for name in names:
-        place = "".join(c if c.isalnum() or c in "-_.#+" else "-" for c in name).strip("-.")[-80:] or "unnamed"
+        place = "".join(c if c.isalnum() or c in "-_.+" else "-" for c in name).strip("-.")[-80:] or "unnamed"
         if place in out.values():
             raise SettingError(f"{name} would be written to {place}, as another victim is; give them other names")
         out[name] = place

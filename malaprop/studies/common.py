@@ -46,8 +46,8 @@ def _name(spec: Any) -> str:
 
 
 def slug(name: str) -> str:
-    """A name that can be a folder's."""
-    kept = "".join(c if c.isalnum() or c in "-_.#" else "-" for c in name).strip("-.")
+    """A name that can be a folder's, and a part of an address: a # would end it there."""
+    kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
     return kept[-60:] or "unnamed"
 
 
@@ -95,8 +95,11 @@ def examine(victim: Victim, data: Examples) -> Examined:
     """Puts all texts to a model."""
     from malaprop.core.score import winners
     from malaprop.data.matching import agree
+    from malaprop.runs.victims import assume_labels
 
-    rest = iter(agree(data, victim))
+    matched = agree(data, victim)
+    assume_labels(victim, matched.labels)
+    rest = iter(matched)
     flags: list[bool] = []
     while part := list(islice(rest, BLOCK)):
         given = winners(victim.predict([tuple(e.fields.values()) for e in part]))
@@ -119,7 +122,9 @@ def attack_share(
     from malaprop.core.victim import About
     from malaprop.runs.folder import describe
     from malaprop.runs.local import run
+    from malaprop.runs.victims import assume_labels
 
+    assume_labels(victim, share.whole.labels)
     attack = attack.for_labels(share.whole.labels)
     yield describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
     services = desk.services(victim)

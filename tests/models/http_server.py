@@ -109,6 +109,31 @@ def application(log: Log, victim: Victim | None = None) -> FastAPI:
     async def first_only(request: Request) -> Any:
         return [{"label": "POSITIVE", "score": 0.9} for _ in await read("first-only", request)]
 
+    @app.post("/single/{form}")
+    async def single(form: str, request: Request) -> Any:
+        """Takes one text a request, and answers in one of several forms."""
+        text = (await request.json()).get("text")
+        if text is None:
+            return JSONResponse({"detail": "text, please"}, 422)
+        log.note("single", request, [tuple(text) if isinstance(text, list) else text])
+        log.inside += 1
+        log.most = max(log.most, log.inside)
+        await asyncio.sleep(0.05)
+        log.inside -= 1
+        row = toy.predict([tuple(text) if isinstance(text, list) else text])[0]
+        named = [{"label": n, "score": s} for n, s in zip(NAMES, row, strict=True)]
+        winner = max(named, key=lambda entry: entry["score"])
+        return {
+            "scores": {"scores": row}, "rows": {"scores": [row]}, "bare": row, "named": named, "inner": [named],
+            "number": row[1], "score": {"score": row[1]}, "winner": winner, "list": [winner],
+            "label": {"label": winner["label"]}, "wrong": {"answer": row},
+        }[form]  # fmt: skip
+
+    @app.post("/fails")
+    async def fails(request: Request) -> Any:
+        await read("fails", request)
+        return JSONResponse({"error": "no model"}, 500)
+
     @app.post("/labels")
     async def labels(request: Request) -> Any:
         return {"labels": [NAMES[row[1] > row[0]] for row in toy.predict(await read("labels", request))]}

@@ -52,6 +52,7 @@ def application(log: Log, model: Any, tokenizer: Any, words: tuple[str, ...]) ->
             choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
         return counted({"choices": [choice]}, len(ids), 1, mode)
 
+    @torch.inference_mode()
     def complete(body: dict[str, Any], mode: str) -> dict[str, Any]:
         found = tokenizer(body["prompt"], return_offsets_mapping=True)
         ids, places = found["input_ids"], [a for a, _ in found["offset_mapping"]]

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 import toy
-from http_server import KEY, Log, serving
+from http_server import KEY, NAMES, Log, serving
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
@@ -21,6 +21,7 @@ from malaprop.models.victims import endpoint
 from malaprop.models.victims.endpoint import _ends_early, in_line, split_address
 from malaprop.models.victims.http import HttpVictim, _place
 from malaprop.models.victims.load import load, wrap
+from malaprop.runs.victims import assume_labels
 
 TEXTS = [("a good film",), ("bad",), ("great, great plot",), ("poor",), ("the end",)]
 
@@ -323,10 +324,77 @@ def test_a_wrong_address_is_asked_once_not_for_every_batch(at, server):
 
 def test_probe_finds_what_no_answer_can_come_from(at):
     at("healthy").probe()
-    at("named").probe()  # wants another list: says 500, which may have any reason
     for route in ("nowhere", "html", "locked"):
         with pytest.raises(VictimError):
             at(route).probe()
+
+
+def test_probe_ends_soon_where_the_server_fails(at, server):
+    """With one retry: a word and a pair, twice each."""
+    began = time.perf_counter()
+    with pytest.raises(VictimError, match=r"answered 500 .*no model.*, and again for a pair; .*send_as=text") as error:
+        at("fails", pause=0.3).probe()  # the retries of the work would be over 4 s, twice
+    assert time.perf_counter() - began < 3
+    assert "\n" not in str(error.value)
+    assert server[1].texts["fails"] == ["a", "a", ("a", "a"), ("a", "a")]
+    with pytest.raises(VictimError, match=r"answered 500 Internal Server Error .* and again for a pair"):
+        at("named").probe()  # wants another list
+
+
+def test_probe_tries_once_more_where_that_may_help_and_never_past_its_time(at, server):
+    with pytest.raises(VictimError, match=r"answered 429 .*\(2 attempts\)"):
+        at("busy").probe()
+    began = time.perf_counter()
+    with pytest.raises(VictimError, match=r"did not answer within 0\.4 s \(1 attempt\)"):
+        at("drips", timeout=0.4).probe()
+    assert time.perf_counter() - began < 1
+    with pytest.raises(VictimError, match=r"refuses connections.*\(2 attempts\)"):
+        HttpVictim(url=f"http://127.0.0.1:{free_port()}/x", pause=0.001).probe()
+
+
+@pytest.mark.parametrize(
+    "form", ["scores", "rows", "bare", "named", "inner", "number", "score", "winner", "list", "label"]
+)
+def test_a_server_that_takes_one_text_a_request(at, server, form):
+    order = NAMES if form in ("winner", "list", "label") else ()
+    victim = at(f"single/{form}", send_as="text", batch=32, concurrency=4, order=order)
+    scores = expected(TEXTS)
+    wanted = np.eye(2)[scores.argmax(1)] if form == "label" else scores
+    victim.probe()
+    assert np.allclose(victim.predict(TEXTS), wanted, atol=1e-6)
+    assert sorted(server[1].texts["single"]) == sorted(["a", *(text for (text,) in TEXTS)])
+    assert 2 <= server[1].most <= 4
+    pairs = [("good", "awful film"), ("fine", "it is")]
+    assert np.allclose(victim.predict(pairs).argmax(1), expected(pairs).argmax(1))
+
+
+def test_what_one_text_a_request_cannot_be_read_from(at, server):
+    with pytest.raises(VictimError, match="answered with the keys answer; expected"):
+        at("single/wrong", send_as="text").predict(TEXTS)
+    with pytest.raises(VictimError, match=r'answered 422 .*it was sent \{"texts": \["..."\]\}.*#send_as=text'):
+        at("single/bare").predict(TEXTS)
+    victim = load(f"{server[0]}/single/bare#send_as=text", quiet=True)
+    assert np.allclose(victim.predict(TEXTS), expected(TEXTS))
+    victim.close()
+
+
+def test_labels_alone_are_read_by_the_names_of_the_data_where_nobody_told_others(at):
+    victim = at("winners", send_as="inputs")
+    victim.probe()
+    assume_labels(victim, ("positive", "negative"))
+    assert np.allclose(victim.predict(TEXTS), expected(TEXTS)[:, ::-1], atol=1e-6)
+    assert victim.label_names == ()
+    numbers = at("winners", send_as="inputs")
+    assume_labels(numbers, ("0", "1"))
+    with pytest.raises(VictimError, match="name all of them"):
+        numbers.predict(TEXTS)
+    others = at("winners", send_as="inputs")
+    assume_labels(others, ("ham", "spam"))
+    with pytest.raises(VictimError, match=r"answered with the label '(NEG|POS)ITIVE'; expected ham, spam"):
+        others.predict(TEXTS)
+    plain = at("named", send_as="inputs")  # tells all names, though nobody asked before the work
+    assume_labels(plain, ("negative", "positive"))
+    assert np.allclose(plain.predict(TEXTS), expected(TEXTS))
 
 
 def test_labels_have_the_names_that_the_server_gives_them(at):

@@ -156,6 +156,65 @@ def test_what_a_server_says_of_the_key_is_neither_shown_nor_written(way, server,
         assert KEY[:6] not in text
 
 
+def command(monkeypatch, capsys, *words: str) -> tuple[int, str]:
+    """The exit code of a command, and what it says."""
+    monkeypatch.setattr(sys, "argv", ["malaprop", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0), "".join(capsys.readouterr())
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    path = tmp_path / "reviews.csv"
+    rows = ["a good film,positive", "a bad plot,negative", "a great end,positive", "a poor film,negative"]
+    path.write_text("\n".join(["text,label", *rows]) + "\n")
+    return path
+
+
+def test_a_server_that_fails_ends_the_run_before_it_begins(server, reviews, tmp_path, monkeypatch, capsys):
+    address, log = server
+    log.__init__()
+    words = [
+        "attack",
+        "deepwordbug",
+        "--victim",
+        f"{address}/fails",
+        "--data",
+        str(reviews),
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    code, said = command(monkeypatch, capsys, *words)
+    assert code == 2
+    assert [line for line in said.splitlines() if line.strip()] == [said.strip()]
+    assert "answered 500 Internal Server Error" in said
+    assert log.calls["fails"] == 4  # a word and a pair, twice each
+
+
+def test_labels_alone_are_read_by_the_names_of_the_data(server, reviews, tmp_path, monkeypatch, capsys):
+    """The victim names no label before it is asked; the data's order is assumed, said, and used."""
+    given = ["--data", str(reviews), "--json", "--out", str(tmp_path / "o")]
+    address = f"{server[0]}/winners#send_as=inputs"
+    code, said = command(monkeypatch, capsys, "attack", "deepwordbug", "--victim", address, *given)
+    assert code == 0, said
+    assert "taken in this order: negative is 0, positive is 1" in said
+    found = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    assert found["clean_accuracy"]["hits"] == 4
+
+
+def test_folders_that_are_made_hold_no_mark_that_ends_an_address(server, reviews, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    address = f"{server[0]}/healthy#batch=2"
+    code, said = command(
+        monkeypatch, capsys, "audit", "--victim", address, "--attacks", "deepwordbug", "--data", str(reviews)
+    )
+    assert code == 0, said
+    made = [path.name for path in (tmp_path / "runs").rglob("*")]
+    assert any("healthy" in name for name in made)
+    assert not any("#" in name for name in made)
+
+
 def test_a_zoo_model_behind_an_address_falls_as_it_does_at_home():
     torch.manual_seed(0)
     model = WordCNN(VOCABULARY, 2, dim=8, filters=6, widths=(1, 2)).eval()

@@ -135,7 +135,9 @@ class OpenAiVictim(RemoteVictim):
         """
         sample = ("a",) * len(self.template.fields)
         for road in ("top", "echo", "text") if self.answers == "auto" else (self.answers,):
-            if self._knows(road, sample):
+            with self._chats.probing(), self._completions.probing():
+                known = self._knows(road, sample)
+            if known:
                 self.answers = road
                 break
         else:

@@ -111,7 +111,8 @@ def _of_numbers(numbers: NDArray[np.int64], name: str, labels: int) -> Answer:
 
 
 def _of_names(found: Sequence[str], name: str, label_names: Sequence[str]) -> Answer:
-    places = {label.casefold(): place for place, label in enumerate(label_names)}
+    places = {f"label_{place}": place for place in range(len(label_names))}  # as libraries write a number
+    places |= {label.casefold(): place for place, label in enumerate(label_names)}
     for label in found:
         if not places:
             shown = _NAMING.format(f"{_written(name)}#label_names=no/yes")
@@ -119,7 +120,7 @@ def _of_names(found: Sequence[str], name: str, label_names: Sequence[str]) -> An
         if label.casefold() not in places:
             raise VictimError(f"{name} answered with the label {label[:40]!r}; expected {', '.join(label_names)[:100]}")
     rows = [places[label.casefold()] for label in found]
-    return Answer(np.eye(max(2, len(places)), dtype=np.float32)[rows], _alone(name))
+    return Answer(np.eye(max(2, len(label_names)), dtype=np.float32)[rows], _alone(name))
 
 
 def _alone(name: str) -> str:

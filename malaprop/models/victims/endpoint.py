@@ -8,7 +8,8 @@ import re
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead, responses
 from random import uniform
@@ -110,6 +111,7 @@ class Endpoint:
     key_env: str = KEY_ENV
     parse: Callable[[bytes], Any] = json.loads  # of an answer's body
     expects: str = 'JSON such as {"scores": [[0.1, 0.9]]}'
+    hint: str = "check what the server expects"  # where it refuses what it is sent
     shown: str = field(init=False)
     _parts: SplitResult = field(init=False, repr=False)
     _idle: deque[HTTPConnection] = field(default_factory=deque, init=False, repr=False)
@@ -117,6 +119,7 @@ class Endpoint:
     _last: tuple[float, str] = field(default=(0.0, ""), init=False, repr=False)
     _out_of_reach: bool = field(default=False, init=False, repr=False)
     _throttle: Throttle = field(default_factory=Throttle, init=False, repr=False)
+    _until: float | None = field(default=None, init=False, repr=False)  # the end of a probe
 
     def __post_init__(self) -> None:
         if self.timeout <= 0 or self.retries < 0 or self.pause < 0:
@@ -145,6 +148,15 @@ class Endpoint:
             raise SettingError(f"the environment variable {self.key_env} holds characters that no key can have")
         return key
 
+    @contextmanager
+    def probing(self) -> Iterator[None]:
+        """Within, requests together end after `timeout` seconds, and each is tried again but once."""
+        self._until = monotonic() + self.timeout
+        try:
+            yield
+        finally:
+            self._until = None
+
     def post(self, value: Any) -> Any:
         """What the server answers, read as JSON."""
         body, key = json.dumps(value).encode(), self.key()
@@ -159,10 +171,11 @@ class Endpoint:
             except _Again as again:
                 if again.status == 429 or (again.status == 503 and again.wait):
                     self._throttle.fall(min(_LONGEST, max(again.wait, self.pause)))
-                if attempt == self.retries or (self._out_of_reach and again.status is None):
-                    raise self._given_up(again, attempt + 1) from None
                 doubled = self.pause * 2**attempt * uniform(0.75, 1.25)
-                sleep(min(_LONGEST, max(again.wait, doubled)))
+                wait = min(_LONGEST, max(again.wait, doubled))
+                if attempt == self.retries or not self._worth_another(again, attempt, wait):
+                    raise self._given_up(again, attempt + 1) from None
+                sleep(wait)
             except VictimError:  # it answers, if badly
                 self._lost, self._out_of_reach = 0, False
                 raise
@@ -171,6 +184,17 @@ class Endpoint:
                 self._throttle.rise()
                 return answer
         raise AssertionError("the last attempt returns or raises")
+
+    def _worth_another(self, again: _Again, attempt: int, wait: float) -> bool:
+        """Whether a request that failed is sent again after this pause."""
+        if self._until is None:
+            return not (self._out_of_reach and again.status is None)
+        return attempt == 0 and monotonic() + wait < self._until
+
+    def _time_left(self) -> float:
+        """The seconds that a connection or an answer may take."""
+        left = self.timeout if self._until is None else min(self.timeout, self._until - monotonic())
+        return max(left, 0.001)  # a socket without time would not wait at all, which is another mode
 
     def _given_up(self, again: _Again, attempts: int) -> VictimError:
         reason = f"{self.shown} {again} ({attempts} attempt{'s' * (attempts > 1)})"
@@ -223,6 +247,9 @@ class Endpoint:
         self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str]
     ) -> tuple[int, HTTPResponse, bytes]:
         done = False
+        line.timeout = self._time_left()
+        if line.sock is not None:
+            line.sock.settimeout(line.timeout)
         try:
             line.request("POST", target, body, headers)
             if _QUICK is not None:  # holds for one answer
@@ -264,7 +291,7 @@ class Endpoint:
 
     def _read(self, response: HTTPResponse) -> bytes:
         """The whole body; a server that sends it drop by drop must be done in time too."""
-        end, parts, size = monotonic() + self.timeout, [], 0
+        end, parts, size = monotonic() + self._time_left(), [], 0
         while part := response.read1(1 << 16):
             parts.append(part)
             size += len(part)
@@ -284,7 +311,7 @@ class Endpoint:
             line = f"answered {status} {responses.get(status, '')}".rstrip() + (f" ({said})" if said else "")
             if status in (408, 425, 429) or status >= 500:
                 raise _Again(line, status, float(wish) if wish.isdecimal() else 0.0)
-            hint = _HINTS.get(status, "check what the server expects").format(key=self.key_env)
+            hint = _HINTS.get(status, self.hint).replace("{key}", self.key_env)
             raise RefusedError(f"{self.shown} {line}; {hint}", status)
         try:
             return scrub_within(self.parse(data), [key])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,11 +21,15 @@ from malaprop.models.victims.requests import RemoteVictim, RequestCrew
 from malaprop.models.victims.strings import StringVictim
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")
+_TABLES = ("scores", "labels", "predictions")  # where an answer holds its rows
+_SINGLE = (*_TABLES, "score", "label", "prediction", "probability", "probabilities")  # where it holds that of one text
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class HttpVictim(RemoteVictim):
     """Scores texts at an address, `batch` in a request and up to `concurrency` requests at a time.
+
+    With `send_as="text"` a request holds one text, and its answer is that of this text alone.
 
     Answers come back in the order asked, whichever request ends first. When one request of a round fails, the others'
     answers are kept, so that finding the text at fault asks nothing twice that was answered. `order` names the labels
@@ -39,7 +44,7 @@ class HttpVictim(RemoteVictim):
     retries: int = 4
     pause: float = 0.5  # seconds before the first retry; doubles
     key_env: str = KEY_ENV  # the environment variable that holds the key
-    send_as: str = "texts"  # the name of the list in the request; Hugging Face servers want "inputs"
+    send_as: str = "texts"  # the name of the list in the request; Hugging Face servers want "inputs"; "text": no list
     order: tuple[str, ...] = ()
     version: str = ""
     unknown: str = "[UNK]"
@@ -60,19 +65,19 @@ class HttpVictim(RemoteVictim):
         if self.batch < 1 or self.concurrency < 1:
             raise SettingError(f"batch and concurrency must be at least 1, got {self.batch} and {self.concurrency}")
         self._endpoint = Endpoint(
-            url=self.url, timeout=self.timeout, retries=self.retries, pause=self.pause, key_env=self.key_env
-        )
+            url=self.url, timeout=self.timeout, retries=self.retries, pause=self.pause, key_env=self.key_env,
+            hint=self._describe_request(),
+        )  # fmt: skip
+        batch = 1 if self.singly else self.batch
         self.name, self._names = self._endpoint.shown, tuple(self.order)
         self._told = self._names
         whole = "\x1f".join(("http", self.name, self.version, *self.order))
         self.fingerprint = blake2b(whole.encode(), digest_size=8).hexdigest()
-        self._one = StringVictim(
-            call=self._request, name=self.name, batch=self.batch, say=self.say, label_names=self._names
-        )
+        self._one = StringVictim(call=self._request, name=self.name, batch=batch, say=self.say, label_names=self._names)
         self._crew = RequestCrew(
             ask=self._one.predict,
             begun=lambda: self.labels is not None,
-            batch=self.batch,
+            batch=batch,
             concurrency=self.concurrency,
         )
         self._all = StringVictim(call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62)
@@ -84,22 +89,44 @@ class HttpVictim(RemoteVictim):
         """As given by `order`, or as `probe` heard them: they must not change while texts are attacked."""
         return self._told
 
+    @property
+    def singly(self) -> bool:
+        """Whether a request holds one text."""
+        return self.send_as == "text"
+
+    def assume(self, names: Sequence[str]) -> None:
+        """Takes these names, those of the data, for labels whose names neither the user nor the server has told."""
+        self._one.assumed = tuple(names)
+
     def probe(self) -> None:
         """One request with one word: raises, with the reason, if nothing there can answer. Its answer is not judged.
 
         A server that names its labels tells them so before the work begins; one that wants pairs is asked once more.
+        All of it takes no longer than `timeout`.
         """
+        with self._endpoint.probing():
+            try:
+                self._hear(self._send(["a"]))
+            except RefusedError as refused:
+                if refused.status not in (400, 422, 500):  # which it may answer because it wants pairs
+                    raise
+                self._probe_with_a_pair(refused)
+
+    def _probe_with_a_pair(self, refused: RefusedError) -> None:
         try:
-            answer = self._endpoint.post({self.send_as: ["a"]})
-        except RefusedError as refused:
-            if refused.status not in (400, 422, 500):  # which it may answer because it wants pairs
+            self._hear(self._send([("a", "a")]))
+        except RefusedError as again:
+            if refused.status == again.status == 500:
+                raise RefusedError(f"{refused}, and again for a pair; {self._describe_request()}", 500) from None
+        except VictimError:
+            if refused.status == 500:
                 raise
-            if refused.status == 500:  # was tried again and again
-                return
-            with suppress(VictimError):
-                self._hear(self._endpoint.post({self.send_as: [["a", "a"]]}))
-        else:
-            self._hear(answer)
+
+    def _describe_request(self) -> str:
+        sent = '"..."' if self.singly else '["..."]'
+        others = "#send_as=texts sends a list" if self.singly else "#send_as=inputs renames the list"
+        single = "" if self.singly else ", #send_as=text sends one text a request"
+        return f"it was sent {{{json.dumps(self.send_as)}: {sent}}}: check what it expects ({others}{single})"
 
     def _hear(self, answer: Any) -> None:
         with suppress(VictimError):
@@ -111,13 +138,19 @@ class HttpVictim(RemoteVictim):
         self._endpoint.close()
 
     def _request(self, texts: Sequence[str] | Sequence[Fields]) -> Any:
+        return self._rows(self._send(texts), len(texts))
+
+    def _send(self, texts: Sequence[str] | Sequence[Fields]) -> Any:
+        """What the server answers to these texts; its answer to a single one as if it had been sent a list."""
         whole = [text if isinstance(text, str) else list(text) for text in texts]
-        return self._rows(self._endpoint.post({self.send_as: whole}), len(whole))
+        if not self.singly:
+            return self._endpoint.post({self.send_as: whole})
+        return _in_list(self._endpoint.post({self.send_as: whole[0]}))
 
     def _rows(self, answer: Any, count: int) -> Any:
         """A table of scores from any of the answers that the protocol knows; checked further by StringVictim."""
         if isinstance(answer, Mapping):
-            found = next((name for name in ("scores", "labels", "predictions") if name in answer), None)
+            found = next((name for name in _TABLES if name in answer), None)
             if found is None:
                 said = " ".join(str(answer.get("error", "")).split())[:120]
                 what = f"an error ({said})" if said else f"the keys {', '.join(map(str, answer))[:80] or 'none'}"
@@ -135,7 +168,7 @@ class HttpVictim(RemoteVictim):
 
     def _fill(self, rows: Sequence[Any]) -> Floats:
         """Scores from the label that wins and its score alone, for servers that do not tell all (top_k=None)."""
-        found = winners_alone(rows, name=self.name, label_names=self._names)
+        found = winners_alone(rows, name=self.name, label_names=self._names or self._one.assumed)
         if found.note:
             self._one.note(found.note)
         return found.scores
@@ -154,6 +187,18 @@ class HttpVictim(RemoteVictim):
                 f"{self.name} answered with the labels {found}; expected {', '.join(self._names)[:100]} for every text"
             )
         return [scores[name] for name in self._names]
+
+
+def _in_list(answer: Any) -> Any:
+    """An answer to one text as that to a list of one."""
+    if isinstance(answer, Mapping):
+        if "label" in answer and "score" in answer:
+            return [answer]
+        found = next((name for name in _SINGLE if name in answer), None)
+        if found is None:
+            return answer  # which is refused with what it holds
+        answer = answer[found]
+    return answer if isinstance(answer, list) and len(answer) == 1 else [answer]
 
 
 def _place(label: str) -> tuple[str, int, str]:

@@ -53,6 +53,9 @@ class StringVictim:
     lanes: ClassVar[int] = 1
     renews: ClassVar[bool] = False
     inside: ClassVar[None] = None
+    assumed: tuple[str, ...] = field(
+        default=(), init=False, repr=False
+    )  # names to read labels by, where none are known
     _notes: list[str] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -114,7 +117,7 @@ class StringVictim:
             raise VictimError(f"{self.name} raised {said}") from error
         if self.answers == "number":
             return self._check_finite(self._numbers(answer, len(texts)), texts)
-        found = read_answer(answer, name=self.name, labels=self.labels, label_names=self.label_names)
+        found = read_answer(answer, name=self.name, labels=self.labels, label_names=self.label_names or self.assumed)
         if found.note:
             self.note(found.note)
         return self._check(found.scores, texts)
