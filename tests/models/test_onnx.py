@@ -55,8 +55,21 @@ def test_a_folder_and_a_pair(folder):
         {"inputs": {"input_ids": (1, "length"), "attention_mask": (1, "length")}},
         {"inputs": {"input_ids": (2, 24), "attention_mask": (2, 24)}},
         {"output": "something"},
+        {"inputs": {"onnx::Gather_0": ("batch", "length")}},
+        {"mask": 1},
+        {"mask": 9},
     ],
-    ids=["probabilities", "no mask", "fixed length", "one row", "two rows", "odd name"],
+    ids=[
+        "probabilities",
+        "no mask",
+        "fixed length",
+        "one row",
+        "two rows",
+        "odd name",
+        "odd input",
+        "float mask",
+        "bool mask",
+    ],
 )
 def test_other_shapes_give_the_same_scores(folder, made):
     victim = mp.victim(str(write_onnx(folder / "bag.onnx", **made)), device="cpu")
@@ -83,16 +96,55 @@ def test_attacked_at_any_width(folder):
     [
         ({"inputs": {"input_ids": ("b", "s"), "pixels": ("b", "s")}}, "'pixels'.*not known"),
         ({"inputs": {"input_ids": (1, 8)}}, "exactly 8 tokens and takes no attention_mask"),
+        ({"inputs": {"input_ids": ("b", 3, "s")}}, r"'input_ids' \(tensor\(int64\), \? x 3 x \?\) that is not known"),
         ({"kind": "stuck"}, "export it again with dynamic axes"),
+        ({"kind": "tokens"}, r"gives logits \(tensor\(float\), \? x \? x 2\); expected one output .*sequence class"),
         ({"kind": "outside"}, "weights in another file, weights.data, which is not beside it"),
     ],
-    ids=["unknown input", "fixed without mask", "stuck shape", "external data"],
+    ids=["unknown input", "fixed without mask", "three sizes", "stuck shape", "a tagger", "external data"],
 )
 def test_files_that_cannot_be_used(folder, made, said):
     write_onnx(folder / "bag.onnx", **made)
     with pytest.raises(MalapropError, match=said) as told:
         mp.victim(str(folder / "bag.onnx"), device="cpu")
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("stated", [None, 30], ids=["unstated", "stated too long"])
+def test_the_longest_text_is_that_which_the_model_can_read(folder, stated):
+    """Without config.json nothing says how long a text may be, and the runtime fails at longer ones."""
+    if stated:
+        write_config(folder, max_position_embeddings=stated)
+    victim = mp.victim(str(write_onnx(folder / "bag.onnx", places=17)), device="cpu")
+    assert victim.limit == 17
+    long, cut = ("good " * 40,), ("good " * 15,)  # and two special tokens
+    np.testing.assert_allclose(victim.predict([long, ("bad",)]), expected([cut, ("bad",)]), atol=1e-6)
+    unlimited = mp.victim(str(write_onnx(folder / "other.onnx")), device="cpu")
+    assert unlimited.limit == (stated or 4096)
+
+
+def test_attacked_without_a_config(folder):
+    victim = mp.victim(str(write_onnx(folder / "bag.onnx", places=9)), device="cpu")
+    found = mp.attack("deepwordbug", victim, [("a good film , " * 6 + "bad", 1), ("bad film , good", 0)])
+    assert {one.status for one in found} <= {"success", "failed", "skipped"}
+
+
+@pytest.mark.parametrize(
+    "said", [{"id2label": '{"0": "no", "1": "yes"}'}, {"classes": '["no", "yes"]'}, {"labels": "no, yes"}]
+)
+def test_names_of_labels_in_the_metadata(folder, said):
+    path = write_onnx(folder / "bag.onnx", metadata={"producer": "x", **said})
+    assert mp.victim(str(path), device="cpu").label_names == ("no", "yes")
+    write_config(folder)
+    assert mp.victim(str(path), device="cpu").label_names == ("negative", "positive")
+
+
+def test_metadata_that_name_other_labels_or_none(folder):
+    with pytest.raises(MalapropError, match="2 scores and its metadata name 3 labels"):
+        mp.victim(str(write_onnx(folder / "bag.onnx", metadata={"labels": "a, b, c"})), device="cpu")
+    for value in ("", "[1", "nothing", "3", '{"0": "LABEL_0", "1": "LABEL_1"}'):
+        path = write_onnx(folder / "bag.onnx", metadata={"labels": value})
+        assert mp.victim(str(path), device="cpu").label_names == ()
 
 
 def test_no_tokenizer_no_file_no_model_wrong_names_other_precision(tmp_path):

@@ -58,22 +58,39 @@ def write_onnx(
     output: str = "logits",
     kind: str = "plain",
     weights: np.ndarray = WEIGHTS,
+    places: int = 0,
+    mask: int = _INT64,
+    metadata: Mapping[str, str] | None = None,
 ) -> Path:
     """A bag of words: the sum of its words' weights over what the mask leaves.
 
     `kind`: `probabilities` ends in a softmax, `leaky` lets every text lower its neighbours' answers, `stuck` works for
-    two rows alone, `outside` keeps its weights in another file.
+    two rows alone, `outside` keeps its weights in another file, `tokens` scores every token, as a tagger does. With
+    `places` it looks so many places up in a table, and fails at longer texts.
     """
     shapes = inputs or {"input_ids": ("batch", "length"), "attention_mask": ("batch", "length")}
+    ids = next(iter(shapes))
     last = "sum" if kind in ("probabilities", "leaky", "stuck") else output
-    nodes = [_node("Gather", ["weights", "input_ids"], "words")]
+    nodes = [_node("Gather", ["weights", ids], "words")]
     if "attention_mask" in shapes:
         nodes += [
             _node("Cast", ["attention_mask"], "inside", to=_FLOAT),
             _node("Unsqueeze", ["inside", "two"], "wide"),
             _node("Mul", ["words", "wide"], "kept"),
         ]
-    nodes.append(_node("ReduceSum", ["kept" if "attention_mask" in shapes else "words", "one"], last, keepdims=0))
+    rest = "kept" if "attention_mask" in shapes else "words"
+    if places:
+        nodes += [
+            _node("Cast", ["attention_mask"], "counted", to=_INT64),
+            _node("CumSum", ["counted", "axis"], "place"),
+            _node("Gather", ["places", "place"], "shift"),
+            _node("Add", [rest, "shift"], "placed"),
+        ]
+        rest = "placed"
+    if kind == "tokens":
+        nodes.append(_node("Identity", [rest], output))
+    else:
+        nodes.append(_node("ReduceSum", [rest, "one"], last, keepdims=0))
     if kind == "probabilities":
         nodes.append(_node("Softmax", ["sum"], output, axis=1))
     if kind == "leaky":
@@ -82,6 +99,8 @@ def write_onnx(
         nodes.append(_node("Reshape", ["sum", "shape"], output))
     held = [
         _tensor("weights", weights, "weights.data" if kind == "outside" else ""),
+        _tensor("places", np.zeros((places + 1, 2), np.float32)),
+        _tensor("axis", np.asarray(1)),
         _tensor("one", np.asarray([1])),
         _tensor("two", np.asarray([2])),
         _tensor("shape", np.asarray([2, 2])),
@@ -90,11 +109,15 @@ def write_onnx(
         b"".join(_field(1, node) for node in nodes)
         + _field(2, "tiny")
         + b"".join(_field(5, tensor) for tensor in held)
-        + b"".join(_field(11, _value(name, _INT64, shape)) for name, shape in shapes.items())
-        + _field(12, _value(output, _FLOAT, ("batch", 2)))
+        + b"".join(
+            _field(11, _value(name, mask if name == "attention_mask" else _INT64, shape))
+            for name, shape in shapes.items()
+        )
+        + _field(12, _value(output, _FLOAT, ("batch", "length", 2) if kind == "tokens" else ("batch", 2)))
     )
+    told = b"".join(_field(14, _field(1, key) + _field(2, value)) for key, value in (metadata or {}).items())
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_field(1, 8) + _field(8, _field(1, "") + _field(2, 17)) + _field(7, graph))
+    path.write_bytes(_field(1, 8) + _field(8, _field(1, "") + _field(2, 17)) + _field(7, graph) + told)
     return path
 
 

@@ -38,6 +38,9 @@ _INPUTS = {  # what a model may ask for, and the names it may have
 }
 _OUTPUTS = ("logits", "probabilities", "probs", "scores", "output", "output_0")
 _KINDS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_MASKS = {**_KINDS, "tensor(float)": np.float32, "tensor(bool)": np.bool_}
+_METADATA = ("id2label", "labels", "classes", "class_names")  # keys under which exporters keep the labels' names
+_TRIED = 1_024  # tokens: a longer stated limit is believed, as trying it would take long
 
 
 def load_onnx(
@@ -50,8 +53,9 @@ def load_onnx(
 ) -> TokenVictim:
     """A classifier in an .onnx file, with tokenizer.json beside it or in one folder beside it.
 
-    Names of labels and the longest text come from config.json and tokenizer_config.json, where there are any. The
-    file's own numbers are used, whatever they are (float32, int8); `precision` cannot change them.
+    Names of labels and the longest text come from config.json and tokenizer_config.json, where there are any, else from
+    the model itself: names from its metadata, and the longest text by trying. The file's own numbers are used, whatever
+    they are (float32, int8); `precision` cannot change them.
     """
     if precision not in ("auto", "fp32"):
         raise SettingError(f"{path} has the precision it was exported in; leave out --precision {precision}")
@@ -62,9 +66,13 @@ def load_onnx(
     graph = _graph(session, path, pieces)
     left = settings.get("truncation_side") == "left"
     pad = _pad(pieces, config, settings)
-    limit = min(_longest(config, settings), graph.length or MOST)
-    network = _probe(Network(session=session, graph=graph, pad=pad), pieces, limit, path)
-    names, view = _label_names(config, network.labels), None
+    stated = _longest(config, settings)
+    network = Network(session=session, graph=graph, path=path, pad=pad)
+    limit = min(stated or MOST, graph.length or MOST)
+    if graph.length is None and (stated is None or stated <= _TRIED):
+        limit = _longest_read(network, pieces, limit)
+    network = _probe(network, pieces, limit)
+    names, view = _label_names(config, session, network.labels, path), None
     if config.get("problem_type") == "multi_label_classification" and network.labels > 1:
         view = view_of(names or [f"LABEL_{i}" for i in range(network.labels)], label, path.stem)
         network, names = replace(network, view=view.holds, labels=len(view.names)), view.names
@@ -126,6 +134,7 @@ class Network:
 
     session: Any
     graph: Graph
+    path: Path
     pad: int = 0
     labels: int = 0
     alone: bool = False
@@ -165,7 +174,10 @@ class Network:
                 segments = second_segment(torch.from_numpy(ids), graph.separator).numpy() * inside
             given["segments"] = segments
         feed = {name: given[kind].astype(dtype) for kind, (name, dtype) in graph.inputs.items()}
-        return self.session.run([graph.output], feed)[0][:count]
+        try:
+            return self.session.run([graph.output], feed)[0][:count]
+        except Exception as error:  # noqa: BLE001 - the library raises errors of its own kinds
+            raise _cannot_read(self.path, ids.shape, error) from None
 
 
 def _session(path: Path, device: str, say: Callable[[str], None]) -> Any:
@@ -203,14 +215,18 @@ def _graph(session: Any, path: Path, pieces: WordPieces) -> Graph:
     meanings = {name: kind for kind, names in _INPUTS.items() for name in names}
     inputs: dict[str, tuple[str, Any]] = {}
     rows, length = set(), set()
-    for one in session.get_inputs():
+    found = session.get_inputs()
+    for one in found:
         kind = meanings.get(one.name.partition(":")[0].lower())
-        if kind is None or one.type not in _KINDS or kind in inputs or len(one.shape) != 2:
+        if kind is None and len(found) == 1:
+            kind = "ids"  # an exporter's own name, as onnx::Gather_0
+        dtype = (_MASKS if kind == "mask" else _KINDS).get(one.type)
+        if kind is None or dtype is None or kind in inputs or len(one.shape) != 2:
             raise VictimError(
-                f"{path} has an input {one.name!r} ({one.type}) that is not known; expected integer tables input_ids, "
-                "attention_mask, token_type_ids or position_ids: export a text classifier that reads token ids"
+                f"{path} has an input {one.name!r} ({_shown(one)}) that is not known; expected integer tables "
+                "input_ids, attention_mask, token_type_ids or position_ids: export a text classifier that reads tokens"
             )
-        inputs[kind] = (one.name, _KINDS[one.type])
+        inputs[kind] = (one.name, dtype)
         rows.add(one.shape[0] if isinstance(one.shape[0], int) else None)
         length.add(one.shape[1] if isinstance(one.shape[1], int) else None)
     if "ids" not in inputs:
@@ -230,19 +246,48 @@ def _graph(session: Any, path: Path, pieces: WordPieces) -> Graph:
     )
 
 
+def _shown(one: Any) -> str:
+    """The type and shape of an input or output, as a message has it; a size that may be any is a ?."""
+    sizes = " x ".join(str(size) if isinstance(size, int) else "?" for size in one.shape)
+    return f"{one.type}{f', {sizes}' if sizes else ''}"
+
+
 def _output(session: Any, path: Path) -> str:
     outputs = [one for one in session.get_outputs() if one.type in ("tensor(float)", "tensor(float16)")]
-    named = {one.name.partition(":")[0].lower(): one.name for one in outputs}
+    tables = [one for one in outputs if len(one.shape) in (0, 2)]  # 0: the file does not say
+    named = {one.name.partition(":")[0].lower(): one.name for one in tables}
     if found := next((named[name] for name in _OUTPUTS if name in named), None):
         return str(found)
-    tables = [one.name for one in outputs if len(one.shape) == 2]
     if len(tables) != 1:
-        shown = ", ".join(f"{one.name} {one.type}" for one in session.get_outputs())
-        raise VictimError(f"{path} gives {shown}; expected one output called logits, a row of scores for each text")
-    return str(tables[0])
+        shown = "; ".join(f"{one.name} ({_shown(one)})" for one in session.get_outputs())
+        raise VictimError(
+            f"{path} gives {shown}; expected one output called logits, a row of scores for each text: export it as a "
+            "text classifier (sequence classification)"
+        )
+    return str(tables[0].name)
 
 
-def _probe(network: Network, pieces: WordPieces, limit: int, path: Path) -> Network:
+def _longest_read(network: Network, pieces: WordPieces, most: int) -> int:
+    """The most tokens, up to `most`, that the model can read, which is where its table of places ends."""
+
+    def reads(length: int) -> bool:
+        row = np.asarray(pieces.rows([(TEXTS[-1] * (1 + length // 16),)], length), np.int64)
+        try:
+            network.answers(row, np.asarray([row.shape[1]]))
+        except VictimError:
+            return False
+        return True
+
+    low, high = len(pieces.head) + len(pieces.tail) + 1, most
+    if reads(high) or not reads(low):  # what cannot read a short text either is refused with its reason
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reads(middle) else (low, middle)
+    return low
+
+
+def _probe(network: Network, pieces: WordPieces, limit: int) -> Network:
     """The network with what a few answers tell: how many labels, logits or probabilities, and whether a text's answer
     depends on the other texts asked with it."""
     rows = pieces.rows([(text,) for text in TEXTS], limit)
@@ -250,29 +295,30 @@ def _probe(network: Network, pieces: WordPieces, limit: int, path: Path) -> Netw
     ids = np.full((len(rows), int(lengths.max())), network.pad)
     for line, row in zip(ids, rows, strict=True):
         line[: len(row)] = row
-    apart = _asked(replace(network, alone=True), ids, lengths, path)
-    if apart.ndim != 2:
-        shape = " x ".join(map(str, apart.shape))
-        raise VictimError(f"{path} answers {len(rows)} texts with {shape} numbers; expected a row of scores for each")
+    alone = replace(network, alone=True)
+    each = [alone.answers(ids[at : at + 1], lengths[at : at + 1]) for at in range(len(ids))]
+    shapes = list(dict.fromkeys(one.shape for one in each))
+    if len(shapes) > 1 or len(shapes[0]) != 2 or shapes[0][0] != 1:
+        shown = " or ".join(" x ".join(map(str, shape)) or "a single number" for shape in shapes[:2])
+        raise VictimError(
+            f"{network.path} answers one text with {shown}; expected 1 x the number of labels: export it as a text "
+            "classifier (sequence classification)"
+        )
+    apart = np.concatenate(each)
     sums = bool(np.allclose(apart.sum(1), 1, atol=1e-3)) or "prob" in network.graph.output.lower()
     sure = apart.shape[1] > 1 and sums and bool(((apart >= 0) & (apart <= 1)).all())
-    together = apart
-    if network.graph.masks:
-        together = _asked(network, ids, lengths, path)
+    together = network.answers(ids, lengths) if network.graph.masks else apart
     depends = bool(np.abs(_softmax(apart, sure) - _softmax(together, sure)).max() > APART)
     return replace(network, labels=apart.shape[1], alone=depends, probabilities=sure)
 
 
-def _asked(network: Network, ids: Ints, lengths: Ints, path: Path) -> Any:
-    try:
-        return network.answers(ids, lengths)
-    except Exception as error:  # noqa: BLE001 - the library raises errors of its own kinds
-        reason = " ".join(str(error).split()).rpartition(" : ")[2][:120]
-        many = "one text" if network.alone else f"{len(ids)} texts"
-        raise VictimError(
-            f"{path} cannot read {many} of {ids.shape[1]} tokens ({reason}); export it again with dynamic axes (batch "
-            "and sequence) on every input"
-        ) from None
+def _cannot_read(path: Path, shape: tuple[int, ...], error: Exception) -> VictimError:
+    reason = " ".join(str(error).split()).rpartition(" : ")[2][:120]
+    many = "one text" if shape[0] == 1 else f"{shape[0]} texts"
+    return VictimError(
+        f"{path} cannot read {many} of {shape[1]} tokens ({reason}); export it again with dynamic axes (batch and "
+        "sequence) on every input, or state its longest text as model_max_length in a tokenizer_config.json beside it"
+    )
 
 
 def _softmax(answers: Any, already: bool) -> Any:
@@ -305,12 +351,13 @@ def _json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _longest(config: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
+def _longest(config: Mapping[str, Any], settings: Mapping[str, Any]) -> int | None:
+    """The tokens of the longest text, where a file says so."""
     stated = [settings.get("model_max_length"), config.get("max_position_embeddings")]
     sizes = [int(size) for size in stated if isinstance(size, (int, float)) and 0 < size < 1e6]
     if "roberta" in str(config.get("model_type", "")) and isinstance(config.get("max_position_embeddings"), int):
         sizes.append(int(config["max_position_embeddings"]) - int(config.get("pad_token_id") or 1) - 1)
-    return min([MOST, *sizes])
+    return min([MOST, *sizes]) if sizes else None
 
 
 def _pad(pieces: WordPieces, config: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
@@ -330,18 +377,32 @@ def _content(token: Any) -> str:
     return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")
 
 
-def _label_names(config: Mapping[str, Any], labels: int) -> tuple[str, ...]:
-    """Of config.json, where it names each; none where a library made them up (LABEL_0, LABEL_1, ...)."""
-    table = config.get("id2label")
+def _label_names(config: Mapping[str, Any], session: Any, labels: int, path: Path) -> tuple[str, ...]:
+    """Of config.json or the model's metadata; none where a library made them up (LABEL_0, LABEL_1, ...)."""
+    table, where = config.get("id2label"), "config.json names"
     if not isinstance(table, Mapping) or not table:
+        table, where = _own_names(session), "metadata name"
+    if not table:
         return ()
     if len(table) != labels:
         raise VictimError(
-            f"the model answers with {labels} scores and its config.json names {len(table)} labels; they belong to "
-            "different models"
+            f"{path} answers with {labels} scores and its {where} {len(table)} labels; they belong to different models"
         )
-    names: Sequence[str] = [str(table.get(str(i), table.get(i, ""))) for i in range(labels)]
+    names: Sequence[str] = [str(table.get(str(i), "")) for i in range(labels)]
     return () if any(not name or name.startswith("LABEL_") for name in names) else tuple(names)
+
+
+def _own_names(session: Any) -> Mapping[str, Any]:
+    """The labels' names by number, where the model's metadata have them, as a table or as a list."""
+    held = session.get_modelmeta().custom_metadata_map
+    said = next((held[key] for key in _METADATA if held.get(key)), "")
+    try:
+        found = json.loads(said)
+    except ValueError:
+        found = [name.strip() for name in said.split(",")] if "," in said else None
+    if isinstance(found, list):
+        return {str(at): name for at, name in enumerate(found)}
+    return found if isinstance(found, dict) else {}
 
 
 def _fingerprint(*paths: Path) -> str:
