@@ -137,7 +137,7 @@ class Ending:
     asked: int
     reason: str = ""
     measures: Mapping[str, float] = field(default_factory=dict)
-    checks: int = 0  # plain answers asked for, besides the one that confirmed a success
+    checks: int = 0  # plain answers asked for, with the one that confirmed a success
     by: str = ""  # the recipe that broke it, where several were tried in turn
 
 
@@ -267,7 +267,7 @@ class Attack:
                     measures=trial.notes,
                     checks=trial.checks,
                 )
-            (fresh,) = yield Ask("verify", [final.text])
+            fresh = yield from trial.verified(final.text)
             if bool(self.goal.reached(np.asarray([fresh], np.float32), label, 0.0)[0]):
                 measured = yield from _measured(self.measures, trial, final.text)
                 return Ending(
@@ -282,8 +282,8 @@ class Attack:
                 return Ending("error", origin, first, None, None, trial.asked, reason)
             if trial.times > RETRIES:
                 reason = f"{RETRIES + 1} successes in fewer bits were not confirmed by the victim's plain answers"
-                return Ending("failed", origin, first, final.text, fresh, trial.asked, reason, checks=trial.checks + 1)
-            trial = trial.rewound(final.text, fresh)
+                return Ending("failed", origin, first, final.text, fresh, trial.asked, reason, checks=trial.checks)
+            trial = trial.rewound()
 
 
 def _describe_nothing(trial: Trial) -> str:

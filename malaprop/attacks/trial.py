@@ -71,8 +71,8 @@ class Trial:
     ) -> None:
         self.attack, self.example, self.origin, self.seed, self.unknown = attack, example, origin, seed, unknown
         self.rounding = rounding  # how far the victim's fast answers may be from its plain ones
-        self.corrected: dict[bytes, Floats] = {}  # plain answers for texts whose fast ones were found wrong
-        self.checks = 0  # plain answers asked for on the way
+        self.corrected: dict[bytes, Floats] = {}  # plain answers, which count in the place of the fast ones
+        self.checks = 0  # how many plain answers were asked for
         self.times = 1  # how often the search was begun
         self.asked = 0
         self.tried = 0  # edits that were scored; probes do not count
@@ -107,16 +107,16 @@ class Trial:
             self.checks += 1
         return row
 
-    def rewound(self, text: Text, answer: Floats) -> Trial:
-        """This trial as it was after the first answer, but knowing the plain answer for one more text.
+    def rewound(self) -> Trial:
+        """This trial as it was after the first answer, but knowing the plain answers that were asked for since.
 
-        A search that runs again asks the same things, which the engine remembers, up to where that text comes in.
+        A search that runs again asks the same things, which the engine remembers, up to where such a text comes in.
         """
         again = Trial(self.attack, self.example, self.origin, self.seed, self.unknown, self.rounding)
-        again.corrected = {**self.corrected, text.parts.tobytes(): answer}
+        again.corrected = self.corrected
         again.asked = again.before = self.before
         again.held = again.inherited = self.inherited
-        again.checks, again.times = self.checks + 1, self.times + 1
+        again.checks, again.times = self.checks, self.times + 1
         return again
 
     def pass_on(self, attack: Attack) -> Trial:
@@ -141,11 +141,57 @@ class Trial:
         near = scored.reached & ~goal.reached(scored.answers, label, 2 * self.rounding)
         if not near.any():
             return scored
-        texts = [scored.variants.pick(i) for i in np.flatnonzero(near).tolist()]
-        plain = yield Ask("verify", texts)
-        self.checks += len(texts)
-        self.corrected |= {text.parts.tobytes(): row for text, row in zip(texts, plain, strict=True)}
+        yield from self._ask_plain([scored.variants.pick(i) for i in np.flatnonzero(near).tolist()])
         return self._scored(scored.variants, scored.answers)
+
+    def settle(self, groups: Sequence[Scored], picks: Sequence[Sequence[int] | Ints], many: int = 1) -> Steps[bool]:
+        """Whether a choice among scored texts may stand: none of those picked reaches the goal by fewer bits alone.
+
+        Else plain answers are asked for: for each that does so by no more than rounding, and for the best of its group
+        that do, up to `many`. They take the places of the fast ones in `groups`, and the choice is to be made again.
+        What is further over the border is left to the check that ends every success.
+        """
+        if not self.rounding:
+            return True
+        doubtful: list[Text] = []
+        for scored, picked in zip(groups, picks, strict=True):
+            if len(picked) and scored.reached[picked].any():
+                doubtful += self._doubtful(scored, np.asarray(picked), many)
+        if not doubtful:
+            return True
+        yield from self._ask_plain(doubtful)
+        for scored in groups:
+            scored.become(self._scored(scored.variants, scored.answers))
+        return False
+
+    def _doubtful(self, scored: Scored, picked: Ints, many: int) -> list[Text]:
+        """Those picked that reach the goal by no more than rounding and by a fast answer, and the best others like
+        them, up to `many`."""
+        goal, label = self.attack.goal, self.example.label
+        near = scored.reached & ~goal.reached(scored.answers, label, 2 * self.rounding)
+        found = self._fast(scored, picked[near[picked]])
+        if found and many > 1:
+            found += self._fast(scored, ranked(scored.values, near)[: np.count_nonzero(near)])[:many]
+        return found
+
+    def _fast(self, scored: Scored, some: Ints) -> list[Text]:
+        """Which of these have a fast answer still."""
+        texts = [scored.variants.pick(i) for i in some.tolist()]
+        rows = [self.corrected.get(text.parts.tobytes()) for text in texts]
+        same = [row is not None and np.array_equal(row, scored.answers[i]) for i, row in zip(some, rows, strict=True)]
+        return [text for text, known in zip(texts, same, strict=True) if not known]
+
+    def _ask_plain(self, texts: Sequence[Text]) -> Steps[None]:
+        """Plain answers for those that have none; they count from now on in the place of the fast ones."""
+        new = {key: text for text in texts if (key := text.parts.tobytes()) not in self.corrected}
+        plain = yield Ask("verify", [*new.values()])
+        self.checks += len(new)
+        self.corrected |= zip(new, np.asarray(plain, np.float32), strict=True)
+
+    def verified(self, text: Text) -> Steps[Floats]:
+        """The plain answer for what a search ended with: that which was asked for on the way, else asked for now."""
+        yield from self._ask_plain([text])
+        return self.corrected[text.parts.tobytes()]
 
     def start(self, first: Floats) -> Held:
         """The original, held until there is something better. It has reached no goal, not even that its label stays."""
@@ -217,8 +263,9 @@ class Trial:
 
     def _scored(self, variants: Variants, answers: Floats) -> Scored:
         goal, label = self.attack.goal, self.example.label
+        if self.rounding:
+            answers = answers.copy()  # plain ones may take their places
         if self.corrected:
-            answers = answers.copy()
             for i in np.flatnonzero(goal.reached(answers, label)).tolist():
                 answers[i] = self.corrected.get(variants.pick(i).parts.tobytes(), answers[i])
         return Scored(variants, answers, goal.values(answers, label), goal.reached(answers, label))
@@ -257,10 +304,19 @@ class Trial:
         What needs a service (sentence similarity, tags in context) is asked for the best first, and only for what would
         win; all groups ask together.
         """
+        many = 1
+        while True:
+            picks = yield from self._pick(groups, floors)
+            if (yield from self.settle(groups, [[i] if i >= 0 else [] for i in picks], many)):
+                return [self.take(s, i) if i >= 0 else None for s, i in zip(groups, picks, strict=True)]
+            many *= 2
+
+    def _pick(self, groups: Sequence[Scored], floors: Sequence[float | None]) -> Steps[list[int]]:
+        """The index that `choose` takes of each group, -1 where there is none."""
         if not self._text_rules:
-            return [self._take_best(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
+            return [self._pick_best(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
         lines = [self._line(scored, floor) for scored, floor in zip(groups, floors, strict=True)]
-        chosen: list[Held | None] = [None] * len(groups)
+        chosen = [-1] * len(groups)
         going = [i for i, line in enumerate(lines) if len(line)]
         at = 0
         while going:
@@ -269,9 +325,9 @@ class Trial:
             flags = (yield from self.admit(texts)).tolist()
             for i, index, fine in zip(going, tops, flags, strict=True):
                 if fine:
-                    chosen[i] = self.take(groups[i], index)
+                    chosen[i] = index
             at += 1
-            going = [i for i in going if chosen[i] is None and at < len(lines[i])]
+            going = [i for i in going if chosen[i] < 0 and at < len(lines[i])]
         return chosen
 
     def choose_each(self, scored: Scored, groups: Ints, floors: Floats) -> Steps[Ints]:
@@ -279,6 +335,14 @@ class Trial:
 
         Gives the index of each group's choice, -1 where there is none, and holds nothing.
         """
+        many = 1
+        while True:
+            chosen = yield from self._pick_each(scored, groups, floors)
+            if (yield from self.settle([scored], [chosen[chosen >= 0]], many)):
+                return chosen
+            many *= 2
+
+    def _pick_each(self, scored: Scored, groups: Ints, floors: Floats) -> Steps[Ints]:
         values, reached = scored.values, scored.reached
         line = ranked_within(groups, values, reached)
         line = line[(values[line] > floors[groups[line]] + np.float32(SLACK)) | reached[line]]
@@ -312,17 +376,17 @@ class Trial:
                 return
             yield from self.choose([scored], [None if self.held is None else self.held.value])
 
-    def _take_best(self, scored: Scored, floor: float | None) -> Held | None:
-        """`choose` for one group where nothing is left to be asked."""
+    def _pick_best(self, scored: Scored, floor: float | None) -> int:
+        """`_pick` for one group where nothing is left to be asked."""
         if not len(scored.values):
-            return None
+            return -1
         index = top(scored.values, scored.reached)
         if floor is not None and not (scored.values[index] > floor + SLACK or scored.reached[index]):
             if not scored.values.max() > floor + SLACK:
-                return None
+                return -1
             line = self._line(scored, floor)  # one that ties with the first lies above the floor
-            return self.take(scored, int(line[0])) if len(line) else None
-        return self.take(scored, index)
+            return int(line[0]) if len(line) else -1
+        return index
 
     def _line(self, scored: Scored, floor: float | None) -> Ints:
         if not len(scored.values):

@@ -26,6 +26,10 @@ class Scored:
     values: Floats
     reached: Flags
 
+    def become(self, other: Scored) -> None:
+        """Takes on what is known of the same variants by now; whoever holds this sees it."""
+        self.answers[:], self.values[:], self.reached[:] = other.answers, other.values, other.reached
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:

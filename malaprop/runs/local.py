@@ -168,7 +168,6 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
     changed = 0.0
     if origin is not None and final is not None:
         changed = len(final.changed(origin)) / max(1, len(origin.slots_of(example.open)))
-    verified = 1 if ending.status == "success" else 0
     return Outcome(
         id=example.id,
         status=ending.status,
@@ -176,7 +175,7 @@ def outcome(example: Example, ending: Ending, tally: Tally, seed: int, seconds: 
         original=_side(dict(example.fields), ending.first),
         adversarial=None if final is None else _side(final.fields, ending.last),
         edits=edits_between(origin, final) if origin is not None and final is not None else (),
-        queries=Queries(ending.asked, tally.unique, tally.forwarded + verified + ending.checks),
+        queries=Queries(ending.asked, tally.unique, tally.forwarded + ending.checks),
         changed_share=changed,
         seconds=seconds,
         seed=seed,

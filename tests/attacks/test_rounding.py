@@ -11,9 +11,14 @@ import pytest
 
 from malaprop.attacks.attack import RETRIES, Attack
 from malaprop.attacks.candidates.lookup import Listed
+from malaprop.attacks.encoders import service_of
 from malaprop.attacks.ranking.order import LeftToRight
-from malaprop.attacks.search.greedy import Greedy
+from malaprop.attacks.search.beam import Beam
+from malaprop.attacks.search.differential import DifferentialEvolution
+from malaprop.attacks.search.genetic import Genetic
+from malaprop.attacks.search.greedy import FirstFound, Greedy
 from malaprop.attacks.search.oneword import Sweep
+from malaprop.attacks.search.swarm import Swarm
 from malaprop.core.capability import Capability
 from malaprop.core.example import Example
 from malaprop.core.insight import Apart
@@ -21,9 +26,11 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields
+from malaprop.engine.service import Batched, Scoring
 from malaprop.models.victims.complete import complete
 from malaprop.records.outcome import Outcome
 from malaprop.runs.local import run
+from malaprop.runs.services import services
 
 
 def weight(text: str) -> float:
@@ -44,6 +51,7 @@ class Rough:
     unknown: str = "?"
     offers: frozenset[Capability] = frozenset({Capability.LABELS, Capability.SCORES})
     plain: list[str] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)  # how many plain answers were asked for at a time
 
     def classes(self, table: Words) -> Ints | None:
         return None
@@ -56,6 +64,7 @@ class Rough:
 
     def predict(self, texts: Sequence[Fields]) -> Floats:
         self.plain += [fields[0] for fields in texts]
+        self.calls.append(len(texts))
         return scores([weight(fields[0]) for fields in texts])
 
 
@@ -149,6 +158,7 @@ class Crowded(Rough):
 
     def predict(self, texts: Sequence[Fields]) -> Floats:
         self.plain += [fields[0] for fields in texts]
+        self.calls.append(len(texts))
         return scores([0.2 if (n := _number(text)) < 0 else 0.49 if n < 60 else 0.52 for (text,) in texts])
 
 
@@ -185,3 +195,93 @@ def test_where_plain_answers_confirm_none_of_the_near_ones_the_search_ends_at_on
     found = outcomes(victim, "good film", made)
     assert (found.status, found.reason) == ("failed", None)
     assert len(victim.plain) == len(words), "each was asked once"
+
+
+WORDS = {"poor": 3, "bad": 2, "awful": 7, "dull": 5, "grim": 4, "flat": 1, "cold": 6}
+OPTIONS = {
+    "good": ("bad", "dull", "poor"),
+    "fine": ("awful", "grim"),
+    "nice": ("cold", "flat", "poor"),
+    "warm": ("cold", "grim"),
+}
+
+
+@dataclass
+class Coarse(Rough):
+    """Every text that is nearly over the border has flipped by its fast answer, and by a hair, as in few bits."""
+
+    def finish(self, begun: list[str]) -> Floats:
+        exact = [badness(text) for text in begun]
+        return scores([0.51 if self.error and 0.46 <= bad < 0.5 else bad for bad in exact])
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        self.plain += [fields[0] for fields in texts]
+        self.calls.append(len(texts))
+        return scores([badness(fields[0]) for fields in texts])
+
+
+def badness(text: str) -> float:
+    """0.43 to begin with; each word adds a little of its own, so that many texts lie just below the border."""
+    return 0.43 + 0.003 * sum(WORDS.get(word, 0) for word in text.split()) + 0.0001 * (len(text) % 7)
+
+
+def turning(many: int = 24) -> list[Example]:
+    """Texts of three to fourteen words that may change: the short ones never flip."""
+    words = [*OPTIONS]
+    texts = [" ".join(words[(i + k * (1 + i % 3)) % 4] for k in range(3 + i % 12)) for i in range(many)]
+    return [Example(f"{i}", {"text": f"{text} film {i}"}, 0) for i, text in enumerate(texts)]
+
+
+SEARCHES = {
+    "greedy": Greedy(rank=LeftToRight()),
+    "nearest": Greedy(rank=LeftToRight(), nearest=True, among=4),
+    "first found": FirstFound(rank=LeftToRight(), words=9),
+    "beam": Beam(width=3),
+    "genetic": Genetic(size=6, rounds=4, share=1.0),
+    "swarm": Swarm(size=6, rounds=4),
+    "differential": DifferentialEvolution(most=6, size=8, rounds=3),
+}
+
+
+def attack_all(victim: Coarse, search: Any, width: int) -> tuple[dict[str, tuple[Any, ...]], int]:
+    """What became of each example, and in how many rounds the victim was asked."""
+    whole = complete(victim)
+    known = services(whole)
+    encoder = Batched(lambda texts: [vector(text) for text in texts])
+    known |= {service_of("minilm"): encoder, f"{service_of('minilm')}/rough": encoder}
+    made = Attack(name="toy", candidates=Listed(table=OPTIONS), search=search)
+    found = run(made, whole, turning(), width=width, services=known)
+    ends = {o.id: (o.status, o.adversarial and o.adversarial.text, o.queries.asked, o.queries.unique) for o in found}
+    scoring = known["victim"]
+    assert isinstance(scoring, Scoring)
+    return ends, scoring.clock.rounds
+
+
+def vector(text: str) -> Floats:
+    made = np.asarray([1 + text.count(letter) for letter in "abcdefgh"], np.float32)
+    return made / np.float32(np.linalg.norm(made))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_an_attack_near_the_border_goes_on_where_it_is(name: str) -> None:
+    """Each false flip made the whole search run again; the plain answer is now asked for before it is taken."""
+    exact, rough = Coarse(error=0.0, fooled="", rounding=0.0), Coarse(error=1.0, fooled="")
+    wanted, rounds = attack_all(exact, SEARCHES[name], width=1)
+    assert {"success", "failed"} <= {status for status, *_ in wanted.values()}
+    found, took = attack_all(rough, SEARCHES[name], width=1)
+    assert len(rough.plain) > 2 * len(exact.plain), "flips of rounding were met"
+    assert len(rough.plain) == len({*rough.plain}), "no text was asked twice for its plain answer"
+    assert found == wanted
+    assert took == rounds
+    for width in (4, 64):
+        assert attack_all(Coarse(error=1.0, fooled=""), SEARCHES[name], width)[0] == wanted
+
+
+def test_plain_answers_are_asked_for_in_few_rounds() -> None:
+    words = tuple(f"w{i:02}" for i in range(60))
+    made = Attack(name="toy", candidates=Listed(table={"good": words}), search=Greedy(rank=LeftToRight()))
+    victim = Crowded(error=0.0, fooled="")
+    found = outcomes(victim, "good film", made)
+    assert (found.status, found.queries.asked, found.queries.forwarded) == ("failed", 61, 121)
+    assert sum(victim.calls) == 60
+    assert len(victim.calls) <= 7, "twice as many each time"

@@ -44,13 +44,23 @@ class Beam:
 
 def best_of(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[Held]]:
     """The `count` best distinct variants over all groups that keep the constraints, best first."""
+    many = 1
+    while True:
+        picks = yield from _pick_best(trial, groups, count)
+        if (yield from trial.settle(groups, [[i for at, i in picks if at == g] for g in range(len(groups))], many)):
+            return [trial.take(groups[at], i) for at, i in picks]
+        many *= 2
+
+
+def _pick_best(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[tuple[int, int]]]:
+    """The same as pairs of a group and an index in it."""
     sizes = [len(g.values) for g in groups]
     if not sum(sizes):
         return []
     order = ranked(np.concatenate([g.values for g in groups]), np.concatenate([g.reached for g in groups])).tolist()
     group = np.repeat(np.arange(len(groups)), sizes).tolist()
     first = (np.cumsum(sizes) - sizes).tolist()
-    kept: list[Held] = []
+    kept: list[tuple[int, int]] = []
     seen: set[bytes] = set()
     while order and len(kept) < count:
         block: list[tuple[int, Text]] = []
@@ -61,9 +71,5 @@ def best_of(trial: Trial, groups: Sequence[Scored], count: int) -> Steps[list[He
                 seen.add(key)
                 block.append((index, text))
         flags = yield from trial.admit([text for _, text in block])
-        kept += [
-            trial.take(groups[group[i]], i - first[group[i]])
-            for (i, _), fine in zip(block, flags.tolist(), strict=True)
-            if fine
-        ]
+        kept += [(group[i], i - first[group[i]]) for (i, _), fine in zip(block, flags.tolist(), strict=True) if fine]
     return kept

@@ -120,6 +120,7 @@ class _Line:
         hopeful = np.flatnonzero((scored.values >= floors[allowed] - SLACK) | scored.reached)
         fine = yield from trial.admit([scored.variants.pick(i) for i in hopeful.tolist()])
         chosen = hopeful[fine]
+        yield from trial.settle([scored], [chosen])
         values[allowed[chosen]] = scored.values[chosen]
         trial.hold_best(scored, chosen)
         return values, bool(scored.reached[chosen].any())

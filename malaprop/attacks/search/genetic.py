@@ -166,6 +166,7 @@ class _People:
         (scored,) = yield from self.trial.score([children])
         fine = yield from self.trial.admit_all(scored)
         chosen = np.flatnonzero(fine)
+        yield from self.trial.settle([scored], [chosen])
         born = allowed[chosen]
         for held in (self.rows, self.values, self.reached, self.answers):  # a child that breaks a constraint never
             held[1:] = held[mothers]  # lives: its mother stays

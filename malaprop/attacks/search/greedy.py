@@ -74,7 +74,7 @@ class Greedy:
                 covered = step + self.ahead
             (scored,) = yield from trial.score([Variants.at(now.text, slot, words)], ahead=guesses)
             if nearest and scored.reached.any():
-                found = yield from _nearest(trial, scored, self.among)
+                found = yield from _take_nearest(trial, scored, self.among)
             else:
                 (found,) = yield from trial.choose([scored], [None if self.always else now.value])
             if self.ahead and plan.likely is not None and (found is None or found.text.words[slot] != plan.likely[i]):
@@ -96,8 +96,20 @@ def _onward(plan: Space, text: Text, places: list[int]) -> list[Variants]:
     return out
 
 
-def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[Held | None]:
-    """Of the allowed texts that reach the goal, the one most like the original; else the best of the rest.
+def _take_nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[Held | None]:
+    """Of the allowed texts that reach the goal, the one most like the original; else the best of the rest."""
+    many = 1
+    while (index := (yield from _nearest(trial, scored, among))) is not None:
+        if (yield from trial.settle([scored], [[index]], many)):
+            return trial.take(scored, index)
+        many *= 2
+    rest = ~scored.reached
+    others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
+    return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
+
+
+def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[int | None]:
+    """Of the allowed texts that reach the goal, the one most like the original.
 
     So many of the surest are compared at a time, and the next only where none of them is allowed; None: all at once.
     """
@@ -109,10 +121,8 @@ def _nearest(trial: Trial, scored: Scored, among: int | None) -> Steps[Held | No
         kept = np.flatnonzero((yield from trial.admit(texts))).tolist()
         if kept:
             top = yield from most_similar(trial, [texts[i] for i in kept])
-            return trial.take(scored, int(part[kept[top]]))
-    rest = ~scored.reached
-    others = Scored(scored.variants.keep(rest), scored.answers[rest], scored.values[rest], scored.reached[rest])
-    return (yield from trial.choose([others], [trial.held.value if trial.held else None]))[0]
+            return int(part[kept[top]])
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

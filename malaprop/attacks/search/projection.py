@@ -43,6 +43,7 @@ class Projection:
                 text = variants.pick(index)
                 if (yield from trial.admit([text])).all():
                     (scored,) = yield from trial.score([Variants.itself(text)])
+                    yield from trial.settle([scored], [range(len(scored.values))])
                     now = trial.take(scored, 0) if len(scored.values) else now
                     break
             if now.reached:

@@ -155,6 +155,7 @@ class _Flock:
         allowed = np.flatnonzero(self.trial.allows(texts))
         (scored,) = yield from self.trial.score([texts])
         chosen = np.flatnonzero((yield from self.trial.admit_all(scored)))
+        yield from self.trial.settle([scored], [chosen])
         lives = allowed[chosen]
         self.rows[who[lives]] = rows[lives]
         self._live(who[lives], scored, chosen)
