@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from malaprop.records.defences import Gain
 from malaprop.records.kinds import Record
@@ -30,6 +32,7 @@ class AutoTrial:
     seconds: float = 0.0
     reason: str = ""  # why there are no figures
     late: bool = False
+    began: float = 0.0  # in seconds since 1970
 
     @property
     def judged(self) -> bool:
@@ -51,10 +54,34 @@ class AutoHardenRecord(Record):
     why: str
     victim: str  # what --victim takes, or a folder below the record's
     is_folder: bool = False
+    doubt: str = ""  # why the model may have been trained on these texts
+    plan: str = ""  # which methods the budget was enough for
 
     @property
     def best(self) -> AutoTrial:
         return find_trial(self.trials, 2, self.chosen)
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """The methods that there was no time for."""
+        done = {one.method for one in self.trials if one.stage == 2 and one.judged}
+        return tuple(dict.fromkeys(one.method for one in self.trials if one.late and one.method not in done))
+
+    @property
+    def dear(self) -> tuple[str, ...]:
+        """The methods that leave more than the plain model and lose more without attack than may be lost."""
+        plain = find_trial(self.trials, 2, NONE)
+        others = (one for one in self.trials if one.stage == 2 and one.judged)
+        return tuple(one.method for one in others if is_dear(one, plain, self.loss))
+
+
+def read_choice(victim: str) -> str | None:
+    """What the folder of a search chose, as `--victim` takes it; None where this names no such folder."""
+    folder = os.path.expanduser(victim)
+    record = AutoHardenRecord.read(Path(folder)) if os.path.isfile(os.path.join(folder, FILE)) else None
+    if record is None:
+        return None
+    return os.path.join(folder, record.victim) if record.is_folder else record.victim
 
 
 def find_trial(trials: Iterable[AutoTrial], stage: int, method: str) -> AutoTrial:
@@ -78,15 +105,14 @@ def choose_one(trials: Sequence[AutoTrial], loss: float) -> tuple[str, str]:
     """The method that leaves most under the worst attack within the loss, and why; the plain model where none does."""
     plain = find_trial(trials, 2, NONE)
     others = [one for one in trials if one.stage == 2 and one.judged and one.method != NONE]
-    least = _share(plain.clean) - loss / 100 - 1e-9
-    fine = [one for one in others if _share(one.clean) >= least]
+    fine = [one for one in others if not _loses(one, plain, loss)]
     best = max([plain, *fine], key=lambda one: (_share(one.worst), one.method == NONE, _share(one.clean)))
     short = sum(one.stage == 1 and one.judged for one in trials)
     tried = f"of {short} methods tried shortly and {len(others)} tried in full" if short else f"of {len(others)} tried"
     tried = tried if short or others else "there was no time to try any method"
     beside = f"the plain model leaves {plain.worst} and has {plain.clean} without attack"
     if best is plain:
-        dear = [one.method for one in others if one not in fine and _share(one.worst) > _share(plain.worst)]
+        dear = [one.method for one in others if is_dear(one, plain, loss)]
         more = f"; {', '.join(dear)} would leave more and lose more than {loss:g} points" if dear else ""
         if not others:
             return NONE, f"{tried}: {beside}"
@@ -95,6 +121,15 @@ def choose_one(trials: Sequence[AutoTrial], loss: float) -> tuple[str, str]:
         f"{tried}, {best.method} leaves most under the worst attack, {best.worst}, with {best.clean} without attack; "
         f"at most {loss:g} points may be lost, and {beside}"
     )
+
+
+def is_dear(one: AutoTrial, plain: AutoTrial, loss: float) -> bool:
+    """Whether a method leaves more than the plain model and loses more without attack than may be lost."""
+    return _loses(one, plain, loss) and _share(one.worst) > _share(plain.worst)
+
+
+def _loses(one: AutoTrial, plain: AutoTrial, loss: float) -> bool:
+    return _share(one.clean) < _share(plain.clean) - loss / 100 - 1e-9
 
 
 def _share(rate: Rate | None) -> float:

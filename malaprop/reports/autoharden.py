@@ -27,9 +27,11 @@ def _row(one: AutoTrial, record: AutoHardenRecord) -> tuple[str, ...]:
 
 def describe(record: AutoHardenRecord) -> str:
     """What was searched for, in a line."""
+    rows = f"rows of {record.data}" if record.doubt else f"validation texts of {record.data}"
     return (
-        f"{record.model} on validation texts of {record.data}: {' and '.join(record.attacks)}, up to {record.texts:,} "
-        f"texts, within {record.budget:,.0f} s. Stage 1 trains shortly and attacks fewer texts; stage 2 has the best."
+        f"{record.model} on {rows}: {' and '.join(record.attacks)}, up to {record.texts:,} texts, within "
+        f"{record.budget:,.0f} s. Stage 1 trains shortly and attacks fewer texts; stage 2 has the best."
+        + (f" Not held out: {record.doubt}." if record.doubt else "")
     )
 
 
@@ -37,7 +39,8 @@ def body(records: Sequence[AutoHardenRecord]) -> Markup:
     """A card for each search."""
     cards = list[Markup]()
     for one in records:
-        parts = tag("p", f"Why: {one.why}."), table("Tried", HEAD, rows_of(one))
+        plan = tag("p", f"Plan: {one.plan}.") if one.plan else ""
+        parts = plan, tag("p", f"Why: {one.why}."), table("Tried", HEAD, rows_of(one))
         cards.append(card(f"autoharden-{len(cards)}", TITLE, describe(one), *parts))
     return join(*cards)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from malaprop.core.catalogue import Catalogue, unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.victim import Victim
 from malaprop.data.base import load as read
+from malaprop.records.autoharden import read_choice
 
 # Defences that act when a victim is asked, written NAME:SETTINGS(VICTIM) where a victim is wanted.
 WRAPPERS = Catalogue(
@@ -109,6 +111,8 @@ def victim(
 
     if isinstance(thing, Configured):
         return victim(thing.spec, device=device, precision=precision, **{**thing.options, **options})
+    if isinstance(thing, (str, os.PathLike)) and (chosen := read_choice(os.fspath(thing))) is not None:
+        return victim(chosen, device=device, precision=precision, **options)
     if isinstance(thing, str) and (make := _maker(thing)) is not None:
         made: Victim = make(thing, find=lambda inner: victim(inner, device=device, precision=precision, **options))
         return made

@@ -1,19 +1,22 @@
 """malaprop harden auto: tries ways of hardening within a time budget, and gives the model that attacks leave most of.
 
-Two stages, as in successive halving: every method is trained for one epoch and attacked on a quarter of the texts; the
-best few are trained as the model is meant to be and attacked on all of them. What is chosen leaves most under the worst
-attack, plain or transferred from the plain model, and loses no more without attack than was said. All of it happens on
-validation texts. Around a victim that cannot be trained the defences that need no training are tried.
+A forecast comes first: how long training and attacks take here, and so which methods fit in the budget. Then two
+stages, as in successive halving: every method is trained for one epoch and attacked on a quarter of the texts; the best
+few are trained as the model is meant to be and attacked on all of them. Where that leaves time for fewer methods, they
+are tried in full at once. What is chosen leaves most under the worst attack, plain or transferred from the plain model,
+and loses no more without attack than was said. All of it happens on validation texts. Around a victim that cannot be
+trained the defences that need no training are tried.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.core.errors import SettingError
 from malaprop.studies.common import Examined, attack_share, epoch_line, examine, slug
@@ -33,18 +36,21 @@ from malaprop.studies.training import (
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
     from malaprop.data.base import Dataset
+    from malaprop.models.fitting.card import Card
     from malaprop.models.splits import Splits
     from malaprop.records.autoharden import AutoHardenRecord, AutoTrial
     from malaprop.studies.harden import Harden
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Share, Task
 
+T = TypeVar("T")
 AUTO, NONE = "auto", "none"
 TRIALS = "trials.jsonl"
 METHODS = ("flooding", "swaps", "freelb", "dne", "ascc", "a2t", "fact", "safer")
 CHARACTERS = ("deepwordbug", "typos", "keyboard", "homoglyph", "key", "key*")
 AROUND = ("purify:spell", "purify:mlm", "fuse", "safer:samples=16(none)", "ranmask:keep=0.7:samples=16(none)")
 _WIDTH = 256
+_REPORT, _FORECAST = 0.05, 0.15  # of the budget: for the report at the end, and to time trainings before them
 _SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
 
 
@@ -60,7 +66,9 @@ class AutoOptions:
     methods: tuple[str, ...] = opt(
         (), "auto: what is tried, with commas; what suits the model if not given.", free=True
     )
-    n: int | None = opt(None, "auto: validation texts that are attacked, drawn by the seed; 100 if not given.", min=4)
+    n: int | None = opt(
+        None, "auto: validation texts that are attacked, drawn by the seed; if not given 100, or as many as fit.", min=4
+    )
 
     def refuse(self, method: str) -> None:
         """Raises where another method is told any of it."""
@@ -92,13 +100,6 @@ def show_span(seconds: float) -> str:
     return f"{whole}s" if whole < 120 else f"{-(-whole // 60)}m" if whole < 7200 else f"{-(-whole // 360) / 10:g}h"
 
 
-@dataclass(frozen=True, slots=True)
-class PlainPace:
-    """How long an epoch of plain training takes on this machine."""
-
-    seconds: float
-
-
 def name_plain(inputs: Inputs) -> Any:
     """The plain model as a desk takes it: what was named, or the folder that a task has trained."""
     return str(inputs[NONE]) if isinstance(inputs[NONE], Path) else inputs[NONE]
@@ -109,6 +110,7 @@ class AutoHarden:
     """The tasks of `harden auto` and what they add up to; the settings are those of `harden`."""
 
     study: Harden
+    began: float = field(default_factory=time)  # when the budget of this call began
 
     # --- what is asked for
 
@@ -198,13 +200,15 @@ class AutoHarden:
 
     def plan(self) -> Iterator[Task]:
         from malaprop.records.autoharden import AutoTrial
+        from malaprop.studies.hardenbudget import AttackPace, TrainingPace
         from malaprop.tasks.outputs import GrowingFile, JsonFile, OwnFolder, RunFolder
         from malaprop.tasks.task import Task
 
         given = {} if self.is_zoo else {NONE: self.model}
         before: tuple[str, ...] = ()
         if self.trains:
-            yield Task(name="pace", work=self.time, output=JsonFile(PlainPace, again=True), reads=self.read, vital=True)
+            output = JsonFile(TrainingPace, again=True)
+            yield Task(name="pace", work=self.time_training, output=output, reads=self.read, vital=True)
             before = ("pace",)
         if self.is_zoo:
             yield Task(
@@ -212,6 +216,11 @@ class AutoHarden:
                 at="trials/none", vital=True,
             )  # fmt: skip
             before = (*before, NONE)
+        yield Task(
+            name="forecast", work=self.foresee, output=JsonFile(AttackPace, again=True), reads=self.read, after=before,
+            victims=given, vital=True,
+        )  # fmt: skip
+        before = (*before, "forecast")
         yield Task(
             name="plain", work=self.look, output=JsonFile(Examined), reads=self.read_texts, after=before, victims=given,
             vital=True,
@@ -228,68 +237,151 @@ class AutoHarden:
             victims=given, at=".", vital=True,
         )  # fmt: skip
         if self.trains:
-            output = OwnFolder(TEXTS.mark, checks=True)
-            yield Task(name="model", work=self.place, output=output, after=(*before, "trials"), vital=True)
+            own = OwnFolder(TEXTS.mark, checks=True)
+            yield Task(name="model", work=self.place, output=own, after=(*before, "trials"), vital=True)
 
     def read(self, inputs: Inputs) -> Inputs:
         del inputs
         return {"texts": self.study.texts.splits()}
 
     def read_texts(self, inputs: Inputs) -> Inputs:
-        del inputs
-        return {"data": self.sample(self.study.texts.splits())}
+        whole = self.sample(self.study.texts.splits())
+        return {"data": whole.sample(inputs["forecast"].texts, self.study.texts.seed)}
+
+    @cached_property
+    def is_file(self) -> bool:
+        from malaprop.studies.selection import Selection
+
+        return Selection(data=self.study.texts.name).is_file
+
+    @property
+    def wanted(self) -> int:
+        """Texts to attack, if there is time."""
+        return self.told.n or 100
 
     def sample(self, parts: Splits) -> Dataset:
-        """The validation texts that are attacked; a small sample begins a larger one."""
+        """The texts that may be attacked; a small sample begins a larger one.
+
+        They are the validation part; of a file all rows where nothing is trained on any of them.
+        """
         from malaprop.data.base import Dataset
 
-        rows = parts.held_out
-        whole = Dataset(
-            name=f"{parts.name}:validation", examples=tuple(rows), labels=parts.labels, fields=tuple(rows[0].fields)
+        whole = self.is_file and not self.trains
+        rows = [*parts.train, *parts.held_out, *parts.test] if whole else parts.held_out
+        name = f"{parts.name}:all" if whole else f"{parts.name}:validation"
+        found = Dataset(name=name, examples=tuple(rows), labels=parts.labels, fields=tuple(rows[0].fields))
+        return found.sample(self.wanted, self.study.texts.seed)
+
+    def find_doubt(self, parts: Splits) -> str:
+        """Why the model may have been trained on the texts that are attacked; empty where it was not.
+
+        A model that is trained here has not seen them, nor has one whose card names this data: both share it out alike.
+        """
+        from malaprop.data.base import held
+        from malaprop.models.fitting.card import holds, read_card
+
+        path = Path(self.model).expanduser()
+        if self.is_zoo or (path.is_dir() and holds(path, "classifier") and _is_trained_on(read_card(path), parts)):
+            return ""
+        if not self.is_file and "validation" in held(self.study.texts.name):
+            return ""
+        return (
+            f"nothing says what {self.model} was trained on, so it may have been trained on these rows of {parts.name}"
         )
-        return whole.sample(self.told.n or 100, self.study.texts.seed)
 
     def choose(self, inputs: Inputs) -> Dataset:
         from malaprop.data.matching import agree
 
-        found: Dataset = agree(self.sample(self.study.texts.splits()), inputs["plain"])
+        found: Dataset = agree(self.read_texts(inputs)["data"], inputs["plain"])
         return found
 
-    def time(self, desk: Desk, inputs: Inputs) -> Iterator[PlainPace]:
-        """Refuses a budget in which not even the plain model could be trained for an epoch."""
-        from malaprop.studies.epochtime import time_epoch
+    # --- the budget
 
-        parts, given = inputs["texts"], self.study.beginning.given
-        pace = time_epoch(
-            self.model, parts, given=given, seed=self.study.texts.seed, device=desk.device, steps=3
-        ).seconds
+    @property
+    def budget(self) -> str:
+        """As it was typed."""
+        return self.told.budget or "30m"
+
+    def find_end(self, root: Path) -> float:
+        """When the budget is used up, less what the report takes; earlier calls in this folder have used some of it."""
+        from malaprop.records.autoharden import AutoTrial
+        from malaprop.tasks.happenings import read_log
+        from malaprop.tasks.outputs import GrowingFile
+
+        lines = [line for line in read_log(root) if float(line.get("time", 0)) < self.began]
+        counted = (line for line in lines if line.get("task") not in ("trials", "model"))  # trials say it themselves
+        spent: float = sum(float(line.get("seconds") or 0) for line in counted)
+        spent += sum(one.seconds for one in GrowingFile(AutoTrial, TRIALS).value(root) if one.began < self.began)
+        whole: float = self.told.seconds
+        return self.began + whole - spent - min(5.0, _REPORT * whole)
+
+    def do_in_time(self, desk: Desk, work: Callable[[], T]) -> T:
+        """What the work gives, if that is in the budget."""
+        from malaprop.studies.hardenbudget import do_by
+
+        return do_by(self.find_end(desk.place.root), self.budget, work)
+
+    def time_training(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """Times an epoch of each training. Refuses a budget in which not even the plain model could be trained."""
+        from malaprop.defences.harden import Hardening
+        from malaprop.studies.epochtime import time_epoch
+        from malaprop.studies.hardenbudget import TrainingPace, time_methods
+        from malaprop.tasks.outputs import read_json, value_file
+
+        parts, given, there = inputs["texts"], self.study.beginning.given, value_file(desk.folder)
+
+        def measure(method: str) -> float:
+            return time_epoch(
+                self.model, parts, None if method == NONE else Hardening.of(method), given=given,
+                seed=self.study.texts.seed, device=desk.device, steps=3,
+            ).seconds  # fmt: skip
+
+        before = read_json(there, TrainingPace) if there.is_file() else TrainingPace(epochs={})
+        known = {name: pace for name, pace in before.epochs.items() if name not in before.guessed}
+        end = min(time() + _FORECAST * self.told.seconds, self.find_end(desk.place.root))
+        if NONE not in known:
+            known[NONE] = self.do_in_time(desk, lambda: measure(NONE))
+        pace = known[NONE]
         least = pace * (1 + (self.epochs if self.is_zoo else 0))  # the plain model comes first
         if least > self.told.seconds:
             raise SettingError(
                 f"one epoch of {self.model} on {parts.name} ({len(parts.train):,} texts) takes about {show_span(pace)} "
-                f"here, and --budget is {self.told.budget or '30m'}; give {show_span(4 * least)} or more"
+                f"here, and --budget is {self.budget}; give {show_span(4 * least)} or more"
             )
-        yield PlainPace(round(pace, 2))
+        yield time_methods(measure, self.methods, known, end)
+
+    def foresee(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """How long attacks take, on how many texts there is time for them, and which methods fit: all of it is said."""
+        from malaprop.studies.hardentrials import AutoForecast
+
+        yield from AutoForecast(self, desk, inputs).make()
 
     def train_plain(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
         """The model without a defence, to compare with."""
-        self.train(desk, NONE, inputs["texts"], desk.folder, self.epochs)
+
+        self.do_in_time(desk, lambda: self.train(desk, NONE, inputs["texts"], desk.folder, self.epochs))
         yield from ()
 
-    def look(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
-        yield examine(desk.victim(name_plain(inputs)), inputs["data"])
+    def look(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        yield self.do_in_time(desk, lambda: examine(desk.victim(name_plain(inputs)), inputs["data"]))
 
     def assail(self, attack: Attack, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
         """An attack on the plain model."""
-        victim = desk.victim(name_plain(inputs))
-        yield from attack_share(desk, attack, victim, share, seed=self.study.texts.seed, width=_WIDTH)
+        from malaprop.studies.hardenbudget import cut_pieces
+
+        victim, doubt = desk.victim(name_plain(inputs)), self.find_doubt(self.study.texts.splits())
+        pieces = attack_share(
+            desk, attack, victim, share, seed=self.study.texts.seed, width=_WIDTH, notes=(doubt,) if doubt else ()
+        )
+        yield from cut_pieces(pieces, self.find_end(desk.place.root), self.budget)
 
     def try_methods(self, desk: Desk, inputs: Inputs) -> Iterator[AutoTrial]:
         """Both stages, without what is there."""
         from malaprop.studies.hardentrials import HardenTrials
 
+        doubt = " (on rows that it may have been trained on)" if self.find_doubt(inputs["texts"]) else ""
         for one in HardenTrials(self, desk, inputs).go_on():
-            desk.note(describe_trial(one))
+            desk.note(describe_trial(one, doubt))
             yield one
 
     def place(self, desk: Desk, inputs: Inputs) -> Iterator[Any]:
@@ -327,36 +419,68 @@ class AutoHarden:
 
     def gather(self, root: Path) -> AutoHardenRecord:
         from malaprop.records.autoharden import AutoHardenRecord, AutoTrial, choose_one, keep_last
+        from malaprop.studies.hardenbudget import AttackPace
         from malaprop.tasks.outputs import GrowingFile, read_json, value_file
 
         trials = keep_last(GrowingFile(AutoTrial, TRIALS).value(root))
         seen = read_json(value_file(root / "plain"), Examined)
         chosen, why = choose_one(trials, self.loss)
+        doubt = self.find_doubt(self.study.texts.splits())
+        why += "; these may be rows that the model was trained on" if doubt else ""
         own = self.trains and (chosen != NONE or self.is_zoo)
         return AutoHardenRecord(
             model=self.model, data=seen.data, attacks=tuple(attack.name for attack in self.suite),
             texts=len(seen.ids), loss=self.loss, budget=self.told.seconds, trials=trials, chosen=chosen, why=why,
             victim="model" if own else self.model if chosen == NONE else _wrap(chosen, self.model), is_folder=own,
+            doubt=doubt, plan=read_json(value_file(root / "forecast"), AttackPace).plan,
         )  # fmt: skip
 
     def view(self, record: AutoHardenRecord) -> View:
         best = record.best
         assert best.clean is not None
         assert best.worst is not None
-        late = [one.method for one in record.trials if one.late]
         out = self.study.saving.out
         victim = str(out / record.victim) if record.is_folder and out is not None else record.victim
-        said = f"no time was left for {', '.join(dict.fromkeys(late))}; the same command with a larger --budget goes on"
+        doubt = f"{record.doubt}: accuracies may be too high; {self.advise()}" if record.doubt else ""
         return View(
             rows=[_row(one) for one in record.trials],
             summary={
                 "method": record.chosen, "victim": victim, "why": record.why, "clean": best.clean.to_dict(),
-                "worst": best.worst.to_dict(), "trials": [_row(one) for one in record.trials],
+                "worst": best.worst.to_dict(), "trials": [_row(one) for one in record.trials], "plan": record.plan,
+                "doubt": record.doubt,
             },
             notes=() if self.trains else (f"{self.model} cannot be trained here: defences around it were tried",),
-            troubles=[said] if late else [],
-            last=f'chosen: {record.chosen}; attack it with: malaprop audit --victim "{victim}"',
+            troubles=[said for said in (doubt, self._describe_late(record)) if said],
+            last=self._conclude(record, victim),
         )  # fmt: skip
+
+    def advise(self) -> str:
+        """How to judge by rows of the user's own."""
+        use = "of which a part is held out" if self.trains else "all of which are for judging"
+        return f"give a file of rows that it has not seen as --data, {use}"
+
+    def _describe_late(self, record: AutoHardenRecord) -> str:
+        late = ", ".join(record.late)
+        return f"no time was left for {late}; the same command with a larger --budget goes on" if late else ""
+
+    def _conclude(self, record: AutoHardenRecord, victim: str) -> str:
+        """What was chosen and what to do with it; where nothing wins, what to try next."""
+        if record.chosen != NONE:
+            return f'chosen: {record.chosen}; attack it with: malaprop audit --victim "{victim}"'
+        steps = ["a larger --budget for the methods that had no time"] if record.late else []
+        if record.dear:
+            steps.append(f"a higher --loss than {record.loss:g}, at which {', '.join(record.dear)} may win")
+        steps.append("other --methods, or settings of them" if self.trains else "training with malaprop harden METHOD")
+        where = f"the model in {victim} is the plain one" if record.is_folder else f"{self.model} stays as it is"
+        left = "" if record.is_folder or self.study.saving.out is None else (
+            f", and {self.study.saving.out} holds no new model"
+        )  # fmt: skip
+        return f"chosen: none, for nothing won: {where}{left}; try {'; or '.join(steps)}"
+
+
+def _is_trained_on(card: Card, parts: Splits) -> bool:
+    """Whether a model learnt from the training part of this data, of which validation texts are no part."""
+    return card.data_fingerprint == parts.fingerprint
 
 
 def _wrap(method: str, victim: str) -> str:
@@ -379,10 +503,11 @@ def _row(one: AutoTrial) -> dict[str, Any]:
     return {**about, **figures, "seconds": one.seconds, "reason": one.reason}
 
 
-def describe_trial(one: AutoTrial) -> str:
-    """A trial in a line."""
+def describe_trial(one: AutoTrial, doubt: str = "") -> str:
+    """A trial in a line; `doubt` stands behind its accuracy without attack."""
     if not one.judged:
         return f"stage {one.stage}, {one.method}: {one.reason}"
     return (
-        f"stage {one.stage}, {one.method}: clean {one.clean}, under the worst attack {one.worst}, {one.seconds:.0f} s"
+        f"stage {one.stage}, {one.method}: clean {one.clean}{doubt}, under the worst attack {one.worst}, "
+        f"{one.seconds:.0f} s"
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from time import monotonic
+from time import time
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.errors import MalapropError, SettingError
+from malaprop.core.errors import LimitReached, MalapropError, SettingError
 from malaprop.studies.hardenauto import NONE, AutoHarden, name_plain, show_span
 
 if TYPE_CHECKING:
@@ -20,23 +20,167 @@ if TYPE_CHECKING:
     from malaprop.records.autoharden import AutoTrial
     from malaprop.records.defences import DefenceRow
     from malaprop.records.outcome import Outcome
+    from malaprop.studies.hardenbudget import AttackPace, AutoPlan, TrainingPace, TrialCosts
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs
 
 _WIDTH, _DRAWS, _FRESH = 256, 3, 7
+_SHARE, _SPARE = 0.2, 1.1  # of the budget, to time defences; what a forecast is multiplied by where it is an advice
 
 
-@dataclass(slots=True)
-class BudgetClock:
-    """What is left of the time budget; `spent` is what earlier tasks and calls have taken."""
+class AutoForecast:
+    """How long attacks take here, and which methods the budget is enough for."""
 
-    budget: float
-    spent: float
-    began: float
+    def __init__(self, auto: AutoHarden, desk: Desk, inputs: Inputs) -> None:
+        self.auto, self.desk, self.inputs = auto, desk, inputs
+        self.parts: Splits = inputs["texts"]
+        self.root = desk.place.root
+        self.end = auto.find_end(self.root)
 
-    @property
-    def left(self) -> float:
-        return self.budget - self.spent - (monotonic() - self.began)
+    def make(self) -> Iterator[AttackPace]:
+        """The pace of attacks, found anew only for new methods; what the budget is enough for is said."""
+        from malaprop.studies.hardenbudget import AttackPace, do_by
+        from malaprop.tasks.outputs import read_json, value_file
+
+        if doubt := self.auto.find_doubt(self.parts):
+            self.desk.note(f"{doubt}: accuracies may be too high; {self.auto.advise()}")
+        there = value_file(self.desk.folder)
+        before = read_json(there, AttackPace) if there.is_file() else None
+        pace = do_by(self.end, self.auto.budget, lambda: self._time(before)) if self.end > time() else before
+        if pace is None:
+            raise LimitReached(f"--budget {self.auto.budget} is used up")
+        plan = self._plan(pace)
+        said = self._describe(pace, plan)
+        if not plan.trials.methods and not read_trials(self.root):
+            raise SettingError(said)
+        self.desk.note(said)
+        yield replace(pace, plan=said)
+
+    def _time(self, before: AttackPace | None) -> AttackPace:
+        from malaprop.data.matching import agree
+        from malaprop.studies.hardenbudget import LEAST, AttackPace, OutOfTime, choose_texts, time_answers, time_attacks
+
+        auto, victim = self.auto, self.desk.victim(name_plain(self.inputs))
+        examples = tuple(agree(auto.sample(self.parts), victim))
+        answers = {NONE: time_answers(victim, examples)} if before is None else dict(before.answers)
+        answers |= self._time_defences(victim, examples, answers)
+        if before is not None:
+            return replace(before, answers=answers)
+
+        def ask(attack: Attack, some: Sequence[Example]) -> int:
+            return sum(one.queries.forwarded for one in attack_all(auto, self.parts, attack, victim, some))
+
+        try:
+            seconds, queries = time_attacks(ask, auto.suite, examples, self.end - time())
+        except OutOfTime:
+            names = " and ".join(attack.name for attack in auto.suite)
+            raise SettingError(
+                f"{names} on one text of {auto.model} did not end in half of what was left of --budget "
+                f"{auto.budget}; give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attacks"
+            ) from None
+        pace = AttackPace(attack=seconds, queries=queries, answers=answers)
+        wanted = len(examples)
+        least = wanted if auto.told.n else min(LEAST, wanted)
+        return replace(pace, texts=choose_texts(wanted, least, lambda size: self._plan(replace(pace, texts=size))))
+
+    def _time_defences(
+        self, victim: Victim, examples: Sequence[Example], known: Mapping[str, float]
+    ) -> Mapping[str, float]:
+        """Seconds of an answer behind each defence; one that was not timed is taken to be as slow as the slowest."""
+        from malaprop.defences.stock import put_behind
+        from malaprop.studies.hardenbudget import time_answers, time_methods
+
+        if self.auto.trains:
+            return {}
+        end = min(self.end, time() + _SHARE * self.auto.told.seconds)
+        return time_methods(
+            lambda method: time_answers(put_behind(method, victim), examples), self.auto.methods, known, end
+        ).epochs
+
+    def _plan(self, pace: AttackPace) -> AutoPlan:
+        from malaprop.studies.hardenbudget import AutoPlan
+
+        known = read_trials(self.root)
+        plain = 0.0 if (2, NONE) in known else pace.texts * pace.attack
+        costs = count_costs(self.auto, self.parts, self.inputs.get("pace"), pace, known)
+        return AutoPlan(costs=costs, plain=plain, left=self.end - time())
+
+    def _describe(self, pace: AttackPace, plan: AutoPlan) -> str:
+        """What the budget is enough for, and what would be enough for all."""
+        auto, fits = self.auto, plan.trials.methods
+        names = [name for name in auto.methods if name != NONE]
+        used = auto.told.seconds - (self.end - time())  # by now, and by the report
+        if not fits and plan.costs.full:
+            return (
+                f"--budget {auto.budget} is not enough to try any of {len(names)} methods; about "
+                f"{show_span(used + _SPARE * plan.one)} tries one and {show_span(used + _SPARE * plan.all)} all of them"
+            )
+        shown = f"{pace.texts} texts are attacked" + (f" of {auto.wanted} wanted" if pace.texts < auto.wanted else "")
+        much = f"all {len(names)} methods"
+        more = ""
+        if len(fits) < len(plan.costs.full):
+            much = f"{len(fits)} of {len(plan.costs.full)} methods ({', '.join(fits)})"
+            more = f"; {show_span(used + _SPARE * plan.all)} tries all"
+        guessed = [name for name in getattr(self.inputs.get("pace"), "guessed", ()) if name in names]
+        guess = f"; not timed and taken to be as slow as the slowest: {', '.join(guessed)}" if guessed else ""
+        return f"{auto.budget} is enough for {much}{more}; {shown}{guess}"
+
+
+def read_trials(root: Path) -> dict[tuple[int, str], AutoTrial]:
+    """What was tried in a folder, by stage and method."""
+    from malaprop.records.autoharden import AutoTrial, keep_last
+    from malaprop.studies.hardenauto import TRIALS
+    from malaprop.tasks.outputs import GrowingFile
+
+    return {(one.stage, one.method): one for one in keep_last(GrowingFile(AutoTrial, TRIALS).value(root))}
+
+
+def attack_all(
+    auto: AutoHarden, parts: Splits, attack: Attack, victim: Victim, examples: Sequence[Example]
+) -> list[Outcome]:
+    """The outcomes of an attack, in the order of their ids."""
+    from malaprop.runs.local import run
+
+    found = run(attack.for_labels(parts.labels), victim, examples, seed=auto.study.texts.seed, width=_WIDTH)
+    return sorted(found, key=lambda one: one.id)
+
+
+def count_short(texts: int) -> int:
+    """How many texts the first stage attacks."""
+    return max(4, texts // 4)
+
+
+def count_costs(
+    auto: AutoHarden, parts: Splits, training: TrainingPace | None, pace: AttackPace,
+    known: Mapping[tuple[int, str], AutoTrial],
+) -> TrialCosts:  # fmt: skip
+    """Seconds that each trial would take which is not there yet."""
+    from malaprop.defences.wrap import draws_at_random
+    from malaprop.studies.hardenbudget import TrialCosts
+
+    def train(method: str, epochs: int) -> float:
+        assert training is not None
+        look = pace.answers[NONE]  # at the validation part after each epoch, and at the test part in the end
+        return epochs * (training.epochs[method] + look * len(parts.held_out)) + look * len(parts.test)
+
+    def attack(method: str, texts: int) -> float:
+        draws = _DRAWS if not auto.trains and draws_at_random(method) else 0
+        return texts * pace.of(method, draws)
+
+    done = {key for key, one in known.items() if not one.late}
+    names = [name for name in auto.methods if name != NONE and (2, name) not in done]
+    if training is None:
+        return TrialCosts(full={name: attack(name, pace.texts) for name in names})
+    few, full, short = count_short(pace.texts), dict[str, float](), dict[str, float]()
+    for name in names:
+        first = known.get((1, name))
+        tried = first is not None and not first.late
+        short[name] = 0.0 if tried else train(name, 1) + attack(name, few)
+        full[name] = train(name, auto.epochs) + attack(name, pace.texts)
+        if first is not None and first.judged:  # attacks on the trained model may take longer than on the plain one
+            longer = (first.seconds - train(name, 1)) * pace.texts / few
+            full[name] = max(full[name], train(name, auto.epochs) + longer)
+    return TrialCosts(full=full, short=short)
 
 
 class HardenTrials:
@@ -44,15 +188,22 @@ class HardenTrials:
 
     def __init__(self, auto: AutoHarden, desk: Desk, inputs: Inputs) -> None:
         from malaprop.data.matching import agree
-        from malaprop.records.autoharden import keep_last
 
         self.auto, self.desk, self.inputs = auto, desk, inputs
         self.parts: Splits = inputs["texts"]
-        self.examples: Sequence[Example] = tuple(agree(auto.sample(self.parts), inputs["plain"]))
-        self.known = {(one.stage, one.method): one for one in keep_last(desk.before)}
-        self.took = _read_times(desk.place.root)
-        spent = sum(self.took.values()) + sum(one.seconds for one in self.known.values())
-        self.clock = BudgetClock(auto.told.seconds, spent, monotonic())
+        self.pace: AttackPace = inputs["forecast"]
+        self.examples: Sequence[Example] = tuple(agree(auto.read_texts(inputs)["data"], inputs["plain"]))
+        self.known = read_trials(desk.place.root)
+        self.end = auto.find_end(desk.place.root)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget."""
+        return self.end - time()
+
+    @property
+    def costs(self) -> TrialCosts:
+        return count_costs(self.auto, self.parts, self.inputs.get("pace"), self.pace, self.known)
 
     def go_on(self) -> Iterator[AutoTrial]:
         """The trials that are not there yet, first of the plain model, then of both stages."""
@@ -60,10 +211,15 @@ class HardenTrials:
 
         yield from self._add(2, [NONE])
         plain, methods = self.known[2, NONE], [name for name in self.auto.methods if name != NONE]
+        fit = self.costs.fit(self.left)
+        order = [*fit.methods, *(name for name in methods if name not in fit.methods)]
+        if self.auto.trains and not fit.staged:
+            yield from self._add(2, fit.methods)
+            order = [name for name in order if name not in fit.methods]
         if self.auto.trains:
-            yield from self._add(1, methods)
-            methods = choose_few(self.known.values(), plain, self.auto.loss)
-        yield from self._add(2, methods)
+            yield from self._add(1, [name for name in order if (2, name) not in self.known])
+            order = choose_few(self.known.values(), plain, self.auto.loss)
+        yield from self._add(2, order)
 
     def _add(self, stage: int, methods: Sequence[str]) -> Iterator[AutoTrial]:
         for method in methods:
@@ -76,40 +232,43 @@ class HardenTrials:
                 yield found
 
     def _try(self, stage: int, method: str) -> AutoTrial:
+        """A trial, or why there is none; the first stage leaves time to try one method in full."""
         from malaprop.records.autoharden import AutoTrial
+        from malaprop.studies.hardenbudget import OutOfTime, cut_at
 
-        began, epochs = monotonic(), (1 if stage == 1 else self.auto.epochs) if self.auto.trains else 0
-        some = self.examples[: max(4, len(self.examples) // 4)] if stage == 1 else self.examples
-        found: dict[str, Any] = {"method": method, "stage": stage, "epochs": epochs}
+        began, epochs = time(), (1 if stage == 1 else self.auto.epochs) if self.auto.trains else 0
+        some = self.examples[: count_short(len(self.examples))] if stage == 1 else self.examples
+        found: dict[str, Any] = {"method": method, "stage": stage, "epochs": epochs, "began": round(began, 2)}
+
+        def add_up(**more: Any) -> AutoTrial:
+            return AutoTrial(**found, **more, seconds=round(time() - began, 2))
+
+        kept = 0.0 if stage == 2 else self._keep_for_second(method)
+        if method != NONE and (why := self._lack_time(stage, method, kept)):
+            return add_up(reason=why, late=True)
         try:
-            if method != NONE and (why := self._lack_time(stage, method, epochs, len(some))):
-                return AutoTrial(**found, reason=why, late=True, seconds=round(monotonic() - began, 2))
-            row = self._judge(method, self._open(method, epochs), some)
+            with cut_at(self.end - kept):
+                row = self._judge(method, self._open(method, epochs), some)
+        except OutOfTime:
+            return add_up(reason=f"no time: it was cut after {show_span(time() - began)}", late=True)
         except MalapropError as error:
-            return AutoTrial(**found, reason=str(error), seconds=round(monotonic() - began, 2))
-        return AutoTrial(
-            **found, clean=row.clean, worst=row.worst, gain=row.kept, seconds=round(monotonic() - began, 2)
-        )
+            return add_up(reason=str(error))
+        return add_up(clean=row.clean, worst=row.worst, gain=row.kept)
 
-    def _lack_time(self, stage: int, method: str, epochs: int, texts: int) -> str:
-        """Why a method is not begun; empty where it is. The first stage leaves half of the budget to the second."""
-        from malaprop.defences.harden import Hardening
-        from malaprop.models.zoo.checkpoint import is_checkpoint
-        from malaprop.studies.epochtime import time_epoch
+    def _keep_for_second(self, method: str) -> float:
+        """Seconds in which the slowest method of those that are judged, or this one, can be tried in full."""
+        judged = {name for (stage, name), one in self.known.items() if stage == 1 and one.judged}
+        full = self.costs.full
+        return max((full[name] for name in {method, *judged} if name in full), default=0.0)
 
-        left = self.clock.left - (self.auto.told.seconds / 2 if stage == 1 else 0)
-        need = sum(s for name, s in self.took.items() if name.startswith("plain/")) * texts / len(self.examples)
-        folder = self.auto.folder(self.desk.place.root, method, epochs)
-        if left > 0 and self.auto.trains and not is_checkpoint(folder):
-            pace = time_epoch(
-                self.auto.model, self.parts, Hardening.of(method), given=self.auto.study.beginning.given,
-                seed=self.auto.study.texts.seed, device=self.desk.device, steps=5,
-            )  # fmt: skip
-            need += epochs * pace.seconds
-            left = self.clock.left - (self.auto.told.seconds / 2 if stage == 1 else 0)
+    def _lack_time(self, stage: int, method: str, kept: float) -> str:
+        """Why a method is not begun; empty where it is."""
+        costs = self.costs
+        need, left = (costs.short if stage == 1 else costs.full)[method], self.left - kept
         if need <= left:
             return ""
-        return f"no time: it would take about {show_span(need)}, and {show_span(max(0.0, left))} are left"
+        full = f", and {show_span(costs.full[method])} more in full" if stage == 1 else ""
+        return f"no time: it would take about {show_span(need)}{full}; {show_span(max(0.0, self.left))} were left"
 
     def _open(self, method: str, epochs: int) -> Victim:
         """The model of a method, trained where it is not there; of a victim that cannot be, the defence around it."""
@@ -170,21 +329,4 @@ class HardenTrials:
         )
 
     def _attack(self, attack: Attack, victim: Victim, examples: Sequence[Example]) -> list[Outcome]:
-        from malaprop.runs.local import run
-
-        found = run(
-            attack.for_labels(self.parts.labels), victim, examples, seed=self.auto.study.texts.seed, width=_WIDTH
-        )
-        return sorted(found, key=lambda one: one.id)
-
-
-def _read_times(root: Path) -> dict[str, float]:
-    """Seconds of the tasks that came before the trials, in this call or an earlier one."""
-    from malaprop.tasks.happenings import read_log
-
-    took: dict[str, float] = {}
-    for line in read_log(root):
-        name = str(line.get("task", ""))
-        if name == NONE or name.startswith("plain"):
-            took[name] = took.get(name, 0.0) + float(line.get("seconds", 0.0) or 0.0)
-    return took
+        return attack_all(self.auto, self.parts, attack, victim, examples)
