@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,23 @@ from malaprop.core.errors import VictimError
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.probes import check_vocabulary
 from malaprop.models.zoo.checkpoint import CARD
+from malaprop.models.zoo.zoo import FINE_TUNED
+
+_TRANSLATE = "attack a translator with malaprop translate attack --victim {}"
+_PROMPT = "ask it with a prompt as --victim causal:{}"
+# What a class of the library is made for, by the end of its name, and how such a model is used here; {} is the folder.
+_TASKS = {
+    "ForTokenClassification": ("labels each token (token classification)", ""),
+    "ForQuestionAnswering": ("finds answers in passages (question answering)", ""),
+    "ForMultipleChoice": ("chooses among answers (multiple choice)", ""),
+    "ForMaskedLM": ("fills in hidden words (masked language model)", ""),
+    "ForPreTraining": ("is pre-trained and not fine-tuned", ""),
+    "ForConditionalGeneration": ("writes a text for a text (sequence to sequence)", _TRANSLATE),
+    "MTModel": ("translates", _TRANSLATE),
+    "ForCausalLM": ("continues texts (causal language model)", _PROMPT),
+    "LMHeadModel": ("continues texts (causal language model)", _PROMPT),
+    "ForImageClassification": ("classifies images", ""),
+}
 
 
 def is_classifier_folder(name: str) -> bool:
@@ -30,6 +48,7 @@ def read_classifier(source: str | Path) -> tuple[Any, Any]:
     if isinstance(source, Path):
         check_folder(source)
     options = {"trust_remote_code": False, "local_files_only": local or offline()}
+    _refuse_other_tasks(source, options)
     try:
         with quietly():
             model, report = AutoModelForSequenceClassification.from_pretrained(
@@ -42,11 +61,35 @@ def read_classifier(source: str | Path) -> tuple[Any, Any]:
     if missing := sorted(report["missing_keys"]):
         raise VictimError(
             f"{source} has no trained classifier: weights are missing for {', '.join(missing[:3])}; "
-            "fine-tune it first, or name a model for sequence classification"
+            f"{_how_to_train(source, {'model_type': model.config.model_type})}, or name another model"
         )
     if not (isinstance(source, Path) and (source / CARD).is_file()):  # ours came with its tokenizer
         check_vocabulary(tokenizer, model, str(source))
     return model, tokenizer
+
+
+def _refuse_other_tasks(source: str | Path, options: Mapping[str, Any]) -> None:
+    """Says what a model is where its configuration names a class for another task than classifying texts."""
+    from transformers import PretrainedConfig
+
+    try:
+        with quietly():
+            settings, _ = PretrainedConfig.get_config_dict(source, **options)
+    except Exception:  # noqa: BLE001 - whoever loads the model says what is wrong
+        return
+    found = settings.get("architectures")
+    for name in map(str, found if isinstance(found, list) else []):
+        what, use = next((_TASKS[end] for end in _TASKS if name.endswith(end)), ("", ""))
+        if what:
+            raise VictimError(
+                f"{source} is a {name}, which {what}; expected a classifier of texts (...ForSequenceClassification): "
+                f"{use.format(source) or _how_to_train(source, settings)}"
+            )
+
+
+def _how_to_train(source: str | Path, settings: Mapping[str, Any]) -> str:
+    ours = next((name for name, kind in FINE_TUNED.items() if kind == settings.get("model_type")), "")
+    return f"fine-tune it as one first{f', malaprop train {ours} --start {source} --data FILE' if ours else ''}"
 
 
 def check_folder(folder: Path, kind: str = "AutoModelForSequenceClassification") -> None:

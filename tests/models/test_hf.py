@@ -141,6 +141,43 @@ def test_what_cannot_be_loaded_says_why(tmp_path, folder):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (
+            "BertForTokenClassification",
+            r"which labels each token \(token classification\); .*: fine-tune it as one first",
+        ),
+        ("BertForQuestionAnswering", r"which finds answers in passages \(question answering\)"),
+        ("BertForMaskedLM", r"which fills in hidden words \(masked language model\)"),
+        ("BertForPreTraining", "which is pre-trained and not fine-tuned"),
+        ("GPT2LMHeadModel", "which continues texts .*: ask it with a prompt as --victim causal:.*other$"),
+        ("Qwen2ForCausalLM", "which continues texts .*: ask it with a prompt as --victim causal:.*other$"),
+        (
+            "T5ForConditionalGeneration",
+            "which writes a text for a text .*: attack a translator with malaprop translate",
+        ),
+        ("MarianMTModel", "which translates; .*malaprop translate attack --victim .*other$"),
+    ],
+)
+def test_a_folder_of_another_task_says_what_it_is(tmp_path, kind, said):
+    where = tmp_path / "other"
+    tokenizer(where)
+    sizes = {
+        "B": SMALL,
+        "G": {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 40},
+        "Q": {**SMALL, "num_key_value_heads": 2},
+        "T": {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 1, "num_heads": 2},
+        "M": {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2,
+              "decoder_attention_heads": 2, "pad_token_id": 0},
+    }[kind[0]]  # fmt: skip
+    made = getattr(transformers, kind)
+    made(made.config_class(vocab_size=len(VOCAB), **sizes)).save_pretrained(where)
+    with pytest.raises(VictimError, match=rf"is a {kind}, {said}") as error:
+        load(where)
+    assert "\n" not in str(error.value)
+
+
 def test_a_hub_out_of_reach_is_one_line(monkeypatch):
     monkeypatch.setenv("MALAPROP_OFFLINE", "1")
     with pytest.raises(VictimError, match="cannot be loaded as a transformers classifier") as error:
