@@ -63,6 +63,17 @@ class Space:
         return Space(self.slots[some], [self.words[i] for i in some])
 
 
+def ask_first(origin: Text, rounding: float) -> Steps[tuple[Floats, int]]:
+    """The victim's answer for a text as it stands, and how many plain answers that took: one where the fast answer
+    leaves the label open."""
+    (answers,) = yield Ask("victim", [Variants.itself(origin)])
+    row: Floats = answers[0]
+    if rounding and len(row) > 1 and np.ptp(np.sort(row)[-2:]) < 2 * rounding:
+        (row,) = yield Ask("verify", [origin])
+        return row, 1
+    return row, 0
+
+
 class Trial:
     """All that searches, rankings, candidates and constraints may know about the example they work on."""
 
@@ -100,11 +111,8 @@ class Trial:
     def first(self) -> Steps[Floats]:
         """The victim's answer for the original, before the goal weighs it: its label may not be among the scores."""
         self.asked += 1
-        (answers,) = yield Ask("victim", [Variants.itself(self.origin)])
-        row: Floats = answers[0]
-        if self.rounding and len(row) > 1 and np.ptp(np.sort(row)[-2:]) < 2 * self.rounding:
-            (row,) = yield Ask("verify", [self.origin])
-            self.checks += 1
+        row, checks = yield from ask_first(self.origin, self.rounding)
+        self.checks += checks
         return row
 
     def rewound(self) -> Trial:

@@ -55,7 +55,7 @@ def status(
 
 
 def _count_left(run: Any) -> str:
-    return f"{run.left:,} ({run.state})" if run.state else f"{run.left:,}"
+    return f"{run.left:,} ({run.state})" if run.state and run.left else f"{run.left:,}"
 
 
 def _place(folder: Path, asked: list[Path]) -> str:

@@ -80,7 +80,8 @@ class Teller:
                 self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
             case Ended(task, how, seconds, why, kept):
                 self._close(task)
-                line = f"{task}: {self._figures(task)}{how}{f' ({why})' if why else ''}, {seconds:.1f} s"
+                found = self._figures(task, part=how == "budget")
+                line = f"{task}: {found}{how}{f' ({why})' if why else ''}, {seconds:.1f} s"
                 if how == "failed":
                     self.settle()
                     self._failure = why, line
@@ -109,9 +110,10 @@ class Teller:
         if self._all is not None:
             self.bar.advance(self._all)
 
-    def _figures(self, task: str) -> str:
+    def _figures(self, task: str, *, part: bool) -> str:
+        """What the attacks came to; no rate where only a part of them ended."""
         found = self._broken.pop(task, [])
-        return f"broke {Rate(sum(found), len(found))}, " if found else ""
+        return f"broke {f'{sum(found)} of {len(found)}' if part else Rate(sum(found), len(found))}, " if found else ""
 
     def _say(self, line: str) -> None:
         self.settle()

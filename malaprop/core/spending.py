@@ -16,6 +16,7 @@ from typing import NamedTuple
 from malaprop.core.errors import LimitReached
 
 MILLION = 1_000_000
+NO_LIMIT = 10**15  # tokens: they are counted, and no run reaches this
 
 
 @dataclass(slots=True)
@@ -64,6 +65,12 @@ class Limits:
         """Whether anything here depends on tokens."""
         return self.tokens is not None or self.priced
 
+    @property
+    def bound(self) -> bool:
+        """Whether a limit may end the run, and nothing is counted for its own sake alone."""
+        tokens = None if self.tokens == NO_LIMIT else self.tokens
+        return any(limit is not None for limit in (self.queries, tokens, self.cost, self.minutes))
+
     def cost_of(self, tokens_in: float, tokens_out: float) -> float:
         return (self.price_in * tokens_in + self.price_out * tokens_out) / MILLION
 
@@ -79,10 +86,9 @@ class Bill(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What a worker is told: which limit its bill would exceed, if any, and how many examples it may have in hand."""
+    """What a worker is told: which limit its bill would exceed, if any."""
 
     reached: str = ""
-    room: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +100,6 @@ class Ledger:
     seconds: float = 0.0  # of earlier attempts
     ended: int = 0  # examples
     reached: str = ""
-    workers: int = 1
     began: float = field(default_factory=monotonic)
     tell: Callable[[], None] | None = None  # who writes it down, after each bill
     _answered: int = 0  # queries whose tokens are counted
@@ -122,7 +127,7 @@ class Ledger:
             self.spent.queries += bill.queries
         if self.tell is not None:
             self.tell()
-        return Standing(refused, self._room())
+        return Standing(refused)
 
     def _uses(self, more: int) -> dict[str, tuple[float, float]]:
         """For each limit what is used of it once so many queries more are answered, and the limit."""
@@ -141,35 +146,23 @@ class Ledger:
         found = (f"{name} {limit:g}" for name, (used, limit) in self._uses(more).items() if used > limit)
         return next(found, "")
 
-    def _room(self) -> int | None:
-        """How many examples a worker may have in hand, so that what is left can end them.
-
-        Attacks that are side by side when a limit is met have been asked for in vain. So towards the end there are
-        fewer of them: as many as what is left will pay for, by the mean of those that ended.
-        """
-        uses = self._uses(0)
-        if not uses:
-            return None
-        share = max(used / limit for used, limit in uses.values())
-        if not self.ended or not share:
-            return 1  # what one costs is not known yet
-        return max(1, int((1 - share) * self.ended / share) // self.workers)
+    def read_share(self) -> float:
+        """The share that is used of the limit that is nearest; 0 where there is none."""
+        return max((used / limit for used, limit in self._uses(0).values()), default=0.0)
 
 
 class Purse:
-    """A worker's end of the ledger: asks before each round, and keeps the examples in hand to what can be paid."""
+    """A worker's end of the ledger: asks before each round."""
 
     def __init__(self, send: Callable[[Bill], Standing], limits: Limits) -> None:
         self.limits = limits
         self._send = send
         self._open = Bill()  # what the next bill will say
-        self._room: int | None = None if limits == Limits() else 1
-        self._in_hand = 0
 
     def draw(self, queries: int) -> None:
         """Before so many queries are asked; raises where a limit forbids them."""
         standing = self._send(self._open._replace(queries=queries))
-        self._open, self._room = Bill(), standing.room
+        self._open = Bill()
         if standing.reached:
             raise LimitReached(f"{standing.reached} is reached")
 
@@ -182,27 +175,12 @@ class Purse:
             tokens_out=known.tokens_out + tokens_out,
         )
 
-    @property
-    def free(self) -> bool:
-        """Whether another example may be begun now; one always may."""
-        return not self._in_hand or self._room is None or self._in_hand < self._room
-
-    def begin(self) -> None:
-        """An example was begun."""
-        self._in_hand += 1
-
     def end(self) -> None:
         """An example has ended."""
-        self._in_hand -= 1
         self._open = self._open._replace(ended=self._open.ended + 1)
-
-    def clear(self) -> None:
-        """Nothing is in hand any more: a share of the examples is done, or was given up."""
-        self._in_hand = 0
 
     def close(self) -> None:
         """Sends what was not sent yet."""
-        self.clear()
         if self._open != Bill():
-            self._room = self._send(self._open).room
+            self._send(self._open)
             self._open = Bill()

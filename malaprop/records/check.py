@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import comb
@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from malaprop.records.kinds import Record
 from malaprop.records.outcome import TARGET_ALREADY, Outcome
-from malaprop.records.summary import Rate
+from malaprop.records.summary import LEAST, Rate
 
-Mark = Literal["held", "broken", "wrong", "error"]
+Mark = Literal["held", "broken", "wrong", "error", "right", "not right"]
+UNATTACKED = ("right", "not right")  # of texts that were asked as they stand, and that a limit left without an attack
 Marks = Mapping[str, Mark]  # of each text by its id
 CLEAN, EVERY = "no attack", "every attack"
 SHOWN = 20  # texts that newly break, by attack
@@ -20,11 +21,24 @@ SHOWN = 20  # texts that newly break, by attack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedRun:
-    """One attack on one victim, text by text: held, broken by the attack, wrong already, or ended in an error."""
+    """One attack on one victim, text by text: held, broken by the attack, wrong already, or ended in an error.
+
+    Where a spending limit ended the run, texts that were not attacked are right or not right as they stand.
+    """
 
     victim: str
     attack: str
     marks: Marks
+
+    @property
+    def complete(self) -> bool:
+        """Whether every text was attacked."""
+        return not any(one in UNATTACKED for one in self.marks.values())
+
+    @property
+    def ended(self) -> int:
+        """How many attacks ended."""
+        return sum(one in ("held", "broken") for one in self.marks.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +119,9 @@ class CheckRecord(Record):
 
 
 def _points(rate: Rate | None) -> str:
-    return "n/a" if rate is None or not rate.total else f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})"
+    if rate is None or not rate.total:
+        return "n/a"
+    return f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" if rate.shown else str(rate)
 
 
 def digest(fields: Mapping[str, str]) -> str:
@@ -129,7 +145,7 @@ def sign_test(lost: int, won: int) -> float:
 
 
 def compare(
-    before: Iterable[MarkedRun], now: Iterable[MarkedRun], *, max_drop: float, alpha: float
+    before: Iterable[MarkedRun], now: Sequence[MarkedRun], *, max_drop: float, alpha: float
 ) -> tuple[CheckRow, ...]:
     """A row for each attack, one for the texts as they are, and one for all attacks together; paired by text.
 
@@ -144,7 +160,15 @@ def compare(
         if row.p >= alpha / (len(tested) - rank):
             break
         rejected.add((row.victim, row.attack))
-    return tuple(_judge(row, (row.victim, row.attack) in rejected, max_drop) for row in rows)
+    judged = (_judge(row, (row.victim, row.attack) in rejected, max_drop) for row in rows)
+    return tuple(_hide_few(row, [run for run in now if run.victim == row.victim]) for row in judged)
+
+
+def _hide_few(row: CheckRow, runs: Sequence[MarkedRun]) -> CheckRow:
+    """The row without a rate where a limit ended the run and few attacks have ended."""
+    meant = [run for run in runs if row.attack in (run.attack, EVERY)]
+    few = any(not run.complete and run.ended < LEAST for run in meant)
+    return replace(row, now=replace(row.now, too_few=True)) if few else row
 
 
 def _judge(row: CheckRow, rejected: bool, max_drop: float) -> CheckRow:
@@ -160,10 +184,11 @@ def _facts(runs: Iterable[MarkedRun]) -> dict[tuple[str, str], dict[str, bool]]:
     for victim, held in by_victim.items():
         clean: dict[str, bool] = {}
         for run in held:
-            clean |= {id: one != "wrong" for id, one in run.marks.items() if one != "error"}
+            clean |= {id: one not in ("wrong", "not right") for id, one in run.marks.items() if one != "error"}
         found[victim, CLEAN] = clean
         for run in held:
-            found[victim, run.attack] = {id: one == "held" for id, one in run.marks.items() if one != "error"}
+            attacked = {id: one for id, one in run.marks.items() if one != "error" and one not in UNATTACKED}
+            found[victim, run.attack] = {id: one == "held" for id, one in attacked.items()}
         if len(held) > 1:
             found[victim, EVERY] = _under_all([found[victim, run.attack] for run in held])
     return found

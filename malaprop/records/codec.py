@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from malaprop.core.errors import RecordError
 
 Made = TypeVar("Made")
+_SPARE = {"unfinished": 0, "too_few": False}  # of a Rate
 
 if TYPE_CHECKING:
     Real = float
@@ -22,8 +23,13 @@ else:
 
 def encode(record: Any) -> dict[str, Any]:
     """The fields of a dataclass as JSON's own values; a number that is not finite is null."""
-    plain: dict[str, Any] = finite(asdict(record))
+    plain: dict[str, Any] = finite(asdict(record, dict_factory=_leave_out))
     return plain
+
+
+def _leave_out(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields without those that are for runs alone which a limit has ended, where they say nothing."""
+    return {name: value for name, value in pairs if name not in _SPARE or value != _SPARE[name]}
 
 
 def finite(value: Any) -> Any:

@@ -17,7 +17,7 @@ from malaprop.records.documents import write_whole
 FILE = "run.toml"
 # A resume may change these: they alter how fast the outcomes come, not what they are.
 # So may `split` and `notes`, which runs of older versions lack: the fingerprint of the data decides.
-_FREE = frozenset({"width", "started", "versions", "split", "notes", "state"})
+_FREE = frozenset({"width", "started", "versions", "split", "notes", "state", "stopped", "cut", "clean"})
 
 
 def versions() -> dict[str, str]:
@@ -47,7 +47,10 @@ class Run:
     width: int = 1
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # what makes the figures doubtful, as far as it was known before
-    state: str = ""  # budget: a spending limit ended it before all examples were done
+    state: str = "running"  # which a killed run stays; done; budget: a spending limit ended it before all was done
+    stopped: str = ""  # the limit that ended it
+    cut: int = 0  # examples that were begun and not ended when the limit was reached
+    clean: tuple[int, ...] = ()  # right answers, and texts: what was asked of all texts before any was attacked
     started: str = field(default_factory=now)
     parts: dict[str, Any] = field(default_factory=dict)
     fingerprints: dict[str, str] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class Run:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "clean", tuple(self.clean))
         object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "parts", plain(self.parts))
 
@@ -76,7 +80,7 @@ class Run:
                 raise RecordError(f"{path}: {name} must be {kind.__name__}, got {known[name]!r}")
         if missing := [name for name in ("recipe", "victim", "data", "n") if name not in known]:
             raise RecordError(f"{path} lacks {', '.join(missing)}; it was not written by a run")
-        return cls(**{"started": "", "versions": {}, **known})
+        return cls(**{"started": "", "versions": {}, "state": "", **known})
 
     def same_work(self, other: Run) -> str | None:
         """None where outcomes of both belong together, else one line on the first setting that differs."""
@@ -88,8 +92,8 @@ class Run:
 
 
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("recipe", "victim", "data", "split", "state", "started"), str),
-    **dict.fromkeys(("n", "seed", "budget", "width"), int),
+    **dict.fromkeys(("recipe", "victim", "data", "split", "state", "stopped", "started"), str),
+    **dict.fromkeys(("n", "seed", "budget", "width", "cut"), int),
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
-    **dict.fromkeys(("labels", "notes"), list),
+    **dict.fromkeys(("labels", "notes", "clean"), list),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -95,16 +95,17 @@ def find_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
     return list(found)
 
 
-def mark_runs(folder: Path, *, stopped: bool) -> None:
-    """Says in the run.toml of every run below which of them a spending limit has ended before all was done."""
+def mark_stopped(folder: Path, limit: str, cut: Mapping[Path, int]) -> None:
+    """Says in the run.toml of every run below that is not done that a spending limit has ended it.
+
+    `cut`: how many examples were begun there and not ended.
+    """
     for place in find_runs([folder]):
         run = Run.read(place)
-        if not stopped and not run.state:
-            continue
         with (place / FILE).open("rb") as file:
-            state = "budget" if stopped and sum(1 for _ in file) < run.n else ""
-        if state != run.state:
-            replace(run, state=state).write(place)
+            done = sum(1 for _ in file) >= run.n
+        if not done:
+            replace(run, state="budget", stopped=limit, cut=cut.get(place, 0)).write(place)
 
 
 def check_writable(folder: Path) -> None:
@@ -153,6 +154,7 @@ class Writer:
         self.resume = resume
         self.kind = kind
         self.done = Ids()
+        self._begun = False
         self._lines = Lines(self.folder / kind.file, what=kind.what, fsync=fsync)
 
     @property
@@ -174,7 +176,10 @@ class Writer:
         self.close()
 
     def close(self) -> None:
+        """Ends the file, and says in run.toml that the run is done where it is."""
         self._lines.close()
+        if self._begun and len(self.done) >= self.run.n and (there := Run.read(self.folder)).state != "done":
+            replace(there, state="done", stopped="", cut=0).write(self.folder)
 
     def _take_up(self) -> None:
         clear_leftovers(self.folder, RUN_FILE, "report.html")
@@ -182,9 +187,14 @@ class Writer:
             self.done.add(row.id)
         if len(self.done):
             check_resume(self.folder, self.run, f"{len(self.done)} {self.kind.what}", resume=self.resume)
+            there = Run.read(self.folder)
+            begun = replace(there, state="running", stopped="", cut=0, clean=self.run.clean or there.clean)
+            if len(self.done) < self.run.n and begun != there:
+                begun.write(self.folder)
         else:
             self.run.write(self.folder)
         self._lines.cut()
+        self._begun = True
 
     def add(self, row: Finished) -> None:
         """Writes one line; when it returns, a kill of this process cannot lose the item."""

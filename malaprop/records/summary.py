@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from statistics import fmean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from malaprop.records.outcome import TARGET_ALREADY, Outcome
 
+if TYPE_CHECKING:
+    from malaprop.records.run import Run
+
 Z95 = 1.959964  # the normal's 97.5% point
+LEAST = 20  # attacks that have to end in a run that was cut short, for a rate to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,23 +23,34 @@ class Rate:
     """A share of a count, with Wilson's 95% interval.
 
     `units` is for counts whose members are not independent, such as several people's answers about one text: the
-    interval then rests on so many units, not on the total.
+    interval then rests on so many units, not on the total. `unfinished` are more texts of which nobody knows what they
+    would have been: the interval reaches from none of them to all of them. `too_few`: there is no rate to show.
     """
 
     hits: int
     total: int
     units: int | None = None
+    unfinished: int = field(default=0, kw_only=True)
+    too_few: bool = field(default=False, kw_only=True)
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is a rate to show."""
+        return self.total > 0 and not self.too_few
 
     @property
     def value(self) -> float:
-        """Between 0 and 1; nan of nothing."""
-        return self.hits / self.total if self.total else float("nan")
+        """Between 0 and 1; nan of nothing, and where there are too few."""
+        return self.hits / self.total if self.shown else float("nan")
 
     @property
     def interval(self) -> tuple[float, float]:
         if not self.total:
             return 0.0, 1.0
-        n, p, z2 = self.units or self.total, self.value, Z95 * Z95
+        if self.unfinished:
+            every = self.total + self.unfinished
+            return Rate(self.hits, every).interval[0], Rate(self.hits + self.unfinished, every).interval[1]
+        n, p, z2 = self.units or self.total, self.hits / self.total, Z95 * Z95
         middle = (p + z2 / (2 * n)) / (1 + z2 / n)
         half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
         return max(0.0, middle - half), min(1.0, middle + half)
@@ -43,12 +58,16 @@ class Rate:
     def __str__(self) -> str:
         if not self.total:
             return "n/a (0/0)"
+        if self.too_few:
+            return f"- ({self.hits}/{self.total})"
         low, high = self.interval
         return f"{100 * self.value:.1f}% ({self.hits}/{self.total}, {100 * low:.1f}-{100 * high:.1f})"
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval
-        return {"value": _six(self.value), "hits": self.hits, "total": self.total, "low": _six(low), "high": _six(high)}
+        part = {"unfinished": self.unfinished} if self.unfinished else {}
+        counts = {"value": _six(self.value), "hits": self.hits, "total": self.total}
+        return {**counts, "low": _six(low), "high": _six(high), **part}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +125,28 @@ class Summary:
     majority: Rate = Rate(0, 0)
     chance: float = 0.0
     by: dict[str, int] = field(default_factory=dict)
+    stopped: str = ""  # where a spending limit ended the run, in words
+
+    def cut_short(self, run: Run) -> Summary:
+        """The same figures where a spending limit has ended this run before all its texts were attacked.
+
+        Clean accuracy is over all texts that were asked before any was attacked. The other rates are over attacks that
+        ended, with an interval for whatever those would have come to that were under way; of few there is none.
+        """
+        done = sum(self.counts.values())
+        if run.state != "budget" and (not run.clean or done >= run.n):
+            return self
+        ended = self.success.total
+        how = f"stopped by {run.stopped or 'a spending limit'}" if run.state == "budget" else "under way or killed"
+        why = f": {ended} attacks ended, and no rate is shown of fewer than {LEAST}" if ended < LEAST else ""
+
+        def cut(rate: Rate) -> Rate:
+            return replace(rate, unfinished=run.cut, too_few=ended < LEAST)
+
+        return replace(
+            self, clean=Rate(*run.clean) if run.clean else self.clean, under_attack=cut(self.under_attack),
+            success=cut(self.success), stopped=f"{how} after {done:,} of {run.n:,} texts{why}",
+        )  # fmt: skip
 
     @property
     def apart(self) -> str:
@@ -178,6 +219,7 @@ class Summary:
             "rejected_attacked": self.rejected_attacked,
             "warnings": list(self.warnings),
             "by": dict(self.by),
+            **({"stopped": self.stopped} if self.stopped else {}),
         }
 
 

@@ -22,7 +22,9 @@ _GREEN, _RED = "#2e7d32", "#c62828"
 
 
 def short(rate: Rate | None) -> str:
-    return DASH if rate is None or not rate.total else f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})"
+    if rate is None or not rate.total:
+        return DASH
+    return f"{100 * rate.value:.1f}% ({rate.hits}/{rate.total})" if rate.shown else f"{DASH} ({rate.hits}/{rate.total})"
 
 
 def rows_of(record: CheckRecord) -> list[tuple[str, ...]]:
@@ -150,7 +152,7 @@ def annotate(record: CheckRecord) -> list[tuple[str, str, str]]:
 
 def badge(record: CheckRecord) -> str:
     """An SVG with the accuracy under attack of the weakest row, green where the gate passed."""
-    under = [row.now for row in record.rows if row.attack != "no attack" and row.now.total]
+    under = [row.now for row in record.rows if row.attack != "no attack" and row.now.shown]
     worst = min(under, key=lambda rate: rate.value, default=None)
     said = ("n/a" if worst is None else f"{100 * worst.value:.0f}%") + (" passed" if record.passed else " failed")
     name, color = "robustness", _GREEN if record.passed else _RED

@@ -38,7 +38,7 @@ def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
         RunEntry(
             run=run,
             outcomes=found,
-            summary=Summary.of(found, run.labels),
+            summary=Summary.of(found, run.labels).cut_short(run),
             victim=victim,
             attack=attack,
             color=colors[attack],
@@ -77,13 +77,19 @@ def by_victim(found: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
     return groups
 
 
+def describe_stop(found: Iterable[RunEntry]) -> str:
+    """How a spending limit ended these runs, by the one that got least far; empty where none did."""
+    stopped = [e for e in found if e.summary.stopped]
+    return min(stopped, key=lambda e: len(e.outcomes)).summary.stopped if stopped else ""
+
+
 def strongest(found: Iterable[RunEntry]) -> RunEntry | None:
     """The attack that broke the largest share of what the victim got right; None where nothing was attacked."""
-    attacked = [e for e in found if e.summary.success.total]
+    attacked = [e for e in found if e.summary.success.shown]
     return max(attacked, key=lambda e: e.summary.success.value, default=None)
 
 
 def cheapest(found: Iterable[RunEntry]) -> RunEntry | None:
     """The lowest median of queries among attacks that break more than half; None where none does."""
-    able = [e for e in found if e.summary.success.total and e.summary.success.value > 0.5]
+    able = [e for e in found if e.summary.success.shown and e.summary.success.value > 0.5]
     return min(able, key=lambda e: e.summary.asked.median or 0.0, default=None)

@@ -237,7 +237,7 @@ def interval_bars(name: str, bars: Sequence[Bar]) -> Markup:
 
 
 def _bar(bar: Bar, top: float, left: float, wide: float) -> Markup:
-    value = bar.rate.value if bar.rate.total else 0.0
+    value = bar.rate.value if bar.rate.shown else 0.0
     low, high = (left + edge * wide for edge in bar.rate.interval)
     paint = "var(--quiet)" if bar.color is None else stroke(bar.color)[0]
     middle = top + 31

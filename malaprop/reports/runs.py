@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from malaprop.core.settings import to_toml
 from malaprop.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
+from malaprop.records.summary import LEAST
 from malaprop.records.translation import is_translation
-from malaprop.reports.entries import RunEntry, by_victim, cheapest, strongest
+from malaprop.reports.entries import RunEntry, by_victim, cheapest, describe_stop, strongest
 from malaprop.reports.figures import Axis, Bar, StepLine, compact, interval_bars, legend, line_chart, percent, word_bars
 from malaprop.reports.markup import Child, Markup, join, tag
-from malaprop.reports.tables import grid, number, panel, panels, share
+from malaprop.reports.tables import DASH, grid, number, panel, panels, share
 
 WORDS = 10
 MANY = 8  # victims beyond which names are summed up and cards folded
@@ -25,8 +26,8 @@ _NO_MATRIX = "These runs are on translations, which are neither right nor wrong;
 
 def whole(rate: Rate) -> str:
     """A rate in round percent, kept from saying 0% or 100% where that is not the case."""
-    if not rate.total:
-        return "n/a"
+    if not rate.shown:
+        return DASH if rate.total else "n/a"
     shown = percent(rate.value)
     if shown == "100%" and rate.hits < rate.total:
         return f"{100 * rate.value:.1f}%"
@@ -38,7 +39,15 @@ def headline(found: Sequence[RunEntry]) -> Markup | None:
     found = _choose_labelled(found)
     if not found:
         return None
+    said, stopped = _headline(found), describe_stop(found)
+    return join(f"{stopped[:1].upper()}{stopped[1:]}. ", said) if stopped else said
+
+
+def _headline(found: Sequence[RunEntry]) -> Markup:
     top = strongest(found)
+    if top is None and any(e.summary.success.total for e in found):
+        clean = max((e.summary.clean for e in found), key=lambda rate: rate.total)
+        return join(f"Without an attack the victim is right on {clean}." if len(by_victim(found)) == 1 else "")
     if top is None:
         return join("No text was attacked: the victims were wrong on every one, or could not be asked.")
     summary = top.summary
@@ -83,6 +92,9 @@ def header(found: Sequence[RunEntry]) -> Markup:
 def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
     if not rate.total:
         return tag("td", "n/a", class_="empty")
+    if not rate.shown:
+        few = f"{rate.hits}/{rate.total}; fewer than {LEAST} attacks ended"
+        return tag("td", tag("span", DASH, class_="big"), tag("span", few, class_="small"), class_="empty")
     low, high = rate.interval
     style = f"--broken:{100 * (1 - rate.value):.0f}" if shade else None
     return tag(
@@ -135,7 +147,8 @@ def _tiles(group: Sequence[RunEntry]) -> Markup:
         under = top.summary.under_attack
         tiles.append(_tile("Under the strongest attack", whole(under), f"{top.attack}, {under.hits}/{under.total}"))
     if cheap is None:
-        tiles.append(_tile("Cheapest attack", "none", "no attack breaks more than half"))
+        why = "no attack breaks more than half" if top is not None else "no rate to show"
+        tiles.append(_tile("Cheapest attack", "none", why))
     else:
         tiles.append(_tile("Cheapest attack", cheap.attack, f"breaks {cheap.summary.success}"))
     medians = [(e.summary.asked.median, e) for e in (cheap, top) if e is not None]
@@ -147,7 +160,7 @@ def _tiles(group: Sequence[RunEntry]) -> Markup:
 
 def _bars(group: Sequence[RunEntry]) -> Markup:
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
-    ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.total else 2.0)
+    ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.shown else 2.0)
     bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.under_attack, e.color) for e in ordered)]
     return panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
 
@@ -174,7 +187,10 @@ def _curves(group: Sequence[RunEntry]) -> Markup:
     reach = min(1.0, max(0.05, math.ceil(widest * 20 - 1e-9) / 20))
     spent, changed = [], []
     for e in group:
-        clean = e.summary.clean.value if e.summary.clean.total else 0.0
+        if e.summary.stopped and not e.summary.success.shown:
+            continue
+        done = e.summary.under_attack.total  # of these is the curve, where a limit ended the run before all was done
+        clean = (e.summary.under_attack.hits + e.summary.success.hits) / done if done else 0.0
         spent.append(StepLine(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
         changed.append(StepLine(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
     queries = Axis(label="Queries allowed for each text", low=1, high=most, log=True, show=compact)

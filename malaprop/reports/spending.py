@@ -10,7 +10,7 @@ from malaprop.reports.section import Section
 from malaprop.reports.tables import DASH, card, lines_of, table
 
 NAMES = ("", "Spent", "Limit")
-_PART = "The rates above are over the part of the texts that was done; the same command with a higher limit goes on."
+_PART = "The rates above are over attacks that ended; the same command with a higher limit goes on."
 
 
 def rows_of(record: SpendingRecord) -> list[tuple[str, str, str]]:

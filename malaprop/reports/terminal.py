@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from malaprop.records import Outcome, Run
-from malaprop.reports.entries import RunEntry, by_victim, cheapest, entries
+from malaprop.reports.entries import RunEntry, by_victim, cheapest, describe_stop, entries, strongest
 from malaprop.reports.tables import number
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def _row(entry: RunEntry, extra: Sequence[str], apart: Sequence[str], wrong: boo
     s = entry.summary
     share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
     name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
-    broken = f"{100 * s.success.value:.0f}% ({s.success.hits}/{s.success.total})" if s.success.total else "-"
+    broken = f"({s.success.hits}/{s.success.total})" if s.success.total else ""
+    broken = f"{100 * s.success.value:.0f}% {broken}" if s.success.shown else f"- {broken}".rstrip()
     measures = (_short(s.measures[m].mean) if m in s.measures else "-" for m in extra)
     errors = (str(s.counts["error"]),) if wrong else ()
     return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *_apart(entry, apart), *errors
@@ -57,8 +58,9 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
 
     clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
     cheap = cheapest(group)
-    note = "no attack breaks more than half" if cheap is None else f"cheapest attack: {cheap.attack}"
-    title = escape(f"{victim}, clean accuracy {clean}")
+    none = "no attack breaks more than half" if strongest(group) is not None else "no rate to show"
+    note = none if cheap is None else f"cheapest attack: {cheap.attack}"
+    title = escape("\n".join(filter(None, (f"{victim}, clean accuracy {clean}", describe_stop(group)))))
     about = f"{note}; success: of texts it got right; queries: median"
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
     extra = sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})

@@ -8,23 +8,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
-from typing import Generic, TypeVar
+
+import numpy as np
 
 from malaprop.attacks.attack import Attack, Ending
-from malaprop.core.ask import Steps
+from malaprop.attacks.trial import ask_first
+from malaprop.core.ask import ServiceFailed, Steps
 from malaprop.core.capability import check
-from malaprop.core.errors import DataError, MalapropError, SettingError, plain, tells_of_memory
+from malaprop.core.errors import DataError, MalapropError, SettingError, TextError, plain, tells_of_memory
 from malaprop.core.example import Example
 from malaprop.core.score import Floats, winner
-from malaprop.core.spending import Purse
-from malaprop.core.text import Words
+from malaprop.core.text import Text, Words
 from malaprop.core.victim import NO_LABEL, REJECTED, Victim, receive
 from malaprop.engine.drive import drive
 from malaprop.engine.service import Scoring, Service, Tally
 from malaprop.records.outcome import NAMES_NO_LABEL, REJECTS, Outcome, Queries, Side, edits_between
 from malaprop.runs.services import services as make_services
 
-T = TypeVar("T")
+NOTHING: Mapping[str, Sequence[float]] = {}
+CLEAN = 512  # texts that are asked at a time as they stand, at whatever width they are attacked
 SHARD = 2048  # examples that share one table of words, which goes with them: character attacks make words without end
 
 
@@ -37,13 +39,13 @@ def run(
     width: int = 256,
     lanes: int | None = None,
     services: Mapping[str, Service] | None = None,
-    purse: Purse | None = None,
+    known: Mapping[str, Sequence[float]] = NOTHING,
 ) -> Iterator[Outcome]:
     """Outcomes in the order in which the attacks end; the same ones at any width.
 
     An example that finds no memory beside the others is attacked once more, alone, before it ends in an error.
     `lanes` None: what suits the victim, two where a GPU is kept busy while the other half of the attacks is advanced.
-    With a `purse` no more attacks are in flight than what is left to spend can end.
+    `known` holds answers that the victim has given for examples as they stand, by their ids: these are not asked again.
     """
     if width < 1:
         raise SettingError(f"width must be at least 1, got {width}")
@@ -56,11 +58,11 @@ def run(
         yield from run_together(attack, victim, list(examples), seed=seed, width=width)
         return
     attack = attack.for_victim(victim.label_names)
-    known = make_services(victim) if services is None else services
+    found = make_services(victim) if services is None else services
     width = min(width, attack.abreast or width)
     rest = iter(examples)
     while shard := list(islice(rest, SHARD)):
-        yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, known, purse)
+        yield from _shard(attack, victim, shard, seed, width, lanes or victim.lanes, found, known)
 
 
 def _shard(
@@ -71,11 +73,13 @@ def _shard(
     width: int,
     lanes: int,
     services: Mapping[str, Service],
-    purse: Purse | None,
+    known: Mapping[str, Sequence[float]],
 ) -> Iterator[Outcome]:
     table = Words()
     began: dict[int, float] = {}
     scoring = services["victim"]
+    if isinstance(scoring, Scoring):
+        _recall(scoring, shard, table, known)
 
     def jobs(owners: Iterable[int]) -> Iterator[tuple[int, Steps[Ending]]]:
         for owner in owners:
@@ -87,13 +91,10 @@ def _shard(
         ended = outcome(shard[owner], ending, tally, seed, perf_counter() - began.pop(owner))
         return note_last_label(ended, victim.label_names)
 
-    queue = jobs(range(len(shard))) if purse is None else _Admitted(jobs(range(len(shard))), purse)
     starved: list[int] = []
-    for owner, ending in drive(queue, services, width=width, lanes=lanes):
-        if purse is not None:
-            purse.end()
+    for owner, ending in drive(jobs(range(len(shard))), services, width=width, lanes=lanes):
         ended = end(owner, ending)
-        if purse is None and ending.status == "error" and tells_of_memory(ending.reason):
+        if ending.status == "error" and tells_of_memory(ending.reason):
             starved.append(owner)
         else:
             yield ended
@@ -101,6 +102,41 @@ def _shard(
         free_memory()
     for owner, ending in drive(jobs(starved), services, width=1):  # once more, one at a time
         yield end(owner, ending)
+
+
+def _recall(scoring: Scoring, shard: Sequence[Example], table: Words, known: Mapping[str, Sequence[float]]) -> None:
+    """Tells the victim's service what was answered before for these examples."""
+    texts, rows = [], []
+    for owner, example in enumerate(shard if known else ()):
+        if (row := known.get(example.id)) is not None:
+            texts.append(Text.of(example.fields, table, owner))
+            rows.append(row)
+    if texts:
+        scoring.know(texts, np.asarray(rows, np.float32))
+
+
+def ask_clean(
+    victim: Victim, examples: Iterable[Example], *, services: Mapping[str, Service], width: int = CLEAN
+) -> Iterator[tuple[Example, Floats]]:
+    """The victim's answers for examples as they stand, by the road that attacks take; those without one are left out.
+
+    They end in an error when they are attacked, which says why.
+    """
+    rest = iter(examples)
+    while shard := list(islice(rest, SHARD)):
+        table = Words()
+        asked = ((owner, _ask(victim, example, table, owner)) for owner, example in enumerate(shard))
+        for owner, row in drive(asked, services, width=width):
+            if row is not None:
+                yield shard[owner], row
+
+
+def _ask(victim: Victim, example: Example, table: Words, owner: int) -> Steps[Floats | None]:
+    try:
+        row, _ = yield from ask_first(Text.of(example.fields, table, owner), victim.rounding)
+    except (TextError, ServiceFailed):
+        return None
+    return row
 
 
 def free_memory() -> None:
@@ -131,23 +167,6 @@ def note_last_label(ended: Outcome, names: Sequence[str]) -> Outcome:
     side: Side | None = getattr(ended, sides.get(ended.status, "adversarial"))
     none = ended.status in sides and side is not None and side.prediction == len(names) - 1
     return replace(ended, reason=reason) if none else ended
-
-
-class _Admitted(Generic[T]):
-    """Attacks as they may begin: it ends for now where no more can be paid for, and goes on later."""
-
-    def __init__(self, inner: Iterator[T], purse: Purse) -> None:
-        self.inner, self.purse = inner, purse
-
-    def __iter__(self) -> Iterator[T]:
-        return self
-
-    def __next__(self) -> T:
-        if not self.purse.free:
-            raise StopIteration
-        following = next(self.inner)
-        self.purse.begin()
-        return following
 
 
 def guarded(steps: Steps[Ending]) -> Steps[Ending]:

@@ -14,6 +14,7 @@ from malaprop.studies.attacking import (
     Conditions,
     DataReading,
     RunFigures,
+    clean_task,
     look_task,
     read_times,
     refuse_unasked,
@@ -117,8 +118,13 @@ class AttackRun:
     def plan(self) -> Iterator[Task]:
         attack, look = self.attack, "look at the victim"
         yield look_task(look, self.asked, self.conditions, (attack,), self.reading)
+        clean, limits = "", self.spending.limits
+        if limits.bound and attack.together is None:
+            task = clean_task("the victim", look, self.asked, self.conditions, self.reading, limits, at=".")
+            clean = task.name
+            yield task
         yield from attack_tasks(
-            attack.name, look, attack, self.asked, self.conditions, self.reading, at=".", vital=True
+            attack.name, look, attack, self.asked, self.conditions, self.reading, at=".", vital=True, clean=clean
         )
 
     def gather(self, root: Path) -> RunFigures:

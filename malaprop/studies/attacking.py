@@ -17,8 +17,10 @@ from malaprop.studies.where import Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
+    from malaprop.core.spending import Limits
     from malaprop.core.victim import About, Victim
     from malaprop.data.base import Examples
+    from malaprop.records.clean import CleanAnswer
     from malaprop.records.summary import Summary
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Share, Task
@@ -119,6 +121,10 @@ class DataReading:
         del inputs
         return {"texts": list(islice(self.examples, MOST))}
 
+    def first(self, look: str, most: int | None, inputs: Inputs) -> Inputs:
+        """The texts that are asked as they stand: all, or as many of the first as a limit allows."""
+        return {"texts": list(islice(self.match(look, inputs), most))}
+
     def match(self, look: str, inputs: Inputs) -> Examples:
         """The examples with their labels numbered as the victim of this look numbers them."""
         from malaprop.data.matching import agree, are_numbers, describe_match
@@ -162,15 +168,36 @@ def look(conditions: Conditions, attacks: Sequence[Attack], desk: Desk, inputs: 
     yield Looked(about=about, cut=describe_cut(victim, some))
 
 
+def ask_all(conditions: Conditions, desk: Desk, inputs: Inputs) -> Iterator[CleanAnswer]:
+    """What the victim answers for all texts as they stand, without those that an earlier attempt has asked."""
+    from malaprop.core.score import winner
+    from malaprop.records.clean import CleanAnswer, check_same, mark_text
+    from malaprop.runs.local import ask_clean
+
+    victim, texts = conditions.open(desk, inputs["victim"]), inputs["texts"]
+    marks = {one.id: mark_text(victim.fingerprint or victim.name, one.fields) for one in texts}
+    check_same(desk.before, marks)
+    done = {row.id for row in desk.before}
+    left = (one for one in texts if one.id not in done)
+    for one, row in ask_clean(victim, left, services=desk.services(victim)):
+        right = winner(row) == one.label if len(row) > 1 else None
+        yield CleanAnswer(id=one.id, text=marks[one.id], scores=tuple(row.tolist()), right=right)
+
+
 def assail(
-    conditions: Conditions, attack: Attack, seed: int, desk: Desk, inputs: Inputs, share: Share
+    conditions: Conditions, attack: Attack, seed: int, clean: str, desk: Desk, inputs: Inputs, share: Share
 ) -> Iterator[Any]:
-    """One attack on a share of the examples, and what the victim's answers turned out to be."""
+    """One attack on a share of the examples, and what the victim's answers turned out to be.
+
+    `clean` names the task that asked for all texts as they stand; empty where there is none.
+    """
+    from malaprop.records.clean import CleanAnswers
     from malaprop.tasks.outputs import Note
 
     victim = conditions.open(desk, inputs["victim"])
     width, doubts = conditions.width, inputs["doubts"]
-    yield from attack_share(desk, attack, victim, share, seed=seed, width=width, notes=doubts)
+    known = desk.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
+    yield from attack_share(desk, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
     yield from map(Note, victim.notes)
 
 
@@ -188,15 +215,35 @@ def look_task(
     )  # fmt: skip
 
 
-def run_task(
-    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, **more: Any
+def clean_task(
+    place: str, look: str, victim: Any, conditions: Conditions, reading: DataReading, limits: Limits, **more: Any
 ) -> Task:
-    """One attack on one victim, which `look` has looked at, in a run folder."""
+    """The answers of one victim for all texts as they stand, before any is attacked: where a limit may end the run.
+
+    They take at most half of the queries, so that some are left for attacks.
+    """
+    from malaprop.records.clean import FILE, CleanAnswer
+    from malaprop.tasks.outputs import GrowingFile
+    from malaprop.tasks.task import Task
+
+    most = None if limits.queries is None else max(1, limits.queries // 2)
+    return Task(
+        name=f"{place}: all texts as they stand", work=partial(ask_all, conditions),
+        output=GrowingFile(CleanAnswer, FILE), after=(look,), victims={"victim": victim}, holds=(look,),
+        reads=partial(reading.first, look, most), vital=True, **more,
+    )  # fmt: skip
+
+
+def run_task(
+    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, *,
+    clean: str = "", after: tuple[str, ...] = (), **more: Any,
+) -> Task:  # fmt: skip
+    """One attack on one victim, which `look` has looked at, in a run folder; `clean` names the task of `clean_task`."""
     from malaprop.tasks.outputs import RunFolder
     from malaprop.tasks.task import Task
 
-    work = partial(assail, conditions, attack, reading.selection.seed)
-    given = {"after": (look,), "work": work, **more}
+    work = partial(assail, conditions, attack, reading.selection.seed, clean)
+    given = {"work": work, **more, "after": ((after or (look,)) + ((clean,) if clean else ()))}
     return Task(
         name=name, output=RunFolder(checks=True),
         victims={"victim": victim}, holds=(look,), reads=partial(reading.doubt, attack, look),
@@ -236,7 +283,8 @@ class RunFigures:
             raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
         return cls(
             folder=folder, victim=run.victim, recipe=run.recipe, data=run.data, split=run.split, n=run.n,
-            labels=run.labels, wall=wall, summary=totals.summary(), doubts=run.notes, state=run.state or "done",
+            labels=run.labels, wall=wall, summary=totals.summary().cut_short(run), doubts=run.notes,
+            state=run.state or "done",
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,11 +319,14 @@ class RunFigures:
         ]
 
     def _part(self) -> list[str]:
-        """A line where the figures are over a part of the examples."""
-        done = sum(self.summary.counts.values())
-        if self.state != "budget":
+        """A line where the rates are over a part of the examples."""
+        if not self.summary.stopped:
             return []
-        return [f"the figures are over {done:,} of {self.n:,} examples: a spending limit ended the run"]
+        open_, clean = self.summary.success.unfinished, self.summary.clean
+        return [
+            f"{self.summary.stopped}; rates are over attacks that ended, and their intervals allow for {open_:,} that "
+            f"did not; clean accuracy is over {clean.total:,} texts"
+        ]
 
 
 def read_times(root: Path) -> Mapping[str, float]:

@@ -48,9 +48,11 @@ class AuditFigures:
 
     def to_dict(self) -> dict[str, Any]:
         first = self.runs[0]
+        stopped = [run for run in self.runs if run.summary.stopped]
         seconds = sum(run.wall for run in self.runs)
         return {
             "data": first.data, "split": first.split, "n": first.n, "seconds": round(seconds, 1),
+            **({"stopped": min(stopped, key=_count_done).summary.stopped} if stopped else {}),
             "runs": [run.to_dict() for run in self.runs],
         }  # fmt: skip
 
@@ -157,11 +159,18 @@ class Audit:
         looks = {place: f"look at {place}" for place in self.places}
         for place, victim in self.asked.items():
             yield attacking.look_task(looks[place], victim, self.conditions, tuple(self.suite.values()), self.reading)
+        cleans: dict[str, str] = {}
+        limits = self.spending.limits
+        for place, victim in self.asked.items() if limits.bound else ():
+            clean = attacking.clean_task(place, looks[place], victim, self.conditions, self.reading, limits, at=place)
+            cleans[place] = clean.name
+            yield clean
         for place, victim in self.asked.items():
             for name, attack in self.suite.items():
                 yield from attack_tasks(
                     f"{place}/{name}", looks[place], attack, victim, self.conditions, self.reading,
-                    after=tuple(looks.values()), optional=True, vital=True,
+                    after=(*looks.values(), *cleans.values()), optional=True, vital=True,
+                    clean=cleans.get(place, ""),
                 )  # fmt: skip
 
     def gather(self, root: Path) -> AuditFigures:
@@ -196,6 +205,10 @@ class Audit:
             troubles=record.failed,
             last=f"report card: {record.folder / 'report.html'}",
         )
+
+
+def _count_done(run: RunFigures) -> int:
+    return sum(run.summary.counts.values())
 
 
 def _name(thing: Any) -> str:

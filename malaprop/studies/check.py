@@ -200,7 +200,9 @@ class Check:
                 else []
             )
         wanted = len(self.reading.examples)
-        complete = len(now) == len(self._folders(root)) and all(len(run.marks) == wanted for run in now)
+        complete = len(now) == len(self._folders(root)) and all(
+            run.complete and len(run.marks) == wanted for run in now
+        )
         kept = {name: value for name, value in flat(self.inner).items() if name in (*SUITE, *ASKED, "victim", "data")}
         return CheckRecord(
             passed=complete and not any(row.worse for row in rows) and all(bar.passed for bar in bars),
@@ -297,10 +299,12 @@ def _read_settings(path: Path) -> dict[str, Any]:
 def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict[str, str], tuple[MarkedRun, ...]]:
     """Digests of all texts, and each run's marks; a run of which most examples ended in an error is refused."""
     from malaprop.records.check import MarkedRun, digest, mark
+    from malaprop.records.clean import FILE as CLEAN
+    from malaprop.records.clean import CleanAnswer
     from malaprop.records.run import FILE as RUN_FILE
     from malaprop.records.run import Run
     from malaprop.records.store import iter_outcomes
-    from malaprop.tasks.outputs import read_skipped
+    from malaprop.tasks.outputs import GrowingFile, read_skipped
 
     digests: dict[str, str] = {}
     found = []
@@ -314,6 +318,11 @@ def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict
         for outcome in iter_outcomes(folder):
             digests[outcome.id] = digest(outcome.original.fields)
             marks[outcome.id] = mark(outcome)
+        if run.state == "budget":
+            place = folder if (folder / CLEAN).is_file() else folder.parent
+            for row in GrowingFile(CleanAnswer, CLEAN).value(place):
+                if row.right is not None:
+                    marks.setdefault(row.id, "right" if row.right else "not right")
         found.append(MarkedRun(victim=victim or run.victim, attack=attack or run.recipe, marks=marks))
     if not digests:
         raise RecordError(f"{root} holds no outcomes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Victim
     from malaprop.data.base import Examples
     from malaprop.models.zoo.training import Epoch
+    from malaprop.records.clean import CleanAnswers
     from malaprop.records.outcome import Outcome
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Share
@@ -116,9 +117,13 @@ def examine(victim: Victim, data: Examples) -> Examined:
 
 
 def attack_share(
-    desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int, notes: Sequence[str] = ()
-) -> Iterator[Any]:
-    """The pieces of a run folder: what is run, with what makes it doubtful, then the outcome of each example."""
+    desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int, notes: Sequence[str] = (),
+    clean: CleanAnswers | None = None,
+) -> Iterator[Any]:  # fmt: skip
+    """The pieces of a run folder: what is run, with what makes it doubtful, then the outcome of each example.
+
+    `clean` are the victim's answers for the examples as they stand, where these were asked before all attacks.
+    """
     from malaprop.core.victim import About
     from malaprop.runs.folder import describe
     from malaprop.runs.local import run
@@ -126,9 +131,13 @@ def attack_share(
 
     assume_labels(victim, share.whole.labels)
     attack = attack.for_labels(share.whole.labels)
-    yield describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
-    services = desk.services(victim)
-    yield from run(attack, victim, share.items, seed=seed, width=width, services=services, purse=desk.purse)
+    about = describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
+    yield about if clean is None else replace(about, clean=clean.counts)
+    services, known = desk.services(victim), {} if clean is None else clean.scores
+    for outcome in run(attack, victim, share.items, seed=seed, width=width, services=services, known=known):
+        if desk.purse is not None:
+            desk.purse.end()
+        yield outcome
 
 
 def describe_errors(run: Sequence[Outcome]) -> str:

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from malaprop.core.errors import SettingError
+from malaprop.core.spending import NO_LIMIT
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import Result, Spends, Study, TemporaryFolder, View, conduct
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from malaprop.tasks.happenings import Listen
 
 SAMPLE = 5  # texts
-_NO_LIMIT = 10**15  # tokens: they are counted
 _STUDENT = (12.71, 4.30, 3.18, 2.78)  # 97.5% points of Student's t with 1, 2, 3 and 4 degrees of freedom
 
 
@@ -158,7 +158,7 @@ def forecast(study: Study, listen: Iterable[Listen] = ()) -> Result:
     room, spending = TemporaryFolder(), replace(study.spending, dry_run=False, max_queries=None, max_minutes=None)
     changed: dict[str, Any] = {
         "texts": replace(study.reading.selection, n=sampled),
-        "spending": replace(spending, max_cost=None, max_tokens=_NO_LIMIT),
+        "spending": replace(spending, max_cost=None, max_tokens=NO_LIMIT),
         "saving": replace(study.saving, out=room.path / "sample", track=()),
     }
     found = conduct(replace(study, **changed), listen=listen)  # type: ignore[type-var]

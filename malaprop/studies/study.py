@@ -260,7 +260,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             execution = _execute(study, root, plan, ledger, listen)
             if execution.failed:
                 raise next(iter(execution.failed.values()))
-        spent = _settle(ledger, root, execution.stopped)
+        spent = _settle(ledger, root, execution)
         record = _gather(study, root, execution.stopped)
         record.write(root)
         result = Result(study, root, record, temporary, spent)
@@ -292,12 +292,14 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen
     """Does what is left of the plan; one that is interrupted leaves a record of what there is by then."""
     from malaprop.tasks.executor import Execution
     from malaprop.tasks.happenings import Log
+    from malaprop.tasks.shares import Groups
 
     interim = [Interim(study, root)] if isinstance(study, Growing) else []
     labels = flat(study).get("labels") or ()
     workers = study.where.open_workers(root, quiet=study.saving.quiet, ledger=ledger, labels=labels)
     with _keep_books(ledger, root), workers as crew:
-        execution = Execution(plan, root, crew, (Log(root), *interim, *listen))
+        groups = None if ledger is None or not ledger.limits.bound else Groups(ledger.read_share)
+        execution = Execution(plan, root, crew, (Log(root), *interim, *listen), groups=groups)
         try:
             execution.run()
         except KeyboardInterrupt:
@@ -322,15 +324,17 @@ def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[None]:
         books.write("running")
 
 
-def _settle(ledger: Ledger | None, root: Path, stopped: str) -> SpendingRecord | None:
+def _settle(ledger: Ledger | None, root: Path, execution: Execution) -> SpendingRecord | None:
     """The last word on what was spent; the runs below say themselves which of them were cut short."""
     if ledger is None:
         return None
-    from malaprop.records.store import find_runs, iter_outcomes, mark_runs
+    from malaprop.records.store import find_runs, iter_outcomes, mark_stopped
     from malaprop.studies.spending import Bookkeeper
 
+    stopped = execution.stopped
     record = Bookkeeper(ledger, root).write("budget" if stopped else "done")
-    mark_runs(root, stopped=bool(stopped))
+    if stopped:
+        mark_stopped(root, record.reached, execution.cut)
     if stopped and not any(next(iter_outcomes(folder), None) for folder in find_runs([root])):
         raise SettingError(
             f"{record.reached} is smaller than one example takes: none was done ({record.describe()}); give a higher "

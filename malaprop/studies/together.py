@@ -33,6 +33,7 @@ def attack_tasks(
     from malaprop.tasks.task import Task
 
     search = f"{'/'.join(map(slug, name.split('/')))}.change"
+    more.pop("clean", None)  # the texts are asked under the change alone
     after = tuple(more.pop("after", (look,)))
     kept = {key: more[key] for key in ("optional", "vital") if key in more}
     seed = reading.selection.seed

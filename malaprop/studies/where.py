@@ -104,10 +104,7 @@ class Where:
             from malaprop.tasks.workers.session import join
 
             with join(self.address, workers=many) as session:
-                made = OnRay(session, place, workers=many, ledger=ledger)
-                if ledger is not None:
-                    ledger.workers = made.many
-                yield made
+                yield OnRay(session, place, workers=many, ledger=ledger)
             return
         from malaprop.runs.victims import device_of
 
@@ -119,8 +116,6 @@ class Where:
         else:
             from malaprop.tasks.workers.processes import Processes
 
-            if ledger is not None:
-                ledger.workers = many
             yield Processes(many, place, ledger=ledger)
 
 

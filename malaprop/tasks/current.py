@@ -10,7 +10,7 @@ from typing import Any
 
 from malaprop.core.errors import VictimError, plain
 from malaprop.tasks.outputs import Add, Skipped
-from malaprop.tasks.shares import Portion, Shares
+from malaprop.tasks.shares import LARGEST, Portion, Shares
 from malaprop.tasks.task import Inputs, Outline, Share, Task
 from malaprop.tasks.workers.job import Job
 
@@ -36,6 +36,7 @@ class Current:
     deaths: int = 0  # workers lost in a row, without a piece; of a task without items all of them
     skipped: Skipped | None = None
     stopped: str = ""  # the spending limit that ended it
+    cut: int = 0  # items that were begun and not ended when it was reached
     error: Exception | None = None
     began: float = 0.0  # when its first job was handed out
 
@@ -63,16 +64,24 @@ class Current:
     def over(self) -> bool:
         return self.handed_out and not self.running
 
-    def next(self, number: int, *, whole: bool, helpers: int) -> Job | None:
-        """The next job: all of the task, or a share of its items for one of the helpers; None: nothing is left."""
+    @property
+    def reach(self) -> int:
+        """How many of its items are done or handed out."""
+        return len(self.before) + (0 if self.shares is None else self.shares.handed_out)
+
+    def next(self, number: int, *, whole: bool, helpers: int, front: int | None = None) -> Job | None:
+        """The next job: all of the task, or a share of its items for one of the helpers; None: nothing is left.
+
+        With a `front` no more items than that are handed out in all.
+        """
         self.began = self.began or perf_counter()
         if self.shares is None or self.whole is None:
             self.handed_out = True
             return Job(number, self.task)
-        if whole:
+        if whole and front is None:
             self.handed_out = True
             return Job(number, self.task, Share(self.shares.rest(), self.whole))
-        portion = self.shares.next(helpers)
+        portion = self.shares.next(helpers, LARGEST if front is None else max(1, front - self.reach))
         if portion is None:
             self.handed_out = True
             if self.pieces or self.running:

@@ -13,6 +13,7 @@ from malaprop.core.errors import MalapropError, NoMemoryError, VictimError, plai
 from malaprop.tasks.current import Current
 from malaprop.tasks.happenings import Began, Ended, Happening, Listen, Lost, Measured, Noted, Planned, Wrote
 from malaprop.tasks.outputs import Handover, Note, Skipped, Stopped, Took
+from malaprop.tasks.shares import Groups
 from malaprop.tasks.task import Inputs, Plan, Task
 from malaprop.tasks.workers.here import Here
 from malaprop.tasks.workers.job import Event, Job, Workers
@@ -44,7 +45,9 @@ class Execution:
     workers: Workers
     listen: Sequence[Listen] = ()
     failed: dict[str, Exception] = field(default_factory=dict)
+    groups: Groups | None = None  # where a limit may end it
     stopped: str = ""  # the spending limit that ended it before all was done
+    cut: dict[Path, int] = field(default_factory=dict)  # by folder, the items under way when it was reached
     _waiting: dict[str, Task] = field(default_factory=dict)
     _open: dict[str, Current] = field(default_factory=dict)
     _running: dict[int, Job] = field(default_factory=dict)
@@ -162,7 +165,8 @@ class Execution:
                 return
             one = self._open[task.name]
             try:
-                job = one.next(next(self._numbers), whole=self.workers.whole, helpers=self._helpers(one))
+                front = None if self.groups is None else self.groups.front
+                job = one.next(next(self._numbers), whole=self.workers.whole, helpers=self._helpers(one), front=front)
                 if job is not None:
                     self.workers.start(job, one.inputs, one.before)
             except MalapropError as error:  # data that cannot be read, or work that cannot be sent
@@ -178,9 +182,20 @@ class Execution:
         """Tasks of which something can be handed out; what is timed comes when nothing else runs."""
         if any(self._is_alone(job.task) for job in self._running.values()):
             return []
-        found = [one.task for one in self._open.values() if not one.handed_out]
+        found = [one.task for one in self._within([one for one in self._open.values() if not one.handed_out])]
         together = [task for task in found if not self._is_alone(task)]
         return together or ([] if self._running else found[:1])
+
+    def _within(self, left: list[Current]) -> list[Current]:
+        """Of what is left that which the group allows; when all tasks are through it, the next group is opened."""
+        if self.groups is None:
+            return left
+        front = self.groups.front
+        allowed = [one for one in left if one.shares is None or one.shares.returned or one.reach < front]
+        if allowed or not left or self._running:
+            return allowed
+        self.groups.advance(min(one.reach for one in left))
+        return self._within(left)
 
     def _is_alone(self, task: Task) -> bool:
         return task.alone or task.name in self._cramped
@@ -240,6 +255,8 @@ class Execution:
         if isinstance(piece, Stopped):
             self.stopped = self.stopped or piece.reason
             one.stop(piece.reason)
+            one.cut += 0 if job.portion is None else len(job.portion)
+            self.cut[one.folder] = one.cut
             return
         if isinstance(piece, Took):
             self._tell(Measured(one.task.name, piece.figures))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from malaprop.core.errors import DataError
 from malaprop.tasks.task import Item
 
 LARGEST, SMALLEST = 2048, 32
+_CARE = 2  # times the highest price so far that an item may cost
 KILLS = 3  # workers that an item ends before it is left alone for good
 
 
@@ -37,13 +38,20 @@ class Shares:
         self._many = many
         self._back: deque[Portion] = deque()
         self._over = False
+        self.handed_out = 0
 
-    def next(self, workers: int) -> Portion | None:
-        """What came back first, then new ones, for so many workers; None: there is nothing now."""
+    @property
+    def returned(self) -> bool:
+        """Whether something was handed out and came back undone."""
+        return bool(self._back)
+
+    def next(self, workers: int, most: int = LARGEST) -> Portion | None:
+        """What came back first, then new ones, `most` of them for so many workers; None: there is nothing now."""
         if self._back:
             return self._back.popleft()
-        portion = Portion(() if self._over else islice(self._rest, self._size(workers)))
+        portion = Portion(() if self._over else islice(self._rest, min(self._size(workers), -(-most // workers))))
         self._many = max(0, self._many - len(portion))
+        self.handed_out += len(portion)
         self._over = not len(portion)
         return portion if len(portion) else None
 
@@ -75,3 +83,27 @@ class Shares:
         elif rest:
             self._back.appendleft(Portion(rest, portion.deaths))
         return None
+
+
+class Groups:
+    """How far tasks go through their items while a limit may end the run: all through one group, then the next.
+
+    A group is as large as what is left will pay for, at the highest price of an item so far, and at most twice as large
+    as the one before it. So little is under way when the limit is reached, and it is the same at any width.
+    """
+
+    def __init__(self, used: Callable[[], float]) -> None:
+        self._used = used  # the share of the limit that is used
+        self._before = 0.0
+        self._price = 0.0  # of one item under all tasks
+        self._size = 0
+        self.front = 0  # how many items of each task may be handed out
+
+    def advance(self, behind: int) -> None:
+        """Opens the next group, behind the items that every task was given; call it when nothing is under way."""
+        used = self._used()
+        if self._size:
+            self._price = max(self._price, (used - self._before) / self._size)
+        paid = LARGEST if not self._price else int((1 - used) / (_CARE * self._price))
+        self._size = min(max(1, paid), 2 * self._size or 1, LARGEST)
+        self._before, self.front = used, behind + self._size

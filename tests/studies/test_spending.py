@@ -22,6 +22,7 @@ from malaprop.studies.audit import Audit
 from malaprop.studies.settings import build
 from malaprop.studies.spending import Bookkeeper
 from malaprop.studies.study import conduct
+from malaprop.tasks.shares import Groups
 
 
 @pytest.fixture(autouse=True)
@@ -65,12 +66,12 @@ def test_no_more_is_asked_than_the_limit_and_a_higher_one_goes_on_to_the_same_ou
     done = keys(part)
     assert all(found <= keys(whole)[name] for name, found in done.items())
     assert Run.read(place / "part/toy-predict/keyboard").state == "budget"
-    assert "the figures are over" in " ".join(part.view.notes)
+    assert "stopped by --max-queries 400 after" in " ".join(part.view.notes)
     assert "Ended by its budget: --max-queries 400 was reached" in (place / "part/report.html").read_text()
     again = audit(out="part", max_queries=100_000, resume=True, **more)
     assert again.state == "done"
     assert keys(again) == keys(whole)
-    assert Run.read(place / "part/toy-predict/keyboard").state == ""
+    assert Run.read(place / "part/toy-predict/keyboard").state == "done"
     assert again.spent.queries > part.spent.queries  # earlier attempts count
 
 
@@ -132,7 +133,7 @@ def test_a_dry_run_writes_nothing_and_what_it_paid_for_is_not_paid_again(place):
 
 
 def test_the_ledger_holds_whatever_workers_do_side_by_side():
-    ledger = Ledger(limits=Limits(queries=1000, tokens=50_000), workers=4)
+    ledger = Ledger(limits=Limits(queries=1000, tokens=50_000))
     rng = np.random.default_rng(0)
 
     def work(seed: int) -> None:
@@ -161,11 +162,17 @@ def test_what_is_spent_is_on_disk_before_the_answers_come(tmp_path):
     assert SpendingRecord.read(tmp_path).queries == 60  # though the victim may be slow, and the run be killed meanwhile
 
 
-def test_fewer_examples_are_in_hand_the_less_is_left():
-    ledger = Ledger(limits=Limits(queries=1000))
-    assert ledger.draw(Bill(queries=10)).room == 1  # what one costs is not known yet
-    rooms = [ledger.draw(Bill(queries=90, ended=1)).room for _ in range(10)]
-    assert rooms[0] > rooms[3] > rooms[6] >= 1
+def test_groups_grow_while_there_is_much_left_and_shrink_to_one():
+    used, sizes = 0.0, []
+    groups = Groups(lambda: used)
+    while used < 0.999:
+        before = groups.front
+        groups.advance(before)
+        sizes.append(groups.front - before)
+        used += 0.01 * sizes[-1]  # an item costs a hundredth of the limit
+    assert sizes[:5] == [1, 2, 4, 8, 16]
+    assert sizes[-1] == 1
+    assert sum(sizes) == 100  # all of it is used
 
 
 def test_the_pace_is_learnt_from_refusals():

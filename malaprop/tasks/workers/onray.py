@@ -238,6 +238,7 @@ class OnRay:
             _lose(slot)
         elif kind != "pieces":
             slot.stream = slot.job = None
+            self._read_ledger(0.0)  # by which the next group of examples is cut
         slot.deaths = 0 if kind != "lost" else slot.deaths
         return Event(number, kind, value.error() if kind == "failed" else value)
 
