@@ -85,7 +85,7 @@ def test_errors_come_back_in_words(session, tmp_path):
 
 
 def test_workers_of_a_cluster_share_one_limit(session, tmp_path):
-    ledger = Ledger(limits=Limits(queries=95), workers=2)
+    ledger = Ledger(limits=Limits(queries=95))
     made = OnRay(session, Place(root=tmp_path, limits=ledger.limits), workers=2, ledger=ledger)
     tasks = [Task(name=name, work=toy_tasks.spend, output=JsonFile(Number)) for name in ("one", "two")]
     execution = Execution(plan_of(tasks), tmp_path, made)
