@@ -78,9 +78,11 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         return listing()
     if kind == "defences":
         from malaprop.defences import DEFENCES
+        from malaprop.defences.detection import DETECTORS
         from malaprop.runs.victims import WRAPPERS
 
-        return _describe({**WRAPPERS, **DEFENCES}, (*DEFENCES, *WRAPPERS))
+        detectors = {f"detect:{name}": DETECTORS[name] for name in DETECTORS}  # as they are typed
+        return _describe({**WRAPPERS, **DEFENCES, **detectors}, (*DEFENCES, *WRAPPERS, *detectors))
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
 
     table: Mapping[str, Any] = {

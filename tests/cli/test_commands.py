@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.cli.main import main
+from malaprop.defences.detection import DETECTORS
 
 MODEL = """
 import numpy as np
@@ -335,6 +336,15 @@ def test_no_figure_of_a_list_is_broken_by_a_narrow_terminal(place, type_in, monk
     assert json.loads(out.splitlines()[-1])["items"] == [row]
     table = out[: out.index('{"command"')]
     assert all(word in table for word in whole)
+
+
+def test_the_detectors_are_listed_among_the_defences(type_in):
+    code, out, _ = type_in("list", "defences", "--json", "--quiet")
+    assert code == 0
+    listed = {one["name"]: one["what"] for one in json.loads(out)["items"]}
+    assert [name for name in listed if name.startswith("detect:")] == [f"detect:{name}" for name in DETECTORS]
+    assert all(listed.values())
+    assert {"freelb", "purify"} <= set(listed)
 
 
 def test_lists_and_help(place, type_in):
