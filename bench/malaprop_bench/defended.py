@@ -9,7 +9,7 @@ from typing import Any
 
 from malaprop.records.codec import decode
 from malaprop.records.defences import DefencesRecord
-from malaprop.reports.defenceboard import Board, rank
+from malaprop.reports.defenceboard import DATA, place_of, rank
 from malaprop_bench import table
 
 MODELS = ("MiniLM", "MPNet")
@@ -22,10 +22,10 @@ def table_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Where the plain model alone was tested there is no defence to name, and no column.
     """
-    board = Board([decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records])
+    known = [decode(DefencesRecord, {k: v for k, v in held.items() if k != "format"}) for held in records]
     columns: list[Sequence[str]] = [ROWS]
-    for data, model in product(board.data, MODELS):
-        tests = [test for test in board.held.get((data, model), ()) if len(test.rows) > 1]
+    for data, model in product(dict.fromkeys([*DATA, *(place_of(test)[0] for test in known)]), MODELS):
+        tests = [test for test in known if place_of(test) == (data, model) and len(test.rows) > 1]
         if not tests:
             continue
         test = max(tests, key=lambda one: rank(one)[0].worst.value)

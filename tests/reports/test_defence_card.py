@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,20 +156,44 @@ def test_a_card_has_figures_and_tables():
     assert 'class="figure field"' in page
 
 
-def test_the_leaderboard_has_a_place_for_what_was_not_measured():
-    twice = [replace(TRIAL, data="mr-full:test", victim="LSTM-W-GloVe-1"), replace(TRIAL, victim="BERT", data="odd")]
-    page = write_markdown(twice)
-    assert "| `five` | not measured | not measured | 40.0% (4/10, 16.8-68.7) | not measured |" in page
-    assert "IMDB\n\nMiniLM, MPNet, LSTM, CNN: not measured." in page
-    assert "### odd: MiniLM" in page
-    assert "+30.0 points (+20.0 to +40.0)" in page
-    assert "(LSTM-W-GloVe-1), " in page
-    more = [replace(row, worst=Rate(30, 100)) for row in TRIAL.rows]
-    page = write_markdown([replace(twice[0], rows=tuple(more), learnt=6782), *twice])  # the test with more texts counts
-    assert "| `five` | not measured | not measured | 30.0% (30/100, 21.9-39.6) | not measured |" in page
-    assert "LSTM (LSTM-W-GloVe-1, trained on 6,782 texts), " in page
-    assert "Leaderboard of defences" in trials(twice)
-    assert "Leaderboard of defences" not in trials(twice[:1])
+def board_record(
+    method: str, hits: int, texts: int, *, plain: int = 1, victim: str = "BERT", **more: Any
+) -> DefencesRecord:
+    """A test of one defence and of none, with as many texts right under attack."""
+    none, other = (
+        replace(TRIAL.rows[0], name=name, clean=Rate(texts, texts), worst=Rate(right, texts))
+        for name, right in (("none", plain), (method, hits))
+    )
+    return replace(TRIAL, rows=(none, other), texts=texts, **{"data": "mr-full:test", "victim": victim, **more})
+
+
+def test_the_leaderboard_has_one_table_a_place_of_one_protocol():
+    records = [
+        board_record("five", 30, 100),
+        board_record("safer", 40, 100),  # the same test of the same undefended model
+        board_record("ascc", 50, 100, plain=2),  # of another training of it
+        board_record("freelb", 400, 500),
+        board_record("five", 20, 100, victim="LSTM-W-GloVe-1"),
+        board_record("five", 4, 10, data="odd"),
+    ]
+    page = write_markdown(records)
+    front, _, appendix = page.partition("## Appendix: other protocols")
+    attacks = " and ".join(records[0].attacks)
+    assert f"## MR\n\nProtocol: {attacks} on 100 texts of mr-full:test." in front  # two models were tested by it
+    assert re.findall(r"^### (.+)", front, re.MULTILINE) == ["MR: MiniLM", "MR: LSTM", "odd: MiniLM"]
+    assert re.findall(r"^### (.+)", appendix, re.MULTILINE) == [f"MR: MiniLM, {attacks} on 500 texts of mr-full:test"]
+    first = front[front.index("### MR: MiniLM") : front.index("### MR: LSTM")]
+    names = re.findall(r"^\| `(.+?)`", first, re.MULTILINE)
+    assert names == ["ascc", "safer", "five", "none (2)", "none (1)"]  # the undefended model of two tests stands once
+    assert re.search(r"`ascc` .* over \(2\) \|", first)
+    assert re.search(r"`five` .* over \(1\) \|", first)
+    assert "freelb" not in front
+    assert "freelb" in appendix
+    assert "MPNet, CNN: not measured." in front
+    assert "## IMDB\n\nMiniLM, MPNet, LSTM, CNN: not measured." in front
+    assert "Leaderboard of defences" in trials(records)
+    assert "Appendix: other protocols" in trials(records)
+    assert "Leaderboard of defences" not in trials(records[:1])
 
 
 def test_the_page_of_the_documentation_is_what_the_records_say():
