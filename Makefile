@@ -44,7 +44,7 @@ transfer: $(VENV)/ready
 natural: $(VENV)/ready
 	$(RUN)/malaprop train wgan --set width=16 --set dim=32 --set steps=500 --set critic_steps=3 --set rate=0.0005 --set inverter_steps=300 --out runs/natural/wgan
 	$(RUN)/malaprop train vae --set width=16 --set dim=32 --set steps=500 --out runs/natural/vae
-	$(RUN)/malaprop natural compare --victims forest,lenet --generator runs/natural/wgan --searches hybrid,iterative,boundary --n 20 --set samples=50 --set boundary.samples=100 --out runs/natural/compare
+	$(RUN)/malaprop natural compare --victim forest,lenet --generator runs/natural/wgan --search hybrid,iterative,boundary --n 20 --set samples=50 --set boundary.samples=100 --out runs/natural/compare
 	$(RUN)/malaprop natural --victim lenet --generator runs/natural/vae --search boundary --set samples=100 --n 10 --out runs/natural/lenet
 	$(RUN)/malaprop natural sweep --classifiers 12 --generator runs/natural/wgan --n 10 --set samples=60 --epochs 5 --out runs/natural/sweep
 	$(RUN)/malaprop natural synthetic --out runs/natural/synthetic

@@ -49,8 +49,8 @@ def study(
     split: str = ...,
     n: int | Literal["all"] = ...,
     seed: int = ...,
-    text: str | None = ...,
-    label: str | None = ...,
+    text_column: str | None = ...,
+    label_column: str | None = ...,
     fields: str | None = ...,
     labels: Sequence[str] | str = ...,
     width: int = ...,
@@ -59,7 +59,6 @@ def study(
     jobs: int | None = ...,
     engine: str = ...,
     address: str | None = ...,
-    workers: int | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -92,8 +91,8 @@ def study(
             trained on that file, and all of it where none was.
         n: How many examples, drawn by the seed; all (or 0) for all.
         seed: The same seed gives the same outcomes.
-        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label: Name of the label column, if it is not 'label'.
+        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label_column: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
             hypothesis if not given. prompt is the instruction of a language model, changed once for all
             texts.
@@ -101,12 +100,12 @@ def study(
             if not given.
         width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
-        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models compute in fp32.
+        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
+            device is made for them, and what they find is confirmed in fp32; other models compute in
+            fp32.
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        workers: With --engine ray: how many processes; another name for --jobs.
         max_queries: The most queries in the whole run, over all victims and attacks.
         max_tokens: The most tokens in the whole run, of requests and answers together.
         max_cost: The most money for the whole run, in the currency of the prices.
@@ -126,8 +125,8 @@ def study(
     name: Literal["oneword"],
     /,
     *,
-    models: Sequence[Any] | str = ...,
-    recipes: Sequence[str] | str = ...,
+    victim: Sequence[Any] | str = ...,
+    attack: Sequence[str] | str = ...,
     vocabulary: int = ...,
     words: int = ...,
     trials: int = ...,
@@ -138,8 +137,8 @@ def study(
     split: str = ...,
     n: int | Literal["all"] = ...,
     seed: int = ...,
-    text: str | None = ...,
-    label: str | None = ...,
+    text_column: str | None = ...,
+    label_column: str | None = ...,
     fields: str | None = ...,
     labels: Sequence[str] | str = ...,
     width: int = ...,
@@ -148,7 +147,6 @@ def study(
     jobs: int | None = ...,
     engine: str = ...,
     address: str | None = ...,
-    workers: int | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -167,8 +165,9 @@ def study(
     recipe. The same --out resumes an interrupted run; models and runs that are there are left alone.
 
     Settings:
-        models: Victims, separated by commas: folders, or names of the zoo, which are trained.
-        recipes: The attacks, separated by commas.
+        victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by
+            commas.
+        attack: Recipes that change one word. Repeat it, or separate several by commas.
         vocabulary: How many words of the vocabulary may be put in.
         words: How many words may change.
         trials: Random trials for each text.
@@ -182,8 +181,8 @@ def study(
             trained on that file, and all of it where none was.
         n: How many examples, drawn by the seed; all (or 0) for all.
         seed: The same seed gives the same outcomes.
-        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label: Name of the label column, if it is not 'label'.
+        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label_column: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
             hypothesis if not given. prompt is the instruction of a language model, changed once for all
             texts.
@@ -191,12 +190,12 @@ def study(
             if not given.
         width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
-        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models compute in fp32.
+        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
+            device is made for them, and what they find is confirmed in fp32; other models compute in
+            fp32.
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        workers: With --engine ray: how many processes; another name for --jobs.
         max_queries: The most queries in the whole run, over all victims and attacks.
         max_tokens: The most tokens in the whole run, of requests and answers together.
         max_cost: The most money for the whole run, in the currency of the prices.
@@ -216,16 +215,16 @@ def study(
     name: Literal["attention"],
     /,
     *,
-    models: Sequence[str] | str = ...,
-    recipe: str = ...,
+    victim: Sequence[str] | str = ...,
+    attack: str = ...,
     set: Mapping[str, Any] = ...,
     draws: int = ...,
     data: Any = ...,
     split: str = ...,
     n: int | Literal["all"] = ...,
     seed: int = ...,
-    text: str | None = ...,
-    label: str | None = ...,
+    text_column: str | None = ...,
+    label_column: str | None = ...,
     fields: str | None = ...,
     labels: Sequence[str] | str = ...,
     width: int = ...,
@@ -234,7 +233,6 @@ def study(
     jobs: int | None = ...,
     engine: str = ...,
     address: str | None = ...,
-    workers: int | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -253,8 +251,9 @@ def study(
     resumes an interrupted run.
 
     Settings:
-        models: Victims, separated by commas: folders, or names of the zoo, which are trained.
-        recipe: The attack whose texts are looked into.
+        victim: Folders, or names of the zoo, which are trained. Repeat it, or separate several by
+            commas.
+        attack: The recipe whose texts are looked into.
         set: A setting of the recipe, as name=value; may be repeated.
         draws: Draws of each simulation of Theorem 1; 0: none.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
@@ -263,8 +262,8 @@ def study(
             trained on that file, and all of it where none was.
         n: How many examples, drawn by the seed; all (or 0) for all.
         seed: The same seed gives the same outcomes.
-        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label: Name of the label column, if it is not 'label'.
+        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label_column: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
             hypothesis if not given. prompt is the instruction of a language model, changed once for all
             texts.
@@ -272,12 +271,12 @@ def study(
             if not given.
         width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
-        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models compute in fp32.
+        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
+            device is made for them, and what they find is confirmed in fp32; other models compute in
+            fp32.
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        workers: With --engine ray: how many processes; another name for --jobs.
         max_queries: The most queries in the whole run, over all victims and attacks.
         max_tokens: The most tokens in the whole run, of requests and answers together.
         max_cost: The most money for the whole run, in the currency of the prices.
@@ -298,8 +297,8 @@ def study(
     /,
     *,
     victim: Sequence[str] | str = ...,
-    defences: Sequence[str] | str,
-    attacks: Sequence[Any] | str = ...,
+    defence: Sequence[str] | str,
+    attack: Sequence[Any] | str = ...,
     hardened: Mapping[str, Any] = ...,
     premade: str | PathLike[str] | None = ...,
     draws: int = ...,
@@ -321,8 +320,8 @@ def study(
     split: str = ...,
     n: int | Literal["all"] = ...,
     seed: int = ...,
-    text: str | None = ...,
-    label: str | None = ...,
+    text_column: str | None = ...,
+    label_column: str | None = ...,
     fields: str | None = ...,
     labels: Sequence[str] | str = ...,
     device: str = ...,
@@ -330,7 +329,6 @@ def study(
     jobs: int | None = ...,
     engine: str = ...,
     address: str | None = ...,
-    workers: int | None = ...,
     out: str | PathLike[str] | None = ...,
     json: bool = ...,
     quiet: bool = ...,
@@ -344,16 +342,17 @@ def study(
     The same --out resumes an interrupted run, and takes more defences.
 
     Settings:
-        victim: One victim. A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...),
-            module:attribute (a function: list of texts to scores), an http(s) address, a Hugging Face
-            folder or hub name, an sklearn pipeline (.skops), a language model with a prompt
+        victim: A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a
+            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name,
+            an ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
             (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
             behind a defence: five(BERT).
-        defences: Defences to test, separated by commas: any method of harden (fact, a2t ...), any
-            defence around a victim (fuse, five, safer, ranmask, purify:spell ...), twin, none, one
-            around another as five(fact), with settings as five:noise=2; see malaprop list defences.
-        attacks: Recipes, with commas: see malaprop list recipes. Certificates and pictures are of the
-            first.
+        defence: What is tested: any method of harden (fact, a2t ...), any defence around a victim
+            (fuse, five, safer, ranmask, purify:spell ...), twin, none, one around another as
+            five(fact), with settings as five:noise=2; see malaprop list defences. Repeat it, or
+            separate several by commas.
+        attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
+            separate several by commas. Certificates and pictures are of the first.
         hardened: A model that is there already, as fact=FOLDER; may be repeated.
         premade: Adversarial texts made before, a run folder or a file with text,label; if not given,
             those of this test.
@@ -384,20 +383,20 @@ def study(
             trained on that file, and all of it where none was.
         n: How many examples, drawn by the seed; all (or 0) for all.
         seed: The same seed gives the same outcomes.
-        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label: Name of the label column, if it is not 'label'.
+        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label_column: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
             hypothesis if not given. prompt is the instruction of a language model, changed once for all
             texts.
         labels: The victim's labels in its order, as the data calls them, with commas; matched by name
             if not given.
         device: cpu, cuda or auto.
-        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models compute in fp32.
+        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
+            device is made for them, and what they find is confirmed in fp32; other models compute in
+            fp32.
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        workers: With --engine ray: how many processes; another name for --jobs.
         out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
             run.
         json: Make the last line of standard output one JSON object.
@@ -410,15 +409,15 @@ def study(
     name: Literal["leaderboard"],
     /,
     *,
-    victims: Sequence[Any] | str = ...,
-    attacks: Sequence[str] | str = ...,
+    victim: Sequence[Any] | str = ...,
+    attack: Sequence[str] | str = ...,
     budget: int | None = ...,
     data: Any = ...,
     split: str = ...,
     n: int | Literal["all"] = ...,
     seed: int = ...,
-    text: str | None = ...,
-    label: str | None = ...,
+    text_column: str | None = ...,
+    label_column: str | None = ...,
     fields: str | None = ...,
     labels: Sequence[str] | str = ...,
     width: int = ...,
@@ -427,7 +426,6 @@ def study(
     jobs: int | None = ...,
     engine: str = ...,
     address: str | None = ...,
-    workers: int | None = ...,
     max_queries: int | None = ...,
     max_tokens: int | None = ...,
     max_cost: float | None = ...,
@@ -445,8 +443,13 @@ def study(
     The same --out resumes an interrupted run, and with more attacks.
 
     Settings:
-        victims: Victims, separated by commas, as malaprop audit takes them.
-        attacks: Recipes, with commas: see malaprop list recipes.
+        victim: A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a
+            function: list of texts to scores), an http(s) address, a Hugging Face folder or hub name,
+            an ONNX file or folder, an sklearn pipeline (.skops), a language model with a prompt
+            (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these
+            behind a defence: five(BERT). Repeat it, or separate several by commas.
+        attack: pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes. Repeat it, or
+            separate several by commas.
         budget: Query budget: the most queries an attack may ask about one example.
         data: mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or
             premise,hypothesis,label), or hub:NAME.
@@ -454,8 +457,8 @@ def study(
             trained on that file, and all of it where none was.
         n: How many examples, drawn by the seed; all (or 0) for all.
         seed: The same seed gives the same outcomes.
-        text: Name of the text column, if it is not 'text'; two with a comma for pairs.
-        label: Name of the label column, if it is not 'label'.
+        text_column: Name of the text column, if it is not 'text'; two with a comma for pairs.
+        label_column: Name of the label column, if it is not 'label'.
         fields: The fields of a text that may change: premise, hypothesis or both; of a pair the
             hypothesis if not given. prompt is the instruction of a language model, changed once for all
             texts.
@@ -463,12 +466,12 @@ def study(
             if not given.
         width: How many examples are attacked side by side; changes only the speed.
         device: cpu, cuda or auto.
-        precision: fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it,
-            and what it finds is confirmed in fp32; other models compute in fp32.
+        precision: fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the
+            device is made for them, and what they find is confirmed in fp32; other models compute in
+            fp32.
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        workers: With --engine ray: how many processes; another name for --jobs.
         max_queries: The most queries in the whole run, over all victims and attacks.
         max_tokens: The most tokens in the whole run, of requests and answers together.
         max_cost: The most money for the whole run, in the currency of the prices.

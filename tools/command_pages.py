@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from malaprop.studies.vocabulary import SECTIONS
+
 FOLDER = "reference/commands/"
 
 
@@ -64,25 +66,26 @@ def _describe(name: str, command: Any) -> Iterator[str]:
         yield from ("| argument | meaning |", "| --- | --- |")
         yield from (f"| `{_argument(one)}` | {_escape(one.help or '')} |" for one in arguments)
         yield ""
-    yield from ("| option | default | meaning |", "| --- | --- | --- |")
-    yield from (_row(one) for one in command.params if one.param_type_name == "option")
-    yield "| `--help` | | Show the options and end. |"
+    from malaprop.cli import helping
+
+    for title in SECTIONS:
+        rows = [_row(command, one) for one in helping.visible(command) if helping.section_of(command, one) == title]
+        if rows:
+            yield from (f"{title}:", "", "| option | default | meaning |", "| --- | --- | --- |", *rows, "")
+    yield from ("Help:", "", "| option | default | meaning |", "| --- | --- | --- |")
+    yield "| `--help` | | Show the common options and end. |"
+    yield "| `--help-all` | | Show all options and end. |"
     yield ""
 
 
-def _row(option: Any) -> str:
+def _row(command: Any, option: Any) -> str:
+    from malaprop.cli.helping import default_of
+
+    default = default_of(command, option)
+    default = default if default in ("", "on", "off", "required") else f"`{default}`"
     flags = ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
     kind = f" `{option.metavar}`" if option.metavar else ""
-    return f"| {flags}{kind} | {_default(option)} | {_escape(option.help or '')} |"
-
-
-def _default(option: Any) -> str:
-    value = option.default
-    if option.required:
-        return "required"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return "" if value is None or callable(value) or value == [] else f"`{value}`"
+    return f"| {flags}{kind} | {default} | {_escape(option.help or '')} |"
 
 
 def _argument(one: Any) -> str:

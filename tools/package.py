@@ -78,7 +78,7 @@ def try_one(extra: str, wheel: Path, python: str, place: Path) -> dict[str, obje
     (place / "my_model.py").write_text(MODEL)
     (place / "my.csv").write_text(ROWS)
     _run(str(run / "malaprop"), "--help", where=place)
-    words = ("--victim", "my_model:predict", "--data", "my.csv", "--attacks", "deepwordbug,keyboard", "--out", "made")
+    words = ("--victim", "my_model:predict", "--data", "my.csv", "--attack", "deepwordbug,keyboard", "--out", "made")
     _run(str(run / "malaprop"), "audit", *words, where=place)
     assert (place / "made" / "report.html").is_file()
     version = _run(str(run / "python"), "-c", "import platform; print(platform.python_version())").strip()

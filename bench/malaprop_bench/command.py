@@ -2,98 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from malaprop.cli import options as o
+from malaprop.cli.command import command
+from malaprop.core.errors import SettingError
+from malaprop.studies.settings import opt
+from malaprop.studies.vocabulary import SEVERAL
 
 if TYPE_CHECKING:
     from malaprop_bench.throughput import Setting
 
 
-def bench(
-    victims: Annotated[
-        str | None, typer.Option(help="Zoo names, separated by commas; each is attacked with all of --recipes.")
-    ] = None,
-    recipes: Annotated[
-        str | None,
-        typer.Option(help="Recipes that a peer has, separated by commas: pwws, bae, clare; all for every one."),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="One cell, as recipe,victim: pwws,CNN-W-GloVe-1. May be repeated.")
-    ] = None,
-    n: o.Count = 100,
-    threads: Annotated[int, typer.Option(help="CPU threads, the same for all.", min=1)] = 1,
-    peer: Annotated[
-        Path | None, typer.Option(help="Python of the environment that holds TextAttack; .venv-peers if not given.")
-    ] = None,
-    openattack: Annotated[
-        Path | None, typer.Option(help="Python of the environment that holds OpenAttack; .venv-openattack.")
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="Most seconds for one cell of one peer.")] = 30.0,
-    repeats: Annotated[int, typer.Option(help="Runs of a cell; the middle one counts.", min=1)] = 1,
-    precision: Annotated[
-        str,
-        typer.Option(
-            help="auto (on a GPU bf16 for transformers, fp32 for word models), fp32, bf16 or int8; of the comparison "
-            "fp32, or fp32,int8 for rows in both."
-        ),
-    ] = "auto",
-    together: Annotated[
-        bool,
-        typer.Option(
-            "--together",
-            help="Start each tool once for all recipes of a victim: many recipes in little time, by processor time.",
-        ),
-    ] = False,
-    measure: Annotated[
-        str | None, typer.Option(help="With --together, of successes: similarity, perplexity, separated by commas.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the cells that --out already holds.")] = False,
-    throughput: Annotated[
-        bool, typer.Option("--throughput", help="No peer: texts a second of --recipe on --victim.")
-    ] = False,
-    victim: Annotated[
-        str,
-        typer.Option(
-            help="With --throughput: a folder, a zoo name, or a fresh model of a shape: shape:minilm, shape:bert-base, "
-            "shape:bilstm, shape:lstm, shape:cnn; several separated by commas; "
-            "shape:transformers for all of those, shape:all for all shapes."
-        ),
-    ] = "CNN-W-GloVe-1",
-    recipe: Annotated[str, typer.Option(help="With --throughput: the recipe.")] = "pwws",
-    data: o.Data = "mr",
-    device: o.Device = "auto",
-    width: o.Width = 256,
-    lanes: Annotated[
-        int | None,
-        typer.Option(
-            help="With --throughput: 2 advances one half of the texts while the device works for the other; what suits "
-            "the victim if not given.",
-            min=1,
-            max=8,
-        ),
-    ] = None,
-    train_seconds: Annotated[float, typer.Option(help="With --throughput: training of a fresh shape.", min=0)] = 20.0,
-    predicted: Annotated[
-        bool, typer.Option("--predicted", help="With --throughput: take the victim's own answers for the labels.")
-    ] = False,
-    scorers: Annotated[
-        bool, typer.Option("--scorers", help="No peer: what each incremental scorer saves over whole forward passes.")
-    ] = False,
-    fill: Annotated[
-        Path | None,
-        typer.Option(
-            help="No run: fill the tables of a Markdown page, or of all in a folder, from the JSON they name."
-        ),
-    ] = None,
-    seed: o.Seed = 0,
-    out: o.Out = None,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+_LANES = 8
+VICTIM, RECIPE = "CNN-W-GloVe-1", "pwws"  # of --throughput, where none is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchCommand:
     """Time our attacks beside TextAttack's and OpenAttack's and beside bare forward passes, on the same victims, texts
     and threads.
 
@@ -105,39 +33,130 @@ def bench(
 
       malaprop bench --scorers
     """
-    if fill is not None:
+
+    victim: tuple[str, ...] | None = opt(
+        None,
+        "Zoo names; each is attacked with all of --attack. With --throughput: folders, zoo names, or fresh models of a "
+        "shape: shape:minilm, shape:bert-base, shape:bilstm, shape:lstm, shape:cnn; shape:transformers for all of "
+        f"those, shape:all for all shapes; {VICTIM} if not given. {SEVERAL}",
+        old=("victims",),
+        repeat=True,
+    )
+    attack: tuple[str, ...] | None = opt(
+        None,
+        f"Recipes that a peer has: pwws, bae, clare; all for every one. With --throughput: one; {RECIPE} if not given. "
+        f"{SEVERAL}",
+        old=("recipes", "recipe"),
+        repeat=True,
+    )
+    only: tuple[str, ...] = opt(
+        (), "One cell, as recipe,victim: pwws,CNN-W-GloVe-1. May be repeated.", repeat=True, whole=True
+    )
+    n: int = opt(100, "How many examples, drawn by the seed.", min=1)
+    threads: int = opt(1, "CPU threads, the same for all.", min=1)
+    peer: Path | None = opt(
+        None, "Python of the environment that holds TextAttack; .venv-peers if not given.", rare=True
+    )
+    openattack: Path | None = opt(None, "Python of the environment that holds OpenAttack; .venv-openattack.", rare=True)
+    seconds: float = opt(30.0, "Most seconds for one cell of one peer.")
+    repeats: int = opt(1, "Runs of a cell; the middle one counts.", min=1)
+    precision: str = opt(
+        "auto",
+        "auto (on a GPU bf16 for transformers, fp32 for word models), fp32, bf16 or int8; of the comparison fp32, or "
+        "fp32,int8 for rows in both.",
+    )
+    together: bool = opt(
+        False,
+        "Start each tool once for all recipes of a victim: many recipes in little time, by processor time.",
+        rare=True,
+    )
+    measure: tuple[str, ...] = opt(
+        (), "With --together, of successes: similarity, perplexity, separated by commas.", rare=True
+    )
+    resume: bool = opt(False, "Keep the cells that --out already holds.")
+    throughput: bool = opt(False, "No peer: texts a second of --attack on --victim.")
+    data: str = opt("mr")
+    device: str = opt("auto")
+    width: int = opt(256, min=1)
+    lanes: int | None = opt(
+        None,
+        "With --throughput: 2 advances one half of the texts while the device works for the other, up to 8; what suits "
+        "the victim if not given.",
+        min=1,
+        rare=True,
+    )
+    train_seconds: float = opt(20.0, "With --throughput: training of a fresh shape.", min=0, rare=True)
+    predicted: bool = opt(False, "With --throughput: take the victim's own answers for the labels.", rare=True)
+    scorers: bool = opt(False, "No peer: what each incremental scorer saves over whole forward passes.")
+    fill: Path | None = opt(
+        None,
+        "No run: fill the tables of a Markdown page, or of all in a folder, from the JSON they name.",
+        rare=True,
+    )
+    seed: int = opt(0, min=0)
+    out: Path | None = opt(None, "Folder for what is written; made if it is missing.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
+
+    @property
+    def recipe(self) -> str:
+        """The one recipe of --throughput."""
+        found = self.attack or (RECIPE,)
+        if len(found) > 1:
+            raise SettingError(f"--throughput takes one --attack, got {len(found)}: {', '.join(found)}")
+        return found[0]
+
+    def check(self) -> None:
+        if self.lanes is not None and self.lanes > _LANES:
+            raise SettingError(f"--lanes is at most {_LANES}, got {self.lanes}")
+
+
+def measure_speed(asked: BenchCommand) -> None:
+    """Does what the options name: a page, throughput, scorers or the comparison with peers."""
+    asked.check()
+    out, json, quiet = asked.out, asked.json, asked.quiet
+    if asked.fill is not None:
         from malaprop_bench.page import fill as refill
 
-        o.finish({"command": "bench", "filled": refill(fill)}, json)
-    elif throughput:
+        o.finish({"command": "bench", "filled": refill(asked.fill)}, json)
+    elif asked.throughput:
         from malaprop_bench import throughput as t
 
+        victims = ",".join(asked.victim or (VICTIM,))
         setting = t.Setting(
-            victim=victim, data=data, n=n, recipe=recipe, device=device, precision=precision, width=width,
-            lanes=lanes, seed=seed, repeats=repeats, train_seconds=train_seconds, predicted=predicted,
+            victim=victims, data=asked.data, n=asked.n, recipe=asked.recipe, device=asked.device,
+            precision=asked.precision, width=asked.width, lanes=asked.lanes, seed=asked.seed, repeats=asked.repeats,
+            train_seconds=asked.train_seconds, predicted=asked.predicted,
         )  # fmt: skip
-        _throughput(setting, t.named(victim), out, json, quiet)
-    elif scorers:
+        _throughput(setting, t.named(victims), out, json, quiet)
+    elif asked.scorers:
         from malaprop_bench import savings
 
-        saved = savings.measure(threads=threads, seed=seed)
+        saved = savings.measure(threads=asked.threads, seed=asked.seed)
         _show(savings.HEAD, savings.rows(saved), quiet)
         _kept(out, "scorers", saved, json)
     else:
-        from malaprop_bench import compare
-        from malaprop_bench.bout import Terms
+        _compare(asked)
 
-        terms = Terms(
-            n=n, threads=threads, seconds=seconds, data=data, seed=seed, width=width, repeats=repeats,
-            together=together, measures=o.split_names(measure) or (),
-            precisions=("fp32",) if precision == "auto" else o.split_names(precision) or (),
-        )  # fmt: skip
-        plan = compare.plan(victims=o.split_names(victims), recipes=o.split_names(recipes), only=only or ())
-        given = {"TextAttack": peer, "OpenAttack": openattack}
-        folder = o.out_folder(out, resume, "bench")
-        table = compare.bench(folder, plan, terms, given=given, resume=resume, say=compare.silent if quiet else None)
-        o.say(f"tables in {folder}", quiet)
-        o.finish({"command": "bench", "out": str(folder), **table}, json)
+
+def _compare(asked: BenchCommand) -> None:
+    """Our attacks beside those of the peers."""
+    from malaprop_bench import compare
+    from malaprop_bench.bout import Terms
+
+    terms = Terms(
+        n=asked.n, threads=asked.threads, seconds=asked.seconds, data=asked.data, seed=asked.seed, width=asked.width,
+        repeats=asked.repeats, together=asked.together, measures=asked.measure,
+        precisions=("fp32",) if asked.precision == "auto" else o.split_names(asked.precision) or (),
+    )  # fmt: skip
+    plan = compare.plan(victims=asked.victim, recipes=asked.attack, only=asked.only)
+    given = {"TextAttack": asked.peer, "OpenAttack": asked.openattack}
+    folder = o.out_folder(asked.out, asked.resume, "bench")
+    table = compare.bench(
+        folder, plan, terms, given=given, resume=asked.resume, say=compare.silent if asked.quiet else None
+    )
+    o.say(f"tables in {folder}", asked.quiet)
+    o.finish({"command": "bench", "out": str(folder), **table}, asked.json)
 
 
 def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bool, quiet: bool) -> None:
@@ -185,3 +204,6 @@ def _kept(out: Path | None, name: str, held: dict[str, Any], json: bool) -> None
 
         append(o.out_folder(out, False), name, held)
     o.finish({"command": "bench", **held}, json)
+
+
+bench = command(BenchCommand, measure_speed)

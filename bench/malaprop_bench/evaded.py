@@ -1,6 +1,6 @@
 """What is left when an attack sees the detector: rows of docs/measured/detect.json, from a finished test of defences.
 
-malaprop study defences --victim V --defences detect:FOLDER --attacks pwws,textfooler --n 100 --out DIR
+malaprop study defences --victim V --defence detect:FOLDER --attack pwws,textfooler --n 100 --out DIR
 python -m malaprop_bench.evaded docs/measured/detect.json DIR --victim LSTM-W-GloVe-1 --texts mr --method cloze
 
 A row of the same victim, texts, detector and attack is replaced. `malaprop bench --fill docs/detection.md` shows them.

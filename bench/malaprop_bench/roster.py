@@ -1,6 +1,6 @@
 """Every recipe of TextAttack 0.3.11 and OpenAttack 2.1.1: what of ours walks beside it, and where the two differ.
 
-The one list behind `malaprop bench --recipes`, the table of recipes and the figures on each recipe's page.
+The one list behind `malaprop bench --attack`, the table of recipes and the figures on each recipe's page.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from malaprop.cli import options as o
 from malaprop.cli.command import command
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
+from malaprop.studies.vocabulary import VICTIM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +34,13 @@ class AugmentCommand:
     )
     copies: int = opt(4, "How many copies of each text.", min=1)
     victim: Any = opt(
-        "LSTM-W-GloVe-1", "switch: the victim that says which words are important; any that --victim takes."
+        "LSTM-W-GloVe-1", f"switch: the victim that says which words are important. {VICTIM}", repeat=True
     )
     originals: bool = opt(True, "Whether the texts themselves are written too.")
     texts: Selection = Selection(n=0)
-    device: str = opt("auto", "cpu, cuda or auto.")
-    json: bool = opt(False, "Make the last line of standard output one JSON object.")
-    quiet: bool = opt(False, "Print no progress and no table.")
+    device: str = opt("auto")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
 
     def check(self) -> None:
         from malaprop.core.errors import SettingError

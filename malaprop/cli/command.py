@@ -13,10 +13,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from malaprop.cli import helping
+from malaprop.cli.helping import ALL
 from malaprop.cli.options import finish, say
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import split_list
-from malaprop.studies.settings import Option, build, core_of, is_table, options
+from malaprop.studies.settings import Option, build, core_of, is_list, is_table, options, word
 from malaprop.studies.study import Outlined, Study, conduct
 from malaprop.studies.table import GROUPS, who_has
 
@@ -25,21 +27,36 @@ _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, w
 
 def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
     """A function that typer can take: the options of the class, and its docstring as help."""
+    asked = {name: option for option in options(cls) for name in _names(option)}
 
     def call(**given: Any) -> None:
-        values = {name: value for name, value in given.items() if value is not None}
-        for name in repeated & values.keys():
-            values[name] = [part for typed in values[name] for part in split_list(typed)]
-        run(build(cls, values))
+        run(build(cls, {name: _join(asked[name], name, value) for name, value in given.items() if value is not None}))
 
-    repeated = {option.attribute for option in options(cls) if option.repeat and not option.argument}
-
-    call.__signature__ = inspect.Signature([_parameter(option) for option in options(cls)])  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_parameter(option, name) for name, option in asked.items()]
+    )
+    call.settings = cls  # type: ignore[attr-defined]
     call.__doc__, call.__name__ = cls.__doc__, cls.__name__.lower()
     return call
 
 
-def _parameter(option: Option) -> inspect.Parameter:
+def _names(option: Option) -> list[str]:
+    """The names by which an option is typed, as Python has them: that without a name first, the old ones last."""
+    return [*([option.placed] if option.placed else []), option.key, *option.old]
+
+
+def _join(option: Option, name: str, value: Any) -> Any:
+    """The value of an option that may be typed several times; separated by commas where it is a list."""
+    if not option.repeat or option.whole or option.argument or name == option.placed:
+        return value
+    if is_list(option.kind):
+        return [part for typed in value for part in split_list(typed)]
+    if len(value) > 1:
+        raise SettingError(f"{option.flag} takes one value here, got {len(value)}: {', '.join(value)[:100]}")
+    return value[0]
+
+
+def _parameter(option: Option, name: str) -> inspect.Parameter:
     """As typer reads it: words, which the settings read themselves, so that a wrong one is refused in the same line
     wherever it comes from; lists are separated by commas, tables are repeated name=value."""
     kind, default = core_of(option.kind), option.default
@@ -52,47 +69,66 @@ def _parameter(option: Option) -> inspect.Parameter:
         shown = None
     else:
         shown = {int: "<int>", float: "<float>", Path: "<path>"}.get(kind, "<str>")
-        kind, default = str, default if default is MISSING or default is None else _word(default) or None
+        kind, default = str, default if default is MISSING or default is None else word(default) or None
+    if name == option.placed:
+        kind, default = str, None
+    elif option.old or option.placed:
+        default = None if default is MISSING else default
+    if name in option.old:
+        default = None
     if default is None:
         kind = kind | None
-    info = (
-        typer.Argument(help=option.help, metavar=option.flag)
-        if option.argument
-        else typer.Option(_flag(option), help=option.help, metavar=shown)
-    )
+    info: Any = typer.Option(_flag(option, name), help=option.help, metavar=shown, hidden=name in option.old)
+    if name == option.placed:
+        info = typer.Argument(help=f"The same as {option.flag}.", metavar=option.placed)
+    elif option.argument:
+        info = typer.Argument(help=option.help, metavar=option.flag)
     return inspect.Parameter(
-        option.attribute,
+        name,
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[kind, info],
     )
 
 
-def _word(value: Any) -> str:
-    """A default as it would be typed."""
-    if isinstance(value, tuple):
-        return ",".join(map(_word, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _flag(option: Option) -> str:
+def _flag(option: Option, name: str) -> str:
     """A switch that is on by default, or neither on nor off, can be turned off."""
+    flag = f"--{name.replace('_', '-')}" if name in option.old else option.flag
     both = core_of(option.kind) is bool and option.default in (True, None)
-    return f"{option.flag}/--no-{option.flag[2:]}" if both else option.flag
+    return f"{flag}/--no-{flag[2:]}" if both else flag
 
 
 class SettingsCommand(TyperCommand):
-    """Says of an option that another command of its group has which one that is."""
+    """A command with the help of `malaprop.cli.helping`; says of an option of another command which one that is."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ALL in args:
+            print(helping.full(self, ctx))
+            raise typer.Exit
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except _USAGE as error:
-            option = getattr(error, "option_name", None)
-            group = ctx.parent.info_name if ctx.parent is not None else ""
-            owners = who_has(option, group) if option else []
-            if not owners:
-                raise
+            self._redirect(ctx, error)
+            raise
+        for option in helping.settings_of(self).values():
+            if option.default is MISSING and not any(ctx.params.get(name) for name in _names(option)):
+                said = f"argument '{option.placed}'" if option.placed else f"option '{option.flag}'"
+                raise _USAGE(f"Missing {said}", ctx)
+        return rest
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, rows in helping.sections(self, ctx):
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def _redirect(self, ctx: Any, error: Any) -> None:
+        """Names the command that has the option; old names are not suggested."""
+        old = {flag for param in self.params if getattr(param, "hidden", False) for flag in param.opts}
+        if getattr(error, "possibilities", None):
+            error.possibilities = [flag for flag in error.possibilities if flag not in old]
+        option = getattr(error, "option_name", None)
+        group = ctx.parent.info_name if ctx.parent is not None else ""
+        if option and (owners := who_has(option, group)):
             name = f"{group} {ctx.info_name}" if group in GROUPS else ctx.info_name
             raise SettingError(f"{option} is no option of {name}; it belongs to {' and '.join(owners)}") from None
 
@@ -151,7 +187,7 @@ def new_folder(study: Study) -> Path:
 
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     typed = [option.name for option in options(type(study)) if option.argument]
-    asked = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "recipe", "victim", "data"]))
+    asked = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "attack", "victim", "data"]))
     path = Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
     others = (path.with_name(f"{path.name}-{number}") for number in count(2))  # of commands of the same second
     return next(one for one in chain([path], others) if not one.exists())

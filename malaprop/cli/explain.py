@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from malaprop.cli import options as o
 from malaprop.cli.command import command
 from malaprop.studies.settings import opt
+from malaprop.studies.vocabulary import SEVERAL, VICTIM
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
@@ -40,12 +41,12 @@ class ExplainCommand:
     """
 
     text: str | None = opt(None, "The text to explain; of a pair, the hypothesis.", argument=True)
-    victim: tuple[str, ...] = opt(help="What audit takes; several, separated by commas, share one heat map.")
+    victim: tuple[str, ...] = opt(help=f"{VICTIM} {SEVERAL} They share one heat map.", repeat=True)
     premise: str | None = opt(None, "Of a pair, the premise.")
     label: str | None = opt(None, "The label to explain, by name or number; what the victim says if not given.")
     substitutes: bool = opt(True, "Weigh WordNet synonyms of every word too.")
     against: str | None = opt(None, "The text with some words replaced: show attention and states before and after.")
-    attack: str | None = opt(None, "A recipe that finds such a text: see malaprop list recipes.")
+    attack: str | None = opt(None, "A recipe that finds such a text: see malaprop list recipes.", repeat=True)
     attention: bool = opt(False, "Show the attention of the text itself; a victim without any is refused.")
     settings: Mapping[str, Any] = opt({}, "A setting of --attack, as name=value; may be repeated.", name="set")
     data: str | None = opt(
@@ -53,16 +54,12 @@ class ExplainCommand:
         "In place of a text: data as audit takes it, to compare how far each victim spreads importance over words.",
     )
     n: int = opt(100, "With --data: how many of its texts, drawn by the seed.", min=1)
-    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
-    device: str = opt("auto", "cpu, cuda or auto.")
-    precision: str = opt(
-        "auto",
-        "fp32, bf16, int8 (CPUs) or auto, for transformers: fewer bits are faster where the device is made for them, "
-        "and what they find is confirmed in fp32; other models compute in fp32.",
-    )
+    seed: int = opt(0, min=0)
+    device: str = opt("auto")
+    precision: str = opt("auto")
     out: Path | None = opt(None, "Folder for what is written; made if it is missing.")
-    json: bool = opt(False, "Make the last line of standard output one JSON object.")
-    quiet: bool = opt(False, "Print no progress and no table.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
 
     def check(self) -> None:
         from malaprop.core.errors import DataError, SettingError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from malaprop.cli import options as o
+from malaprop.cli.command import SettingsCommand
 
 if TYPE_CHECKING:
     from malaprop.humaneval.export import Made
@@ -21,7 +22,7 @@ def humans() -> None:
     """Human evaluation: export a study from attack runs, serve it, import answers, score them."""
 
 
-@app.command("export")
+@app.command("export", cls=SettingsCommand)
 def export(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders above them.")],
     ask: Annotated[
@@ -91,7 +92,7 @@ def _describe_export(made: Made, out: Path, *, quiet: bool) -> None:
     o.say(f"study: {out}; next: malaprop humans serve {out}", quiet)
 
 
-@app.command("serve")
+@app.command("serve", cls=SettingsCommand)
 def serve(
     study: StudyFile,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -125,7 +126,7 @@ def serve(
     host_study(study, host=host, port=port, expose=expose, links=links, url=url, secrets=not quiet, say=o.say)
 
 
-@app.command("import")
+@app.command("import", cls=SettingsCommand)
 def import_(
     study: StudyFile,
     answers: Annotated[Path, typer.Argument(help="CSV or JSON with task, rater and answer, or Label Studio's JSON.")],
@@ -147,7 +148,7 @@ def import_(
     o.finish({"command": "humans import", "answers": brought.answers, "raters": brought.raters}, json)
 
 
-@app.command("score")
+@app.command("score", cls=SettingsCommand)
 def score(
     study: StudyFile,
     pass_mark: Annotated[

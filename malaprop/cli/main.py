@@ -101,7 +101,7 @@ def _load(found: Command, name: str) -> Any:
         also = "\n\n".join(["More commands:", *more]) if more else None
         single.command(name, cls=SettingsCommand, epilog=also)(command(target, perform))  # type: ignore[arg-type]
     else:
-        single.command(name)(target)
+        single.command(name, cls=SettingsCommand)(target)
     return typer.main.get_command(single)
 
 

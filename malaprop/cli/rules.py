@@ -55,8 +55,8 @@ class ApplyCommand:
     out: Path = opt(
         Path("changed.csv"), "A .csv or .jsonl file, which --data takes again; one that exists is left alone."
     )
-    json: bool = opt(False, "Make the last line of standard output one JSON object.")
-    quiet: bool = opt(False, "Print no progress and no table.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,8 @@ class ShowCommand:
     least: int = opt(5, "Leave out rules that were measured less often than this.", min=0)
     texts: Selection = Selection(n=0, split="train")
     out: Path | None = opt(None, "A folder with runs: diagnosis.json is written there, and the report shows it.")
-    json: bool = opt(False, "Make the last line of standard output one JSON object.")
-    quiet: bool = opt(False, "Print no progress and no table.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
 
 
 def _read(texts: Selection, quiet: bool) -> Dataset:

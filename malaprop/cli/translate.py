@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as _json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from malaprop.cli import options as o
+from malaprop.cli.command import command
+from malaprop.studies.settings import opt
 from malaprop.studies.translate import VICTIM
 
 if TYPE_CHECKING:
@@ -19,40 +20,48 @@ _LINES = "translations.jsonl"
 _AT_ONCE = 256  # sources translated between two moves of the bar
 
 
-def run(
-    victim: Annotated[str, typer.Option(help=VICTIM)],
-    text: Annotated[list[str] | None, typer.Option(help="A source to translate; may be repeated.")] = None,
-    data: Annotated[str | None, typer.Option(help="Sources to translate, and references to score them by.")] = None,
-    n: o.CountOrAll = 0,
-    beam: Annotated[int, typer.Option(help="Width of the beam that translates.", min=1)] = 5,
-    split: o.Split = "auto",
-    seed: o.Seed = 0,
-    device: o.Device = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for translations.jsonl; made if it is missing.")] = None,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommand:
     """Translate, and score BLEU where there are references.
 
     Examples:
 
-      malaprop translate run --victim models/nmt --text "A man runs."
+      malaprop translate run --victim models/nmt --source "A man runs."
 
       malaprop translate run --victim models/nmt --data multi30k --out runs/translated
     """
+
+    victim: str = opt(help=VICTIM, repeat=True)
+    source: tuple[str, ...] = opt(
+        (), "A sentence to translate; may be repeated.", old=("text",), repeat=True, whole=True
+    )
+    data: str | None = opt(None, "Sources to translate, and references to score them by.")
+    n: int = opt(0, min=0, words={"all": 0})
+    beam: int = opt(5, "Width of the beam that translates.", min=1)
+    split: str = opt("auto")
+    seed: int = opt(0, min=0)
+    device: str = opt("auto")
+    out: Path | None = opt(None, "Folder for translations.jsonl; made if it is missing.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
+
+
+def translate(asked: RunCommand) -> None:
+    """Prints or writes the translations."""
     from malaprop.core.errors import RecordError, SettingError
     from malaprop.models.victims.seq2seq import load
     from malaprop.runs.victims import device_of
     from malaprop.studies.translate import Target
 
-    if bool(text) == (data is not None):
-        raise SettingError("say what to translate: --text SENTENCE or --data PAIRS, one of the two")
+    out, quiet = asked.out, asked.quiet
+    if bool(asked.source) == (asked.data is not None):
+        raise SettingError("say what to translate: --source SENTENCE or --data PAIRS, one of the two")
     if out is not None and (out / _LINES).exists():
         raise RecordError(f"{out / _LINES} exists already; choose another --out")
-    translator = load(victim, device=device_of(device), beam=beam)
-    sources, references = list(text or ()), [""] * len(text or ())
-    if data is not None:
-        found = Target(data=data, n=n, split=split, seed=seed).read(victim)
+    translator = load(asked.victim, device=device_of(asked.device), beam=asked.beam)
+    sources, references = list(asked.source), [""] * len(asked.source)
+    if asked.data is not None:
+        found = Target(data=asked.data, n=asked.n, split=asked.split, seed=asked.seed).read(asked.victim)
         o.tell(found.notes, quiet)
         sources = [example.fields["source"] for example in found]
         references = [example.fields["target"] for example in found]
@@ -65,12 +74,13 @@ def run(
         )
     if out is not None:
         _write(out, sources, outputs, references)
-    if not quiet and (text or out is None):
+    if not quiet and (asked.source or out is None):
         print(*outputs, sep="\n")
-    scored = _score(outputs, references, seed) if data is not None else {}
+    scored = _score(outputs, references, asked.seed) if asked.data is not None else {}
     if scored:
         o.say("BLEU {value:.2f} ({low:.2f}-{high:.2f})".format(**scored["bleu"]), quiet)
-    o.finish({"command": "translate run", "victim": translator.name, "n": len(sources), "cut": cut, **scored}, json)
+    said = {"command": "translate run", "victim": translator.name, "n": len(sources), "cut": cut}
+    o.finish({**said, **scored}, asked.json)
 
 
 def _translate(translator: Translator, sources: Sequence[str], quiet: bool) -> list[str]:
@@ -100,3 +110,6 @@ def _score(outputs: Sequence[str], references: Sequence[str], seed: int) -> dict
     counts = bleu.counts(outputs, references)
     low, high = bleu.interval(counts, seed)
     return {"bleu": {"value": bleu.from_counts(counts.sum(0)), "low": low, "high": high}}
+
+
+run = command(RunCommand, translate)

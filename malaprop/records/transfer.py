@@ -37,7 +37,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferModel:
-    """A model that is source and target. `spec` is what `--victims` takes; `second` names one of another seed.
+    """A model that is source and target. `spec` is what `--victim` takes; `second` names one of another seed.
 
     `counts` are its outcomes as a source, by status; `drawn` of its successes were tried on the others.
     """

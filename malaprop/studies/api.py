@@ -99,7 +99,7 @@ def function_of(command: str) -> Callable[..., Result]:
 
 def parameters(cls: type) -> list[Option]:
     """The settings as parameters: what is typed without a name comes first."""
-    return sorted(options(cls), key=lambda option: not option.argument)
+    return sorted(options(cls), key=lambda option: not (option.argument or option.placed))
 
 
 def describe(cls: type) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError
 from malaprop.studies.attacking import (
-    VICTIM,
     Conditions,
     DataReading,
     RunFigures,
@@ -55,14 +54,10 @@ class AttackRun:
 
     command: ClassVar[str] = "attack"
 
-    recipe: Any = opt(
-        help="pwws, textfooler, genetic, deepwordbug ...: see malaprop list recipes.", argument=True, free=True
-    )
-    victim: Any = opt(help=VICTIM, free=True)
-    defence: str = opt("none", "A defence around the victim: none, five, fuse:samples=8:seed=fresh ...", free=True)
-    settings: Mapping[str, Any] = opt(
-        {}, "A setting of the recipe, as name=value; may be repeated.", name="set", free=True
-    )
+    recipe: Any = opt(name="attack", old=("recipe",), placed="RECIPE", repeat=True, free=True)
+    victim: Any = opt(repeat=True, free=True)
+    defence: str = opt("none", repeat=True, free=True)
+    settings: Mapping[str, Any] = opt({}, name="set", free=True)
     words: int | None = opt(None, "Of one-word recipes (gs-gr, list ...): how many words may change.", min=1, free=True)
     conditions: Conditions = opt(Conditions(), free=True)
     prompting: Prompting = opt(Prompting(), free=True)
@@ -183,7 +178,7 @@ def attack(
         victim=victim,
         conditions=Conditions(budget=budget, width=width),
         texts=Selection(data=data, n=0, seed=seed, labels=tuple(labels)),
-        where=Where(engine=engine, address=address, workers=workers),
+        where=Where(engine=engine, address=address, jobs=workers),
         saving=Saving(quiet=True),
     )
     found = {outcome.id: outcome for outcome in conduct(study).outcomes}

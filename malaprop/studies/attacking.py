@@ -25,19 +25,12 @@ if TYPE_CHECKING:
     from malaprop.tasks.desk import Desk
     from malaprop.tasks.task import Inputs, Share, Task
 
-VICTIM = (
-    "A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of texts to "
-    "scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), a language "
-    "model with a prompt (causal:FOLDER, causal:smollm2, openai:MODEL@http://host/v1), ensemble:A+B, or any of these "
-    "behind a defence: five(BERT)."
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """What holds for every attack of a command."""
 
-    budget: int | None = opt(None, "Query budget: the most queries an attack may ask about one example.", min=1)
+    budget: int | None = opt(None, min=1)
     goal: Any = opt(
         None,
         "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN], confident:0.9, or "

@@ -14,6 +14,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.vocabulary import SEVERAL
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
@@ -58,17 +59,20 @@ class AttentionStudy:
 
     Examples:
 
-      malaprop study attention --models BiLSTM-Attention,Transformer-3 --n 100 --set vocabulary=2000 --out runs/look
+      malaprop study attention --victim BiLSTM-Attention,Transformer-3 --n 100 --set vocabulary=2000 --out runs/look
     """
 
     command: ClassVar[str] = "study attention"
 
     models: tuple[str, ...] = opt(
         ("BiLSTM-Attention", "Transformer-3", "BERT"),
-        "Victims, separated by commas: folders, or names of the zoo, which are trained.",
+        f"Folders, or names of the zoo, which are trained. {SEVERAL}",
+        name="victim",
+        old=("models",),
+        repeat=True,
     )
-    recipe: str = opt("gs-ec", "The attack whose texts are looked into.")
-    settings: Mapping[str, Any] = opt({}, "A setting of the recipe, as name=value; may be repeated.", name="set")
+    recipe: str = opt("gs-ec", "The recipe whose texts are looked into.", name="attack", old=("recipe",), repeat=True)
+    settings: Mapping[str, Any] = opt({}, name="set")
     draws: int = opt(200, "Draws of each simulation of Theorem 1; 0: none.", min=0)
     texts: Selection = Selection(n=100)
     width: int = width_option()
@@ -84,9 +88,9 @@ class AttentionStudy:
 
     def check(self) -> None:
         if not self.models:
-            raise SettingError("--models names no model")
+            raise SettingError("--victim names no model")
         if len({slug(spec) for spec in self.models}) < len(self.models):
-            raise SettingError(f"--models names a model twice: {', '.join(self.models)}")
+            raise SettingError(f"--victim names a model twice: {', '.join(self.models)}")
         assert self.attack
 
     def plan(self) -> Iterator[Task]:

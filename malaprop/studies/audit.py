@@ -21,6 +21,8 @@ from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.together import attack_tasks
+from malaprop.studies.vocabulary import ATTACKS as ATTACKS_HELP
+from malaprop.studies.vocabulary import SEVERAL, VICTIM
 from malaprop.studies.where import Saving, Where, check_resume, resume_option
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class Audit:
 
       malaprop audit --n 50
 
-      malaprop audit --victim my_model:predict --data reviews.csv --attacks pwws,typos --out runs/mine
+      malaprop audit --victim my_model:predict --data reviews.csv --attack pwws,typos --out runs/mine
 
       malaprop audit --victim causal:smollm2 --prompt prompt.txt --labels negative,positive --shots 4 --n 20
 
@@ -76,16 +78,8 @@ class Audit:
 
     command: ClassVar[str] = "audit"
 
-    victim: tuple[Any, ...] = opt(
-        VICTIMS,
-        "Victims, separated by commas: folders written by train, zoo names, module:attribute (a function: list of "
-        "texts to scores), Hugging Face folders or hub names, sklearn pipelines (.skops), language models with a "
-        "prompt (causal:FOLDER, openai:MODEL@http://host/v1).",
-        free=True,
-    )
-    attacks: tuple[Any, ...] = opt(
-        ATTACKS, "Recipes and suites (quick, standard ...), with commas: see malaprop list recipes.", free=True
-    )
+    victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", repeat=True, free=True)
+    attacks: tuple[Any, ...] = opt(ATTACKS, ATTACKS_HELP, name="attack", old=("attacks",), repeat=True, free=True)
     conditions: Conditions = opt(Conditions(), free=True)
     prompting: Prompting = opt(Prompting(), free=True)
     texts: Selection = opt(Selection(), free=True)  # all are free: the run.toml of each run says what it holds
@@ -230,7 +224,8 @@ def audit(
     victim: Any = VICTIMS,
     data: Any = "mr",
     *,
-    attacks: str | Sequence[str | Attack] = ATTACKS,
+    attack: str | Attack | Sequence[str | Attack] | None = None,
+    attacks: str | Attack | Sequence[str | Attack] | None = None,
     n: int = 100,
     budget: int | None = None,
     goal: Any = None,
@@ -241,19 +236,22 @@ def audit(
     """Attacks victims with a suite of recipes, as `malaprop audit` does, and gives the report card.
 
     `victim` is what `mp.victim` takes (a function from texts to scores, a pipeline, a folder, a name), or a list of
-    them; `data` is a name, a file, (text, label) pairs or a frame; `n` 0 takes all examples. `attacks` are names of
-    recipes or attacks. Further keywords are options of the command: seed, split, device, jobs, engine, measure, quiet.
+    them; `data` is a name, a file, (text, label) pairs or a frame; `n` 0 takes all examples. `attack` names recipes and
+    suites, or holds attacks; `attacks` is its old name. Further keywords are options of the command: seed, split,
+    device, jobs, engine, measure, quiet.
     Without `out` a temporary folder is used, which goes with the result.
 
-        found = mp.audit(predict, "reviews.csv", attacks=["pwws", "typos"], n=50)
+        found = mp.audit(predict, "reviews.csv", attack=["pwws", "typos"], n=50)
         found.show(); found.to_frame(); found.outcomes; found.report()
     """
     from malaprop.studies.settings import build
     from malaprop.studies.study import conduct
 
     victims = tuple(victim) if isinstance(victim, (list, tuple)) else victim if isinstance(victim, str) else (victim,)
-    suite = attacks if isinstance(attacks, (str, list, tuple)) else (attacks,)
-    given = {"victim": victims, "data": data, "attacks": suite, "n": n, "resume": resume}
+    given = {"victim": victims, "data": data, "n": n, "resume": resume}
+    for name, suite in (("attack", attack), ("attacks", attacks)):
+        if suite is not None:
+            given[name] = suite if isinstance(suite, (str, list, tuple)) else (suite,)
     known = {"budget": budget, "goal": goal, "out": out}
     more = {name: value for name, value in known.items() if value is not None}
     return conduct(build(Audit, {"quiet": True, **given, **more, **settings}))

@@ -48,15 +48,12 @@ class Certify:
 
     command: ClassVar[str] = "certify"
 
-    victim: Any = opt(
-        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of "
-        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), or "
-        "ensemble:A+B."
-    )
+    victim: Any = opt(repeat=True)
     defence: str = opt(
         "ranmask",
         "ranmask (any words replaced), randel (words replaced, added or deleted) or safer (synonyms), with settings "
         "after a colon: ranmask:keep=0.2, randel:delete=0.8, safer:sets=nearest.",
+        repeat=True,
     )
     samples: int = opt(1000, "How many noisy copies of a text are counted for its certificate.", min=1)
     select: int = opt(100, "How many further noisy copies choose the label that is certified.", min=1)
@@ -64,6 +61,7 @@ class Certify:
     attack: str = opt(
         "none",
         "A recipe that attacks the vote too: what it leaves is the upper bound beside the certificates' lower one.",
+        repeat=True,
     )
     words: int = opt(5, "The most words that --attack changes in a text.", min=1)
     tries: int = opt(0, "Changed texts inside the certificates that are voted on, to see whether any is wrong.", min=0)
@@ -158,7 +156,7 @@ class Certify:
         if len(names) > 1:
             raise DataError(
                 f"certificates are of single texts, and {found.name} has {len(names)} to an example "
-                f"({', '.join(names)}); name one with --text"
+                f"({', '.join(names)}); name one with --text-column"
             )
         return found
 

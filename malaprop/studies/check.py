@@ -16,9 +16,10 @@ from malaprop.studies.attacking import DataReading, RunFigures
 from malaprop.studies.audit import Audit
 from malaprop.studies.common import slug
 from malaprop.studies.prompting import Prompting
-from malaprop.studies.settings import build, flat, opt, options, show
+from malaprop.studies.settings import build, flat, known_names, opt, rename, show
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import FILE, View
+from malaprop.studies.vocabulary import ATTACKS, SEVERAL, VICTIM
 from malaprop.studies.where import Saving, Where, resume_option, width_option
 
 if TYPE_CHECKING:
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 LESS_ROBUST = 3  # the exit code
 # what a baseline settles: another value would be another test
-SUITE = ("attacks", "n", "seed", "split", "text", "label", "fields", "labels", "budget", "goal", "keep", "quality")
+SUITE = (
+    "attack", "n", "seed", "split", "text_column", "label_column", "fields", "labels", "budget", "goal", "keep",
+    "quality",
+)  # fmt: skip
 ASKED = ("prompt", "shots", "label_words")  # may change, and may be what is tested
 BARS = {
     "accuracy": "no attack",
@@ -57,23 +61,24 @@ class Check:
 
     Examples:
 
-      malaprop audit --victim my_model:predict --data reviews.csv --attacks quick --n 200 --out baseline
+      malaprop audit --victim my_model:predict --data reviews.csv --attack quick --n 200 --out baseline
 
       malaprop check --baseline baseline
 
       malaprop check --baseline baseline --victim ./new-model --max-drop 0.02 --out runs/check --json
 
-      malaprop check --victim my_model:predict --data reviews.csv --attacks quick --min accuracy-under-attack=0.3
+      malaprop check --victim my_model:predict --data reviews.csv --attack quick --min accuracy-under-attack=0.3
     """
 
     command: ClassVar[str] = "check"
 
     baseline: Path | None = opt(None, "A folder that audit, attack or check wrote, or a check.json.", free=True)
-    victim: tuple[Any, ...] | None = opt(None, "What is tested, as audit takes it." + _AS_BASELINE, free=True)
+    victim: tuple[Any, ...] | None = opt(None, f"{VICTIM} {SEVERAL}{_AS_BASELINE}", repeat=True, free=True)
     data: Any = opt(None, "The texts, as audit takes them." + _AS_BASELINE, free=True)
     attacks: tuple[Any, ...] | None = opt(
-        None, "Recipes and suites, separated by commas; quick if there is no baseline." + _AS_BASELINE, free=True
-    )
+        None, f"{ATTACKS}{_AS_BASELINE} Without a baseline quick.",
+        name="attack", old=("attacks",), repeat=True, free=True,
+    )  # fmt: skip
     max_drop: float = opt(0.05, "The drop of accuracy that is accepted, such as 0.05.", min=0, free=True)
     alpha: float = opt(0.01, "Significance level: the chance of a false alarm that you accept.", min=0, free=True)
     bars: Mapping[str, Any] = opt(
@@ -111,18 +116,17 @@ class Check:
     def inner(self) -> Audit:
         """The audit that is run: the baseline's, with what was given."""
         held = {} if self.before is None else dict(self.before.settings)
-        given = {
-            name: getattr(self, name) for name in (*SUITE, "victim", "data") if getattr(self, name, None) is not None
-        }
+        own = flat(self)
+        given = {name: own[name] for name in (*SUITE, "victim", "data") if own.get(name) is not None}
         for name in SUITE:
             if self.before is not None and name in given and show(given[name]) != show(held.get(name)):
                 there, here = show(held.get(name)), show(given[name])
                 raise SettingError(
-                    f"the baseline was run with {name} = {there!r}, and here it is {here!r}; leave out --{name}, or "
-                    "make another baseline"
+                    f"the baseline was run with {name} = {there!r}, and here it is {here!r}; leave out "
+                    f"--{name.replace('_', '-')}, or make another baseline"
                 )
         prompts = flat(self.prompting) if self.prompting.given else {}
-        chosen: dict[str, Any] = {"attacks": ("quick",), **held, **given, **prompts}
+        chosen: dict[str, Any] = {"attack": ("quick",), **held, **given, **prompts}
         for name in ("victim", "data"):
             if chosen.get(name) is None or "<" in str(show(chosen[name]))[:2]:
                 raise SettingError(f"--{name} is missing: the baseline holds none that a file can name; give it")
@@ -266,7 +270,7 @@ def read_baseline(path: Path) -> Baseline:
 
     if path.is_file() or (path / "check.json").is_file():
         record = kind_of(CheckRecord).read(path if path.is_file() else path / "check.json")
-        return Baseline(settings=record.settings, digests=record.digests, runs=record.runs)
+        return Baseline(settings=rename(Audit, record.settings), digests=record.digests, runs=record.runs)
     if not path.is_dir():
         raise RecordError(f"--baseline {path} is no folder and no file; give what audit, attack or check wrote")
     folders = find_runs([path])
@@ -286,13 +290,14 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if command == "attack":
         from malaprop.studies.attack import AttackRun
 
-        known = {one.name for one in options(AttackRun)}
+        known = known_names(AttackRun)
         run = build(AttackRun, {name: value for name, value in held.items() if name in known and name != "resume"})
-        held |= {"attacks": [run.attack], "victim": [run.target], "budget": None, "goal": None, "quality": None}
+        held |= {"attack": [run.attack], "victim": [run.target], "budget": None, "goal": None, "quality": None}
     elif command not in ("audit", "check"):
         raise RecordError(f"--baseline {path} was written by {command}; give what audit, attack or check wrote")
     if place.absolute() != path.absolute() and command == "audit":
         held["victim"] = [one for one in held["victim"] if slug(one) == path.name] or held["victim"]
+    held = rename(Audit, held)
     return {name: held[name] for name in (*SUITE, *ASKED, "victim", "data") if name in held}
 
 

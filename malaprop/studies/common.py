@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BLOCK = 512  # texts that a model is asked about at a time
 
 
-def name_models(specs: Sequence[Any], option: str = "--models") -> dict[str, Any]:
+def name_models(specs: Sequence[Any], option: str = "--victim") -> dict[str, Any]:
     """A name for each model, fit for a folder and distinct, and what was asked for by it."""
     out: dict[str, Any] = {}
     for spec in specs:

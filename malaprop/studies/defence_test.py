@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.records.defences import DefenceRow, DefencesRecord, Neighbourhood, NeighboursKept
-from malaprop.studies.attacking import VICTIM, Conditions, DataReading
+from malaprop.studies.attacking import Conditions, DataReading
 from malaprop.studies.common import slug
 from malaprop.studies.defence_columns import DefenceColumn, DefenceCost, columns, open_defence, place_of, sort_by_id
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
+from malaprop.studies.vocabulary import ATTACK, SEVERAL
 from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
@@ -51,27 +52,31 @@ class DefenceTest:
 
     Examples:
 
-      malaprop study defences --victim BERT --defences none,twin,fuse,five,fact,five(fact),safer,ranmask --n 100
+      malaprop study defences --victim BERT --defence none,twin,fuse,five,fact,five(fact),safer,ranmask --n 100
 
-      malaprop study defences --victim models/plain --defences fact=models/fact,five(fact) --data reviews.csv --jobs 2
+      malaprop study defences --victim models/plain --defence fact=models/fact,five(fact) --data reviews.csv --jobs 2
 
-      malaprop study defences --victim ./my-bert --defences a2t,purify:spell --attacks textfooler,pwws --data my.csv
+      malaprop study defences --victim ./my-bert --defence a2t,purify:spell --attack textfooler,pwws --data my.csv
 
-      malaprop study defences --victim my:predict --defences stateful:limit=5 --surrogate BERT --data my.csv
+      malaprop study defences --victim my:predict --defence stateful:limit=5 --surrogate BERT --data my.csv
     """
 
     command: ClassVar[str] = "study defences"
 
-    victim: tuple[str, ...] = opt(("LSTM-W-GloVe-1",), f"One victim. {VICTIM}")
+    victim: tuple[str, ...] = opt(("LSTM-W-GloVe-1",), repeat=True)
     defences: tuple[str, ...] = opt(
-        help="Defences to test, separated by commas: any method of harden (fact, a2t ...), any defence around a "
-        "victim (fuse, five, safer, ranmask, purify:spell ...), twin, none, one around another as five(fact), with "
-        "settings as five:noise=2; see malaprop list defences.",
+        help="What is tested: any method of harden (fact, a2t ...), any defence around a victim (fuse, five, safer, "
+        "ranmask, purify:spell ...), twin, none, one around another as five(fact), with settings as five:noise=2; see "
+        f"malaprop list defences. {SEVERAL}",
+        name="defence",
+        old=("defences",),
+        repeat=True,
         free=True,
     )
     attacks: tuple[Any, ...] = opt(
-        ("textfooler",), "Recipes, with commas: see malaprop list recipes. Certificates and pictures are of the first."
-    )
+        ("textfooler",), f"{ATTACK} {SEVERAL} Certificates and pictures are of the first.",
+        name="attack", old=("attacks",), repeat=True,
+    )  # fmt: skip
     hardened: Mapping[str, Any] = opt({}, "A model that is there already, as fact=FOLDER; may be repeated.", free=True)
     premade: Path | None = opt(
         None, "Adversarial texts made before, a run folder or a file with text,label; if not given, those of this test."

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import RecordError, SettingError
-from malaprop.studies.attacking import VICTIM, Conditions, DataReading, look_task, run_task
+from malaprop.studies.attacking import Conditions, DataReading, look_task, run_task
 from malaprop.studies.common import slug
 from malaprop.studies.selection import Selection, trained_on
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.vocabulary import SEVERAL, VICTIM
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
@@ -61,17 +62,21 @@ class DetectFit:
         "settings after a colon, as rtd:hidden=true.",
         argument=True,
     )
-    victim: Any = opt(help=VICTIM)
+    victim: Any = opt(repeat=True)
     attack: tuple[str, ...] = opt(
         (),
         "Where the adversarial texts come from that it learns from: recipes and folders of finished runs on this "
-        "victim, separated by commas, or none. If not given, pwws for wdr, near, cloze and all, which cannot do "
-        "without, none for the others.",
+        f"victim, or none. If not given, pwws for wdr, near, cloze and all, which cannot do without, none for the "
+        f"others. {SEVERAL}",
+        repeat=True,
     )
     goals: tuple[str, ...] = opt(
         ("untargeted", "confident:0.9"),
-        "Goals of these recipes, separated by commas. One that learns from texts that just cross the border takes "
-        "doubt for a sign of attack, and misses texts that the victim is sure of.",
+        "Goals of these recipes. One that learns from texts that just cross the border takes doubt for a sign of "
+        f"attack, and misses texts that the victim is sure of. {SEVERAL}",
+        name="goal",
+        old=("goals",),
+        repeat=True,
     )
     false_positives: float | None = opt(
         None, f"The share of clean texts that may be rejected; fixes the threshold. {_USUAL:g} if not given."
@@ -324,7 +329,7 @@ class DetectScore:
     data: tuple[str, ...] = opt(
         help="Folders of attack runs, or folders that hold some, and files of clean texts; separated by commas."
     )
-    victim: Any = opt(None, "The victim; if not given, the one that the detector was fitted for.")
+    victim: Any = opt(None, f"{VICTIM} If not given, the one that the detector was fitted for.", repeat=True)
     n: int = opt(1000, "The most texts that are taken of a file or of a run.", min=1)
     seed: int = opt(0, "Which texts are taken of a file that has more.", min=0)
     spending: Spending = Spending()

@@ -54,8 +54,8 @@ class EnsembleSearch:
     seed: int | None = opt(None, "Of the choice; the study's own if not given.", min=0, free=True)
     width: int = width_option()
     where: Where = Where()
-    json: bool = opt(False, "Make the last line of standard output one JSON object.", free=True)
-    quiet: bool = opt(False, "Print no progress and no table.", free=True)
+    json: bool = opt(False, free=True)
+    quiet: bool = opt(False, free=True)
 
     @property
     def saving(self) -> Saving:

@@ -32,6 +32,7 @@ from malaprop.studies.training import (
     refuse_checkpoint,
     train_named,
 )
+from malaprop.studies.vocabulary import SEVERAL
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -62,7 +63,10 @@ class AutoOptions:
     loss: float | None = opt(
         None, "auto: points of accuracy without attack that may be lost; 2 if not given.", min=0, free=True
     )
-    attacks: tuple[str, ...] = opt((), "auto: recipes to hold out against, with commas; textfooler,pwws if not given.")
+    attacks: tuple[str, ...] = opt(
+        (), f"auto: recipes to hold out against; textfooler,pwws if not given. {SEVERAL}",
+        name="attack", old=("attacks",), repeat=True,
+    )  # fmt: skip
     methods: tuple[str, ...] = opt(
         (), "auto: what is tried, with commas; what suits the model if not given.", free=True
     )
@@ -72,8 +76,9 @@ class AutoOptions:
 
     def refuse(self, method: str) -> None:
         """Raises where another method is told any of it."""
-        for name in ("budget", "loss", "attacks", "methods", "n"):
-            if getattr(self, name) not in (None, ()):
+        given = {"budget": self.budget, "loss": self.loss, "attack": self.attacks, "methods": self.methods, "n": self.n}
+        for name, value in given.items():
+            if value not in (None, ()):
                 raise SettingError(f"--{name} is no option of harden {method}; it belongs to harden auto")
 
     @property

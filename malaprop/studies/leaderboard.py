@@ -21,6 +21,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
+from malaprop.studies.vocabulary import ATTACK, SEVERAL, VICTIM
 from malaprop.studies.where import Saving, Where, width_option
 from malaprop.tasks.outputs import JsonFile, RunFolder, Skipped
 from malaprop.tasks.task import Inputs, Share, Task
@@ -42,18 +43,20 @@ class Leaderboard:
 
     Examples:
 
-      malaprop study leaderboard --victims my_model:predict,five(BERT) --attacks pwws,typos --data reviews.csv --jobs 2
+      malaprop study leaderboard --victim my_model:predict,five(BERT) --attack pwws,typos --data reviews.csv --jobs 2
     """
 
     command: ClassVar[str] = "study leaderboard"
 
     victims: tuple[Any, ...] = opt(
-        ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"), "Victims, separated by commas, as malaprop audit takes them."
-    )
+        ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"), f"{VICTIM} {SEVERAL}",
+        name="victim", old=("victims",), repeat=True,
+    )  # fmt: skip
     attacks: tuple[str, ...] = opt(
-        ("pwws", "deepwordbug", "typos", "homoglyph"), "Recipes, with commas: see malaprop list recipes.", free=True
-    )
-    budget: int | None = opt(None, "Query budget: the most queries an attack may ask about one example.", min=1)
+        ("pwws", "deepwordbug", "typos", "homoglyph"), f"{ATTACK} {SEVERAL}",
+        name="attack", old=("attacks",), repeat=True, free=True,
+    )  # fmt: skip
+    budget: int | None = opt(None, min=1)
     texts: Selection = Selection(n=100)
     width: int = width_option()
     where: Where = Where()
@@ -62,7 +65,7 @@ class Leaderboard:
 
     @property
     def named(self) -> dict[str, Any]:
-        return name_models(self.victims, "--victims")
+        return name_models(self.victims, "--victim")
 
     def attack(self, name: str) -> Attack:
         from malaprop.runs.api import recipe

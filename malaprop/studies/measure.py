@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies.attacking import Conditions, DataReading, look_task, refuse_unasked, run_task
 from malaprop.studies.common import slug
-from malaprop.studies.mine import VICTIMS
+from malaprop.studies.mine import MANY
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
@@ -31,7 +31,7 @@ class Measure:
 
     Examples:
 
-      malaprop rules measure runs/pmi runs/uawr --victims LSTM-W-GloVe-1,BERT --n 500 --out runs/measured
+      malaprop rules measure runs/pmi runs/uawr --victim LSTM-W-GloVe-1,BERT --n 500 --out runs/measured
     """
 
     command: ClassVar[str] = "rules measure"
@@ -39,7 +39,7 @@ class Measure:
     files: tuple[Path, ...] = opt(
         help="Files of rules; the others are compared with the first.", argument=True, repeat=True
     )
-    victims: tuple[Any, ...] = opt(help=f"{VICTIMS}.")
+    victims: tuple[Any, ...] = opt(help=MANY, name="victim", old=("victims",), repeat=True)
     train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
     share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
     texts: Selection = Selection(n=500, split="test")
@@ -57,7 +57,7 @@ class Measure:
         if not self.files or not self.victims:
             raise SettingError("rules measure wants at least one file of rules and one victim")
         if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
-            raise SettingError(f"--victims: {twice[0]} is named twice; name it once")
+            raise SettingError(f"--victim: {twice[0]} is named twice; name it once")
         check_resume(self.resume, self.saving.out)
         _read_attacks.cache_clear()  # files may have changed since
         assert self.attacks

@@ -13,7 +13,8 @@ from malaprop.core.errors import DataError, RecordError, SettingError
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import FILE, View
-from malaprop.studies.where import Saving, Where
+from malaprop.studies.vocabulary import SEVERAL, VICTIM
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.core.example import Example
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from malaprop.tasks.task import Inputs, Task
 
 FORMATS = ("csv", "json")
-VICTIMS = "One or more, separated by commas: what --victim takes, folders of models, all63"
+MANY = f"{VICTIM} A folder of models and all63 are many. {SEVERAL}"
 _SHOWN = 10  # rules of each label that the record shows
 _WARM = 32  # texts of which tables and kernels are made before anything is timed
 
@@ -85,16 +86,18 @@ class Mine:
 
     Examples:
 
-      malaprop rules mine --victims LSTM-W-GloVe-1,CNN-W-GloVe-1 --data mr --out runs/uawr
+      malaprop rules mine --victim LSTM-W-GloVe-1,CNN-W-GloVe-1 --data mr --out runs/uawr
 
-      malaprop rules mine --victims LSTM-W-GloVe-1,CNN-W-GloVe-1 --method gradient --check 500
+      malaprop rules mine --victim LSTM-W-GloVe-1,CNN-W-GloVe-1 --method gradient --check 500
 
-      malaprop rules mine --victims my_model:predict --data reviews.csv --jobs 4 --out runs/mine
+      malaprop rules mine --victim my_model:predict --data reviews.csv --jobs 4 --out runs/mine
     """
 
     command: ClassVar[str] = "rules mine"
 
-    victims: tuple[Any, ...] = opt(help=f"{VICTIMS}; their logits are averaged.")
+    victims: tuple[Any, ...] = opt(
+        help=f"{MANY} Their logits are averaged.", name="victim", old=("victims",), repeat=True
+    )
     train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
     method: str = opt(
         "exact",
@@ -118,7 +121,7 @@ class Mine:
     least: int = opt(1, "Leave out rules that were measured less often than this.", min=0)
     format: str = opt("csv", "csv or json.")
     texts: Selection = Selection(n=0, split="train")
-    width: int = opt(128, "How many texts are scored side by side; changes only the speed.", min=1, free=True)
+    width: int = width_option(128)
     where: Where = Where(precision="fp32")
     saving: Saving = Saving()
 
@@ -151,7 +154,7 @@ class Mine:
         from malaprop.rules.swaps import read_swaps
 
         if not self.victims:
-            raise SettingError("--victims names no victim")
+            raise SettingError("--victim names no victim")
         if self.method not in METHODS:
             raise unknown("method of mining", self.method, METHODS)
         if self.format not in FORMATS:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 ALL = "all63"
 GENERATORS, CLASSIFIERS = ("wgan", "vae"), ("lenet", "mlp", "forest")
-_OF_TEXTS = ("vectors", "start", "text", "label")
+_OF_TEXTS = ("vectors", "start", "text_column", "label_column")
 BELONGS = {  # who heeds the options that not all have
     "vectors": "models of words and sentences, as train LSTM-W-GloVe-1",
     "start": "transformers, as train BERT",
-    "text": "models of labelled texts",
-    "label": "models of labelled texts",
+    "text_column": "models of labelled texts",
+    "label_column": "models of labelled texts",
     "seeds": f"train {ALL}",
     "only": f"train {ALL}",
     "cache": f"train {ALL}",

@@ -22,6 +22,7 @@ from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.training import train_named
+from malaprop.studies.vocabulary import SEVERAL
 from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
@@ -45,18 +46,23 @@ class OneWord:
 
     Examples:
 
-      malaprop study oneword --models BiLSTM-Attention,Transformer-3 --n 100 --vocabulary 2000 --trials 1000
+      malaprop study oneword --victim BiLSTM-Attention,Transformer-3 --n 100 --vocabulary 2000 --trials 1000
 
-      malaprop study oneword --models models/mine --data reviews.csv --recipes random,gs-ec --jobs 4
+      malaprop study oneword --victim models/mine --data reviews.csv --attack random,gs-ec --jobs 4
     """
 
     command: ClassVar[str] = "study oneword"
 
     models: tuple[Any, ...] = opt(
         ("BiLSTM-Attention", "Transformer-3", "BERT"),
-        "Victims, separated by commas: folders, or names of the zoo, which are trained.",
+        f"Folders, or names of the zoo, which are trained. {SEVERAL}",
+        name="victim",
+        old=("models",),
+        repeat=True,
     )
-    recipes: tuple[str, ...] = opt(RECIPES, "The attacks, separated by commas.", free=True)
+    recipes: tuple[str, ...] = opt(
+        RECIPES, f"Recipes that change one word. {SEVERAL}", name="attack", old=("recipes",), repeat=True, free=True
+    )
     vocabulary: int = opt(20_000, "How many words of the vocabulary may be put in.", min=1)
     words: int = opt(1, "How many words may change.", min=1)
     trials: int = opt(100_000, "Random trials for each text.", min=1)

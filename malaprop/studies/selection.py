@@ -32,28 +32,14 @@ class Selection:
     (the fingerprint in its card says so) and `all` where none was. Of a dataset `auto` is `test`.
     """
 
-    data: Any = opt(
-        "mr",
-        "mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), "
-        "or hub:NAME.",
-    )
-    split: str = opt(
-        "auto",
-        "train, validation, test or all. Of a file auto is the test part where a victim was trained on that file, and "
-        "all of it where none was.",
-    )
-    n: int = opt(100, "How many examples, drawn by the seed; all (or 0) for all.", min=0, words={"all": 0})
-    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
-    text: str | None = opt(None, "Name of the text column, if it is not 'text'; two with a comma for pairs.")
-    label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
-    fields: str | None = opt(
-        None,
-        "The fields of a text that may change: premise, hypothesis or both; of a pair the hypothesis if not given. "
-        "prompt is the instruction of a language model, changed once for all texts.",
-    )
-    labels: tuple[str, ...] = opt(
-        (), "The victim's labels in its order, as the data calls them, with commas; matched by name if not given."
-    )
+    data: Any = opt("mr")
+    split: str = opt("auto")
+    n: int = opt(100, min=0, words={"all": 0})
+    seed: int = opt(0, min=0)
+    text: str | None = opt(None, name="text_column", old=("text",))
+    label: str | None = opt(None, name="label_column", old=("label",))
+    fields: str | None = opt(None)
+    labels: tuple[str, ...] = opt(())
 
     def __post_init__(self) -> None:
         if isinstance(self.data, os.PathLike):

@@ -7,8 +7,8 @@
 
 A field that is itself a dataclass is a group: its fields are options of the command as if they were its own, and the
 class that holds the group may give them other defaults. Names are flat everywhere: `--device`, `device = "cpu"` in
-TOML, `device="cpu"` in Python. This module and every module that holds settings load no model library and no numpy, so
-that `--help` is there at once.
+TOML, `device="cpu"` in Python. What several classes ask has its help and its section in `vocabulary`. This module and
+every module that holds settings load no model library and no numpy, so that `--help` is there at once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from keyword import iskeyword
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -23,6 +24,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import overrides, plain, split_list
+from malaprop.studies.vocabulary import look_up
 
 Made = TypeVar("Made")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Path: "a path"}
@@ -36,16 +38,23 @@ def opt(
     min: float | None = None,
     choices: Sequence[str] = (),
     words: Mapping[str, Any] | None = None,
+    old: Sequence[str] = (),
     argument: bool = False,
+    placed: str = "",
     free: bool = False,
     repeat: bool = False,
+    whole: bool = False,
+    rare: bool = False,
 ) -> Any:
     """A field of a settings class, with what a user should know of it.
 
-    Without a default it has to be given. `name` is the option's name where it is not the field's; `words` are names for
-    values, as {"all": 0}. `argument`: it is typed without a name, as RECIPE in `malaprop attack RECIPE`. `free`: a
-    folder that holds the study may be resumed under another value, for the results that are there stay right
-    (speed, what is shown, more attacks). `repeat`: a list whose option may be given several times, too.
+    Without a default it has to be given; without `help` it has that of the vocabulary. `name` is the option's name
+    where it is not the field's, and `old` are names that it had, which go on working; `words` are names for values, as
+    {"all": 0}. `argument`: it is typed without a name, as SPEC in `malaprop train SPEC`; an option that may be typed
+    so, too, is called `placed` there, as RECIPE in `malaprop attack RECIPE`. `free`: a folder that holds the study may
+    be resumed under another value, for the results that are there stay right (speed, what is shown, more attacks).
+    `repeat`: the option may be given several times; of one that takes a single value that is refused. `whole`: each
+    of its values is taken as it is, commas and all. `rare`: only `--help-all` shows it.
     """
     about = {
         "help": help,
@@ -53,9 +62,13 @@ def opt(
         "min": min,
         "choices": tuple(choices),
         "words": dict(words or {}),
+        "old": tuple(old),
         "argument": argument,
+        "placed": placed,
         "free": free,
         "repeat": repeat,
+        "whole": whole,
+        "rare": rare,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=about)
@@ -75,14 +88,25 @@ class Option:
     min: float | None = None
     choices: tuple[str, ...] = ()
     words: Mapping[str, Any] = field(default_factory=dict)
+    old: tuple[str, ...] = ()
     argument: bool = False
+    placed: str = ""
     free: bool = False
     repeat: bool = False
+    whole: bool = False
+    rare: bool = False
+    section: str = ""
 
     @property
     def flag(self) -> str:
         """As it is typed and as messages name it."""
         return self.name.upper() if self.argument else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def key(self) -> str:
+        """As a parameter of a function: `from` is the field's name there, for Python has that word already."""
+        name = self.name.replace("-", "_")
+        return self.attribute if iskeyword(name) else name
 
     def read(self, value: Any) -> Any:
         """The value in the field's own type, from the command line, a file or Python; says what is wrong with it."""
@@ -182,35 +206,68 @@ def _options(cls: type, given: Any, group: tuple[str, ...], free: bool = False) 
             held = None if default is MISSING else default
             yield from _options(kind, held, (*group, one.name), free or bool(one.metadata.get("free")))  # type: ignore[arg-type]
             continue
-        about = {name: value for name, value in one.metadata.items() if name != "name"}
+        name = one.metadata.get("name") or one.name
+        known = look_up(name)
+        about = {key: value for key, value in one.metadata.items() if key != "name"} | {"section": known.section}
+        about["help"] = about.get("help") or known.help
         about["free"] = free or about.get("free", False)
-        yield Option(
-            name=one.metadata.get("name") or one.name,
-            attribute=one.name,
-            kind=kind,
-            default=default,
-            group=group,
-            **about,
-        )
+        about["rare"] = known.rare or about.get("rare", False)
+        yield Option(name=name, attribute=one.name, kind=kind, default=default, group=group, **about)
 
 
 def _default(one: Field[Any]) -> Any:
     return one.default_factory() if one.default_factory is not MISSING else one.default
 
 
-def build(cls: type[Made], values: Mapping[str, Any]) -> Made:
-    """The settings with these values by their flat names; a name that the class does not have is refused."""
+def known_names(cls: type) -> dict[str, Option]:
+    """Every name by which a setting may be given: its own, its old ones and its field's."""
     known = {option.name.replace("-", "_"): option for option in options(cls)}
-    known |= {option.attribute: option for option in known.values()}
-    read: dict[tuple[str, ...], Any] = {}
+    more = {name: option for option in known.values() for name in (*option.old, option.attribute, option.placed)}
+    return {name: option for name, option in more.items() if name} | known
+
+
+def rename(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by the names that settings have today; one that is given by two names is refused where they differ."""
+    known = known_names(cls)
+    made: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for name, value in values.items():
         option = known.get(name.replace("-", "_"))
-        if option is None:
-            raise unknown("setting", name, {option.name for option in known.values()})
+        if option is not None and option.name in made and not _same(option.read(value), option.read(made[option.name])):
+            first, second = _spell(option, names[option.name]), _spell(option, name)
+            raise SettingError(
+                f"{first} and {second} are two names of one option, and they differ: {show(made[option.name])!r} and "
+                f"{show(value)!r}; give {option.flag} alone"
+            )
+        now = name if option is None else option.name
+        made[now], names[now] = value, name
+    return made
+
+
+def _spell(option: Option, name: str) -> str:
+    return name if name == option.placed else f"--{name.replace('_', '-')}"
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Whether two values are one; frames and arrays of Python do not say so in one word, and are one if identical."""
+    try:
+        return left is right or bool(left == right)
+    except (TypeError, ValueError):
+        return False
+
+
+def build(cls: type[Made], values: Mapping[str, Any]) -> Made:
+    """The settings with these values by their flat names; a name that the class does not have is refused."""
+    known = {option.name: option for option in options(cls)}
+    read: dict[tuple[str, ...], Any] = {}
+    for name, value in rename(cls, values).items():
+        if name not in known:
+            raise unknown("setting", name, known)
+        option = known[name]
         read[(*option.group, option.attribute)] = option.read(value)
     for option in known.values():
         if option.default is MISSING and (*option.group, option.attribute) not in read:
-            raise SettingError(f"{option.flag} is missing: {option.help[:1].lower()}{option.help[1:]}")
+            raise SettingError(f"{option.placed or option.flag} is missing: {option.help[:1].lower()}{option.help[1:]}")
     return _make(cls, read, (), None)
 
 
@@ -254,3 +311,10 @@ def show(value: Any) -> Any:
     if isinstance(value, (str, int, float, Mapping, os.PathLike)):
         return plain(value)
     return f"<{getattr(value, '__name__', type(value).__name__)}>"
+
+
+def word(value: Any) -> str:
+    """A value as it would be typed."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(word, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -22,21 +22,13 @@ _GROWTH = 1.05  # ... unless it has grown by so much: a round may take minutes, 
 class Spending:
     """Limits over the whole run, all workers and attempts together; a folder is resumed under higher ones."""
 
-    max_queries: int | None = opt(
-        None, "The most queries in the whole run, over all victims and attacks.", min=1, free=True
-    )
-    max_tokens: int | None = opt(
-        None, "The most tokens in the whole run, of requests and answers together.", min=1, free=True
-    )
-    max_cost: float | None = opt(
-        None, "The most money for the whole run, in the currency of the prices.", min=0, free=True
-    )
-    max_minutes: float | None = opt(None, "The longest time for the whole run, in minutes.", min=0, free=True)
-    price_in: float = opt(0.0, "Price of a million tokens of requests.", min=0, free=True)
-    price_out: float = opt(0.0, "Price of a million tokens of answers.", min=0, free=True)
-    dry_run: bool = opt(
-        False, "Attack a few texts, print what the whole run would ask and cost, and write nothing.", free=True
-    )
+    max_queries: int | None = opt(None, min=1, free=True)
+    max_tokens: int | None = opt(None, min=1, free=True)
+    max_cost: float | None = opt(None, min=0, free=True)
+    max_minutes: float | None = opt(None, min=0, free=True)
+    price_in: float = opt(0.0, min=0, free=True)
+    price_out: float = opt(0.0, min=0, free=True)
+    dry_run: bool = opt(False, free=True)
 
     def check(self) -> None:
         """Raises for limits that cannot be kept."""

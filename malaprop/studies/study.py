@@ -17,7 +17,7 @@ from weakref import finalize
 
 from malaprop.core.errors import LimitReached, MalapropError, RecordError, SettingError, plain
 from malaprop.core.settings import read_toml, to_toml
-from malaprop.studies.settings import flat, lasting, lasting_names, show
+from malaprop.studies.settings import flat, lasting, lasting_names, rename, show
 from malaprop.studies.where import Saving, Where
 from malaprop.tasks.happenings import LOG
 from malaprop.tasks.lock import FILE as LOCK
@@ -408,7 +408,12 @@ def _agree(study: Study, root: Path) -> Iterator[None]:
 
     path = root / getattr(study, "file", FILE)
     if path.is_file():
-        _refuse_other(root, {"command": study.command, **lasting(study)}, read_toml(path), lasting_names(study))
+        _refuse_other(
+            root,
+            {"command": study.command, **lasting(study)},
+            rename(type(study), read_toml(path)),
+            lasting_names(study),
+        )
     said = {name: show(value) for name, value in flat(study).items() if value is not None and name != "out"}
     before = path.read_text(encoding="utf-8") if path.is_file() else None
     new, held = before is None, {one.name for one in root.iterdir()}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError
 from malaprop.core.settings import read_toml
-from malaprop.studies.settings import build, is_table, options
+from malaprop.studies.settings import build, is_table, known_names, rename
 
 if TYPE_CHECKING:
     from malaprop.studies.study import Study
@@ -143,7 +143,7 @@ def who_has(option: str, group: str = "") -> list[str]:
     return [
         command
         for command, cls in classes.items()
-        if is_dataclass(cls) and name in {one.name.replace("-", "_") for one in options(cls)}  # type: ignore[arg-type]
+        if is_dataclass(cls) and name in known_names(cls)  # type: ignore[arg-type]
     ]
 
 
@@ -160,7 +160,7 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
     if not isinstance(name, str):
         raise SettingError(f'{path} does not say which study it is; begin it with command = "study oneword"')
     cls = find_study(name)
-    tables = {word for one in options(cls) if is_table(one.kind) for word in (one.name, one.attribute)}
+    tables = {name for name, one in known_names(cls).items() if is_table(one.kind)}
     values: dict[str, Any] = {}
     for key, value in raw.items():
         values |= value if isinstance(value, Mapping) and key not in tables else {key: value}
@@ -172,6 +172,6 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
                 )
     if "out" not in values and path.name == FILE and (path.parent / LOG).is_file():
         values["out"] = path.parent
-        if any(one.name == "resume" for one in options(cls)):
+        if "resume" in known_names(cls):
             values["resume"] = True
-    return build(cls, {**values, **(more or {})})
+    return build(cls, {**rename(cls, values), **rename(cls, more or {})})

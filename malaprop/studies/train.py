@@ -102,7 +102,8 @@ class Train:
         given = flat(self)
         for name in unread:
             if given[name] not in (None, ()):
-                raise SettingError(f"--{name} is no option of train {self.spec.lower()}; it belongs to {BELONGS[name]}")
+                flag = f"--{name.replace('_', '-')}"
+                raise SettingError(f"{flag} is no option of train {self.spec.lower()}; it belongs to {BELONGS[name]}")
         refuse_precision(self.command, self.machine)
 
     def plan(self) -> Iterator[Task]:

@@ -33,14 +33,10 @@ ROOM = ".training"  # in a model's folder, while it is trained
 class LearningData:
     """What is learnt from: a dataset or a file, of which training takes every part."""
 
-    data: str | None = opt(
-        "mr",
-        "mr, imdb, entailment-synthetic, a CSV/TSV/JSONL/Parquet file with text,label (or premise,hypothesis,label), "
-        "or hub:NAME.",
-    )
-    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
-    text: str | None = opt(None, "Name of the text column, if it is not 'text'; two with a comma for pairs.")
-    label: str | None = opt(None, "Name of the label column, if it is not 'label'.")
+    data: str | None = opt("mr")
+    seed: int = opt(0, min=0)
+    text: str | None = opt(None, name="text_column", old=("text",))
+    label: str | None = opt(None, name="label_column", old=("label",))
 
     @property
     def name(self) -> str:

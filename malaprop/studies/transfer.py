@@ -23,6 +23,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import build, opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import Result, View, conduct
+from malaprop.studies.vocabulary import SEVERAL, VICTIM
 from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
 
 if TYPE_CHECKING:
@@ -50,17 +51,19 @@ class Transfer:
 
       malaprop transfer --n 100 --jobs 2
 
-      malaprop transfer --victims LSTM-W-GloVe-1,CNN-W-GloVe-1,./mine,my_model:predict --data reviews.csv --no-base
+      malaprop transfer --victim LSTM-W-GloVe-1,CNN-W-GloVe-1,./mine,my_model:predict --data reviews.csv --no-base
 
-      malaprop transfer --victims all63 --data mr --jobs 14 --out runs/all63
+      malaprop transfer --victim all63 --data mr --jobs 14 --out runs/all63
     """
 
     command: ClassVar[str] = "transfer"
 
     victims: tuple[Any, ...] = opt(
         VICTIMS,
-        "Two or more, separated by commas: zoo names, folders written by train, folders of such folders, all63, or "
-        "whatever --victim takes elsewhere.",
+        f"Two or more. {VICTIM} A folder of models and all63 are many. {SEVERAL}",
+        name="victim",
+        old=("victims",),
+        repeat=True,
     )
     train_data: str | None = opt(None, "What zoo names are trained on; --data, its training part, if not given.")
     training: Mapping[str, Any] = opt(
@@ -68,8 +71,11 @@ class Transfer:
         name="train_set",
     )  # fmt: skip
     zoo: Path | None = opt(None, "Folder to which zoo names are trained, and where they are found; if not, the cache.")
-    recipe: Any = opt("pwws", "pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another.")
-    settings: Mapping[str, Any] = opt({}, "A setting of the recipe, as name=value; may be repeated.", name="set")
+    recipe: Any = opt(
+        "pwws", "pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another recipe.",
+        name="attack", old=("recipe",), repeat=True,
+    )  # fmt: skip
+    settings: Mapping[str, Any] = opt({}, name="set")
     draw: int = opt(500, "Successes of each source that are tried on the others.", min=1)
     base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
     texts: Selection = Selection(n=1000)
@@ -211,16 +217,16 @@ def _summary(record: TransferRecord) -> dict[str, Any]:
 
 
 def transfer(
-    victims: Sequence[Any] = VICTIMS, *, data: Any = "mr", recipe: Any = "pwws", n: int = 1000, draw: int = 500,
+    victims: Sequence[Any] | None = None, *, data: Any = "mr", recipe: Any = None, n: int = 1000, draw: int = 500,
     base: bool = True, seed: int = 0, out: str | Path | None = None, jobs: int | None = None, device: str = "auto",
     **more: Any,
 ) -> Result:  # fmt: skip
     """Attacks every victim and tries the adversarial texts on all the others.
 
-    `victims` are names of the zoo, which are trained, folders, or whatever `mp.victim` takes; `recipe` is a name or an
-    attack; `data` is a name, a file, (text, label) pairs or a frame. Of each source `draw` successes are tried on the
-    others. `base`: a second model of each, trained from another seed, gives base rates. The other settings of
-    `malaprop transfer` may be given by their names.
+    `victims` are names of the zoo, which are trained, folders, or whatever `mp.victim` takes; `attack` is a recipe's
+    name or an attack (`recipe` is its old name); `data` is a name, a file, (text, label) pairs or a frame. Of each
+    source `draw` successes are tried on the others. `base`: a second model of each, trained from another seed, gives
+    base rates. The other settings of `malaprop transfer` may be given by their names.
 
     The result's `record` is a `TransferRecord`: `record.rate(source, target)` is how often the target is wrong about
     the adversarial texts of the source. `to_frame()` has a row a pair, `report()` writes the page. Without `out` all is
@@ -230,7 +236,9 @@ def transfer(
         print(found.record.rate(0, 1))
     """
     given = {
-        "victims": victims, "data": data, "recipe": recipe, "n": n, "draw": draw, "base": base, "seed": seed,
-        "jobs": jobs, "device": device, "quiet": True, **({} if out is None else {"out": out}), **more,
+        "data": data, "n": n, "draw": draw, "base": base, "seed": seed, "jobs": jobs, "device": device, "quiet": True,
+        **more,
     }  # fmt: skip
+    named = {"victims": victims, "recipe": recipe, "out": out}
+    given |= {name: value for name, value in named.items() if value is not None}
     return conduct(build(Transfer, given))

@@ -38,13 +38,13 @@ class Target:
     """Sentences with their translations, and how the model that is attacked translates."""
 
     data: str = opt("eng-fra", "eng-fra, multi30k (with MALAPROP_DATA), or a file with source,target (or src,tgt).")
-    n: int = opt(100, "How many examples, drawn by the seed; all (or 0) for all.", min=0, words={"all": 0})
+    n: int = opt(100, min=0, words={"all": 0})
     split: str = opt(
         "auto",
         "The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: test, and of a "
         "file all of it where no victim was trained on that very file.",
     )
-    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    seed: int = opt(0, min=0)
     beam: int = opt(5, "Width of the beam that translates.", min=1)
 
     def whole(self, victim: str) -> Dataset:
@@ -194,7 +194,7 @@ class TranslateAttack:
 
     command: ClassVar[str] = "translate attack"
 
-    victim: str = opt(help=VICTIM)
+    victim: str = opt(help=VICTIM, repeat=True)
     keyword: tuple[str, ...] = opt(
         (), "A word that is to stand in the translation; repeat it, or separate several by commas.", free=True,
         repeat=True,
@@ -281,7 +281,7 @@ class TranslateTypos:
 
     command: ClassVar[str] = "translate typos"
 
-    victim: str = opt(help=VICTIM)
+    victim: str = opt(help=VICTIM, repeat=True)
     typos: int = opt(1, "How many words of each sentence are misspelt.", min=1)
     target: Target = Target(n=0)
     width: int = width_option()
@@ -325,7 +325,7 @@ class TranslateProbe:
 
     command: ClassVar[str] = "translate probe"
 
-    victim: str = opt(help=VICTIM)
+    victim: str = opt(help=VICTIM, repeat=True)
     probe: str = opt(
         help="module:function (source and output to true or false, or to a number that is 1 when reached), "
         "word-appears:WORD, or translation-disappears:WORD[,ITS TRANSLATION]."

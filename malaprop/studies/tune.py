@@ -50,16 +50,12 @@ class Tune:
     command: ClassVar[str] = "tune"
 
     defence: str = opt(help="fuse, five or fact.", argument=True)
-    victim: Any = opt(
-        help="A folder written by train, a zoo name (LSTM-W-GloVe-1, BERT ...), module:attribute (a function: list of "
-        "texts to scores), an http(s) address, a Hugging Face folder or hub name, an sklearn pipeline (.skops), "
-        "ensemble:A+B, or any of these behind a defence: five(BERT)."
-    )
+    victim: Any = opt(repeat=True)
     texts: LearningData = LearningData()
     minutes: float = opt(10.0, "Begin no further trial after this many minutes.", min=0, free=True)
     trials: int = opt(100, "How many trials at most, those of earlier calls included.", min=1, free=True)
     n: int = opt(200, "How many validation texts, drawn by the seed.", min=1)
-    attack: Any = opt("textfooler", "The recipe that makes the adversarial texts.")
+    attack: Any = opt("textfooler", "The recipe that makes the adversarial texts.", repeat=True)
     sampler: str = opt("random", "random or tpe, by optuna; plain, random without optuna.")
     fixed: Mapping[str, Any] = opt({}, "A setting that is not searched, as name=value; may be repeated.", name="fix")
     test: bool = opt(
@@ -69,9 +65,7 @@ class Tune:
     training: Mapping[str, Any] = opt(
         {}, "fact: a setting of the training or the network, as name=value; may be repeated.", name="set"
     )
-    labels: tuple[str, ...] = opt(
-        (), "The victim's labels in its order, as the data calls them, with commas; matched by name if not given."
-    )
+    labels: tuple[str, ...] = opt(())
     where: Where = Where()
     saving: Saving = Saving()
 

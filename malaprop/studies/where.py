@@ -24,7 +24,7 @@ TRACKERS = ("mlflow", "wandb", "tensorboard")
 
 def width_option(default: int = 256) -> int:
     """The setting `width`, for studies that run attacks."""
-    made: int = opt(default, "How many examples are attacked side by side; changes only the speed.", min=1, free=True)
+    made: int = opt(default, min=1, free=True)
     return made
 
 
@@ -44,31 +44,16 @@ def check_resume(resume: bool, out: Path | None) -> None:
 class Where:
     """Where tasks run."""
 
-    device: str = opt("auto", "cpu, cuda or auto.", free=True)
-    precision: str = opt(
-        "auto",
-        "fp32, bf16 or auto, for transformers: bf16 is faster where the device is made for it, and what it finds "
-        "is confirmed in fp32; other models compute in fp32.",
-        free=True,
-    )
-    jobs: int | None = opt(
-        None,
-        "How many processes work side by side; one if not given, on Ray one for each GPU or core.",
-        min=1,
-        free=True,
-    )
-    engine: str = opt(
-        "local", "local: this machine; ray: a Ray cluster, or one started on this machine.", choices=ENGINES, free=True
-    )
-    address: str | None = opt(
-        None, "With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.", free=True
-    )
-    workers: int | None = opt(None, "With --engine ray: how many processes; another name for --jobs.", min=1, free=True)
+    device: str = opt("auto", free=True)
+    precision: str = opt("auto", free=True)
+    jobs: int | None = opt(None, min=1, free=True, old=("workers",))
+    engine: str = opt("local", choices=ENGINES, free=True)
+    address: str | None = opt(None, free=True)
 
     @property
     def many(self) -> int:
         """About how many tasks are done at a time; on a cluster whose size is not known yet, eight."""
-        return self.jobs or self.workers or (8 if self.engine == "ray" else 1)
+        return self.jobs or (8 if self.engine == "ray" else 1)
 
     @property
     def is_cpu(self) -> bool:
@@ -79,8 +64,8 @@ class Where:
 
     def check(self) -> None:
         """Raises for options that do not go together."""
-        if self.engine != "ray" and (self.address is not None or self.workers is not None):
-            raise SettingError("--address and --workers are for --engine ray; use --jobs for processes of this machine")
+        if self.engine != "ray" and self.address is not None:
+            raise SettingError("--address is for --engine ray; use --jobs for processes of this machine")
 
     @contextmanager
     def open_workers(
@@ -93,7 +78,7 @@ class Where:
         from malaprop.tasks.desk import Place
 
         self.check()
-        many = self.jobs or self.workers
+        many = self.jobs
         limits = None if ledger is None else ledger.limits
         place = Place(
             root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet, limits=limits,
@@ -128,8 +113,6 @@ class Saving:
         "Folder for what is written; made if it is missing. The same folder resumes an interrupted run.",
         free=True,
     )
-    json: bool = opt(False, "Make the last line of standard output one JSON object.", free=True)
-    quiet: bool = opt(False, "Print no progress and no table.", free=True)
-    track: tuple[str, ...] = opt(
-        (), "Send figures, settings and the report to mlflow, wandb or tensorboard, too.", choices=TRACKERS, free=True
-    )
+    json: bool = opt(False, free=True)
+    quiet: bool = opt(False, free=True)
+    track: tuple[str, ...] = opt((), choices=TRACKERS, free=True)

@@ -23,7 +23,7 @@ def study_recipe(name: str, **settings: Any) -> Attack:
         return recipe(name, **({"fallback": False, **settings} if name == "pwws" else settings))
     if given := [setting for setting in _OF_VECTORS if setting in settings]:
         raise SettingError(
-            f"{GENETIC} takes its words from WordNet, so {given[0]} would do nothing; leave it out, or take --recipe "
+            f"{GENETIC} takes its words from WordNet, so {given[0]} would do nothing; leave it out, or take --attack "
             "genetic"
         )
     return replace(recipe("genetic", **{"until": False, **settings}), name=GENETIC, candidates=WordNetSynonyms())

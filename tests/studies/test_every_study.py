@@ -128,7 +128,7 @@ def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm, tmp_
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_command_has_every_setting_and_explains_it(name):
     cls = find_study(name)
-    told = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=200)
+    told = CliRunner().invoke(app, [*name.split(), "--help-all"], terminal_width=200)
     assert told.exit_code == 0
     for option in options(cls):
         assert option.help, option.name
@@ -144,7 +144,7 @@ def test_python_takes_objects_and_keeps_a_folder_for_the_result():
     folder = found.folder
     assert [o.id for o in found.outcomes] == [o.id for o in found.runs["runs/predict/deepwordbug"]]
     assert found.record.entries[0].victim == "predict"
-    assert 'victims = ["<predict>"]' in (folder / "study.toml").read_text()
+    assert 'victim = ["<predict>"]' in (folder / "study.toml").read_text()
     with pytest.raises(MalapropError, match="was an object of Python"):
         mp.run(folder / "study.toml")
     assert mp.report(folder).is_file()

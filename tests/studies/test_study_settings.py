@@ -97,5 +97,5 @@ def test_the_same_files_may_be_named_in_another_way(tmp_path, monkeypatch):
         mp.study("leaderboard", data=name, **given)
     with pytest.raises(RecordError, match=r"holds a study with data = '.*rows.csv', and here it is 'other.csv'"):
         mp.study("leaderboard", data="other.csv", **given)
-    with pytest.raises(RecordError, match="holds a study with victims = "):
+    with pytest.raises(RecordError, match="holds a study with victim = "):
         mp.study("leaderboard", data="rows.csv", **{**given, "victims": ["toy:weigh"]})

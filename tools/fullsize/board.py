@@ -117,7 +117,7 @@ def _list_entry(entry: Entry) -> Iterator[Lane]:
         defences.append(f"stateful:limit={entry.limit}({entry.method})")
     words = (
         f"study defences --victim {{root}}/{plain}/model --hardened {entry.method}={{root}}/{hard}/model "
-        f"--defences {','.join(defences)} --attacks {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
+        f"--defence {','.join(defences)} --attack {ATTACKS} {both} --split test --n {entry.texts} --samples 0 "
         f"--pictures 0 --jobs {{jobs}} --out {{root}}/{here}/test"
     )
     tested = Turn(step=f"{here}/test", commands=(words,), needs=needs)

@@ -163,7 +163,7 @@ def _list_universal(size: str) -> Iterator[Lane]:
 def _list_transfers(data: str, size: str, *, nice: int) -> Iterator[Lane]:
     """Models of one dataset, some behind their encoders; then transfer, ensembles, the genetic attack and rules."""
     words = _steps()[f"rules/{data}/measured"].lines("full", Path("ROOT"), 1)[0]
-    names = [Path(one).name for one in words[words.index("--victims") + 1].split(",")]
+    names = [Path(one).name for one in words[words.index("--victim") + 1].split(",")]
     names = [name for name in names if size != "tiny" or name in TINY]
     deep, tuned = [name for name in names if "ELMo" in name], [name for name in names if name in ("RoBERTa", "ALBERT")]
     plain = [name for name in names if name not in (*deep, *tuned, "BERT")]
@@ -282,9 +282,7 @@ def shrink(words: list[str]) -> list[str]:
             continue
         if word in few:
             made += [word, few[word]]
-        elif word in ("--victims", "--victim") and (
-            "/models/ag_news" in value or "/models/mr-full" in value or value == "all63"
-        ):
+        elif word == "--victim" and ("/models/ag_news" in value or "/models/mr-full" in value or value == "all63"):
             made += [word, ",".join(_list_few(value))]
         elif word == "--train-set":
             made += [word, "epochs=1" if value.startswith("epochs=") else value]

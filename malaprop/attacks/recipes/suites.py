@@ -1,4 +1,4 @@
-"""Suites: attacks that belong together, by one name. `malaprop audit --attacks NAME` runs them all."""
+"""Suites: attacks that belong together, by one name. `malaprop audit --attack NAME` runs them all."""
 
 from __future__ import annotations
 

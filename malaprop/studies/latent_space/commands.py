@@ -26,6 +26,7 @@ from malaprop.studies.latent_space.common import (
 )
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
+from malaprop.studies.vocabulary import SEVERAL
 from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Natural:
 
       malaprop natural --victim my_model:predict --data digits.npz --generator models/vae --search boundary
 
-      malaprop natural compare --victims forest,lenet
+      malaprop natural compare --victim forest,lenet
 
       malaprop natural --victim models/pair-lstm --data pairs.csv --generator models/arae
     """
@@ -80,6 +81,7 @@ class Natural:
         "Of images: forest, lenet or mlp (trained once), a folder written by train, a .skops file, or module:attribute "
         "(a function: array of images to scores); forest if not given. Of texts: as audit takes it; "
         f"{TEXT_VICTIM} if not given.",
+        repeat=True,
     )
     search: str = opt("hybrid", _SEARCH)
     latent: Latent = Latent()
@@ -119,13 +121,19 @@ class NaturalCompare:
 
     Examples:
 
-      malaprop natural compare --victims forest,lenet --searches hybrid,iterative,boundary
+      malaprop natural compare --victim forest,lenet --search hybrid,iterative,boundary
     """
 
     command: ClassVar[str] = "natural compare"
 
-    victims: tuple[Any, ...] = opt((IMAGE_VICTIM, "lenet"), "Two or more victims, separated by commas.")
-    searches: tuple[str, ...] = opt(("hybrid",), "One or more searches; the first one compares the victims.")
+    victims: tuple[Any, ...] = opt(
+        (IMAGE_VICTIM, "lenet"), f"Two or more, of the kinds that malaprop natural takes. {SEVERAL}",
+        name="victim", old=("victims",), repeat=True,
+    )  # fmt: skip
+    searches: tuple[str, ...] = opt(
+        ("hybrid",), f"One or more searches; the first one compares the victims. {SEVERAL}",
+        name="search", old=("searches",), repeat=True,
+    )  # fmt: skip
     latent: Latent = Latent()
     judge: str | None = opt(None, _JUDGE)
     labels: tuple[str, ...] = opt((), _LABELS)
@@ -275,7 +283,7 @@ class NaturalSynthetic:
 
     n: int = opt(40, "How many points are searched around.", min=1)
     steps: int = opt(1500, "Of the WGAN's training, and of its inverter's.", min=1)
-    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    seed: int = opt(0, min=0)
     where: Where = Where()
     saving: Saving = Saving()
 

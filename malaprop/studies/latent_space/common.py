@@ -51,7 +51,7 @@ class Latent:
         "The part that is taken: train, validation, test (of a file, as train cuts it) or all. auto: test, and of a "
         "file of texts all of it where no victim was trained on that very file.",
     )
-    seed: int = opt(0, "The same seed gives the same outcomes.", min=0)
+    seed: int = opt(0, min=0)
 
     @property
     def is_images(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from malaprop.studies.settings import build, is_table, options
+from malaprop.studies.settings import build, is_table, known_names
 from malaprop.studies.table import find_study
 
 SIZES = ("small", "full")
@@ -50,11 +50,11 @@ class Order:
         cls = find_study(self.command)
         given = {name: _fill(value, values) for name, value in self.settings.items()}
         build(cls, given)  # a wrong name or value is told before anything is run
-        known = {option.name: option for option in options(cls)}
+        known = known_names(cls)
         arguments, rest = list[str](), list[str]()
         for name, value in given.items():
             option = known[name]
-            if option.argument:
+            if option.argument or option.placed:
                 arguments += [_word(one) for one in (value if option.repeat else (value,))]
             elif is_table(option.kind):
                 rest += [word for key, one in value.items() for word in (option.flag, f"{key}={_word(one)}")]
