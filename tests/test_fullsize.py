@@ -450,9 +450,9 @@ def test_the_board_tests_what_it_trains(tmp_path):
         (words,) = plan.list_lines(turn, "full", tmp_path, 4)
         told = dict(pairwise(words))
         assert told["--hardened"] == f"{entry.method}={tmp_path}/board/{entry.name}/hard/model"
-        assert told["--defences"].split(",")[:2] == ["none", entry.method]
-        assert (entry.detector in told["--defences"], told["--n"]) == (True, str(entry.texts))
-        assert (f"stateful:limit={entry.limit}({entry.method})" in told["--defences"]) == bool(entry.limit)
+        assert told["--defence"].split(",")[:2] == ["none", entry.method]
+        assert (entry.detector in told["--defence"], told["--n"]) == (True, str(entry.texts))
+        assert (f"stateful:limit={entry.limit}({entry.method})" in told["--defence"]) == bool(entry.limit)
         assert set(turn.needs) < set(steps)
 
 

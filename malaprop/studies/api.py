@@ -16,7 +16,7 @@ from typing import Any
 from warnings import warn
 
 from malaprop.core.errors import SettingError
-from malaprop.studies.settings import Option, build, options
+from malaprop.studies.settings import Option, build, options, rename
 from malaprop.studies.study import Result, conduct
 from malaprop.studies.table import find_study, read_study
 
@@ -78,7 +78,7 @@ def function_of(command: str) -> Callable[..., Result]:
         if len(values) > len(order):
             raise SettingError(f"mp.{command} takes {len(order)} settings at most, got {len(values)}")
         given = {option.name: value for option, value in zip(order, values, strict=False)}
-        if twice := given.keys() & settings.keys():
+        if twice := given.keys() & rename(cls, settings).keys():
             raise SettingError(f"mp.{command} got {', '.join(sorted(twice))} twice")
         return conduct(build(cls, {"quiet": True, **given, **settings}))
 

@@ -205,7 +205,7 @@ def test_names_of_models(tmp_path):
     folder.mkdir()
     assert name_models(["BERT", str(folder)]) == {"BERT": "BERT", "mine": str(folder)}
     for wrong in (["BERT", "BERT"], []):
-        with pytest.raises(SettingError, match="--models"):
+        with pytest.raises(SettingError, match="--victim"):
             name_models(wrong)
     kinds = ("Pair-BiLSTM-Attention", "BERT", "Transformer-3", "LSTM-W-GloVe-1")
     assert [kin_of(name) for name in kinds] == ["LSTM", "BERT", "BERT without pre-training", ""]

@@ -107,7 +107,7 @@ def test_a_step_that_several_claims_share_is_run_once(claims):
     assert found.rows[0].verdict == "holds"
     assert "99.0% of resamples" in found.rows[0].ours
     assert (found.rows[1].verdict, found.rows[1].ours) == ("not done", "no text of any model was attacked")
-    assert found.rows[0].commands[0].startswith("malaprop transfer --victims ")
+    assert found.rows[0].commands[0].startswith("malaprop transfer --victim ")
     again = Ran()
     assert claims(again, "U2").rows[0] == found.rows[0]
     claims(again, "U2", jobs=5)
@@ -170,7 +170,7 @@ def test_what_fails_says_why_and_the_others_go_on(claims, tmp_path):
     assert rows["U1"].verdict == "not done", "it printed nothing that can be read"
     assert {row.verdict for row in found.rows} == {"not done"}
     assert [words[0] for words in ran.words] == ["list", "transfer", "explain"], "what needs a failed step is not begun"
-    assert any("Noted" in line and "malaprop transfer --victims" in line for line in said)
+    assert any("Noted" in line and "malaprop transfer --victim" in line for line in said)
 
 
 def test_a_failed_step_costs_only_the_claims_that_need_it(claims, tmp_path):

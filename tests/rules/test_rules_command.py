@@ -179,7 +179,6 @@ def test_the_first_texts_both_ways_when_asked(run):
         ("rules mine --victims rulemodel:predict --data few.csv", "--split all"),
         ("rules mine --victims rulemodel:predict --data reviews.csv --shrink lots", "--shrink takes auto or a number"),
         ("rules mine --victims rulemodel:predict --data reviews.csv --format xml", "no format is called"),
-        ("rules mine --victims rulemodel:predict --data reviews.csv --workers 2", "for --engine ray"),
         ("rules mine --victims rulemodel:predict --data reviews.csv --split rest", "no split is called"),
         ("rules mine --victims rulemodel:predict --data reviews.csv --least 1000", "smaller --least"),
         ("rules show none.csv --data reviews.csv", "no such file of rules"),

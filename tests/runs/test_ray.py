@@ -62,7 +62,7 @@ def study(victim, rows: list[Example], out: Path, *, width: int = 4, resume: boo
         victim=victim,
         conditions=Conditions(width=width),
         texts=Selection(data=of(rows), n=0, seed=3),
-        where=Where(**{"engine": "ray", "workers": 2, "device": "cpu", **where}),
+        where=Where(**{"engine": "ray", "jobs": 2, "device": "cpu", **where}),
         saving=Saving(out=out, quiet=True),
         resume=resume,
     )
@@ -149,7 +149,7 @@ def test_what_cannot_be_loaded_or_sent_is_said_in_one_line(cluster, here):
         ("ray_victims:nothing", "no attribute of ray_victims is called 'nothing'"),
     ]:
         with pytest.raises(VictimError, match=words) as error:
-            attack(thing, rows, here / "run", workers=1)
+            attack(thing, rows, here / "run", jobs=1)
         assert "\n" not in str(error.value)
     with pytest.raises(SettingError, match="look at the victim cannot be sent to the workers"):
         attack(toy.victim(_holder(threading.Lock())), rows, here / "run")

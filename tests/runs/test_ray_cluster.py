@@ -68,7 +68,7 @@ def test_a_node_killed_in_mid_run_costs_no_outcome_and_none_comes_twice(cluster,
         victim=toy.victim(slow),
         conditions=Conditions(width=2),
         texts=Selection(data=of(rows), n=0, seed=3),
-        where=Where(engine="ray", address=cluster.address, workers=2),
+        where=Where(engine="ray", address=cluster.address, jobs=2),
         saving=Saving(out=tmp_path / "ray", quiet=True),
     )
     conduct(study, listen=[watch])

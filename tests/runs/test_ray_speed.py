@@ -27,7 +27,7 @@ def timed(workers: int, rows, out: Path) -> tuple[float, set[str]]:
         recipe=toy.listed(),
         victim="ray_victims:busy",
         texts=Selection(data=of(rows), n=0, seed=3),
-        where=Where(engine="ray", workers=workers, device="cpu"),
+        where=Where(engine="ray", jobs=workers, device="cpu"),
         saving=Saving(out=out, quiet=True),
     )
     found = conduct(study, listen=[lambda one: heard.append(one) if isinstance(one, Ended) else None]).outcomes

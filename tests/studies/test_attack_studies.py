@@ -117,8 +117,8 @@ def test_from_python_with_objects_in_the_place_of_names(place):
     assert {compare_key(o) for o in alone} == {compare_key(o) for o in found.outcomes[12:]}
     assert "reviewer, clean accuracy 100.0% (12/12" in found.text
     assert found.report().is_file()
-    with pytest.raises(SettingError, match="no setting is called 'attack'; did you mean attacks"):
-        mp.audit(reviewer, pairs, attack="keyboard")
+    with pytest.raises(SettingError, match="no setting is called 'atack'; did you mean attack"):
+        mp.audit(reviewer, pairs, atack="keyboard")
 
 
 def test_a_defence_test_that_is_killed_goes_on_and_takes_more_defences(place):

@@ -27,11 +27,11 @@ def test_a_function_of_a_command_shows_its_settings():
 
     board = function_of("study leaderboard")
     signature = inspect.signature(board)
-    assert list(signature.parameters)[:2] == ["victims", "attacks"]
+    assert list(signature.parameters)[:2] == ["victim", "attack"]
     assert "How many examples" in board.__doc__
     found = board([toy.predict], ["deepwordbug"], data=[("a good film", 1)], n=0)
     assert found.record.entries[0].clean.hits == 1
-    with pytest.raises(MalapropError, match="got victims twice"):
+    with pytest.raises(MalapropError, match="got victim twice"):
         board([toy.predict], victims=[toy.predict])
 
 

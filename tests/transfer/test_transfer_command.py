@@ -113,7 +113,7 @@ def test_a_study_and_its_ensembles(place, type_in):
         (study(victims="plain,three"), "must score the same labels"),
         (study(victims="plain,none"), "none"),
         (study("--recipe", "pwsw"), "did you mean pwws"),
-        (study("--address", "auto"), "--address and --workers are for --engine ray"),
+        (study("--address", "auto"), "--address is for --engine ray"),
         (study("--recipe", "genetic:wordnet", "--set", "language_model=true"), "language_model would do nothing"),
         (("ensemble", "--from", "nowhere"), "holds no transfer study"),
         (("ensemble", "--from", "nowhere", "--size", "7..2"), "--size takes a number"),

@@ -114,7 +114,7 @@ def test_typos_probe_bleu_and_run(here, type_in):
         (("attack", "--victim", "nowhere", "--data", "pairs.tsv", "--keyword", "x"), "no translation model"),
         (("attack", "--victim", "mine:go", "--data", "pairs.tsv", "--keyword", "x", "--replace", "y"), "vocabulary"),
         (("probe", "--victim", "mine:go", "--data", "pairs.tsv", "--probe", "word-apears:x"), "word-apears"),
-        (("run", "--victim", "mine:go"), "--text"),
+        (("run", "--victim", "mine:go"), "--source"),
         (("attack", "--victim", "mine:fails", "--data", "pairs.tsv", "--goal", "bleu"), "ended in an error.*asleep"),
         (("typos", "--victim", "mine:fails", "--data", "pairs.tsv"), "ended in an error.*asleep"),
     ],
