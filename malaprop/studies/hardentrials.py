@@ -76,7 +76,7 @@ class AutoForecast:
             names = " and ".join(attack.name for attack in auto.suite)
             raise SettingError(
                 f"{names} on one text of {auto.model} did not end in half of what was left of --budget "
-                f"{auto.budget}; give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attacks"
+                f"{auto.budget}; give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attack"
             ) from None
         pace = AttackPace(attack=seconds, queries=queries, answers=answers)
         wanted = len(examples)
