@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from malaprop.studies.settings import build, is_table, known_names
+from malaprop.studies.settings import build, is_list, is_table, known_names
 from malaprop.studies.table import find_study
 
 SIZES = ("small", "full")
@@ -55,7 +55,7 @@ class Order:
         for name, value in given.items():
             option = known[name]
             if option.argument or option.placed:
-                arguments += [_word(one) for one in (value if option.repeat else (value,))]
+                arguments += [_word(one) for one in (value if is_list(option.kind) else (value,))]
             elif is_table(option.kind):
                 rest += [word for key, one in value.items() for word in (option.flag, f"{key}={_word(one)}")]
             elif isinstance(value, bool):
