@@ -27,7 +27,7 @@ from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import find_rejected
-from malaprop.records.outcome import ALL_PROTECTED, NOTHING_TO_CHANGE, TARGET_ALREADY
+from malaprop.records.outcome import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
 
 MEASURES = ("similarity", "perplexity", "grammar", "agreement", "distance")
 WRONG = "the victim does not give the true label"
@@ -247,7 +247,7 @@ class Attack:
             wrong = "the victim's score is off by more than the bound" if number else WRONG
             return Ending("skipped", origin, first, None, None, trial.asked, TARGET_ALREADY if right else wrong)
         if not len(trial.open()):
-            return Ending("error", origin, first, None, None, trial.asked, "the text holds no word that could change")
+            return Ending("failed", origin, first, origin, first, trial.asked, NO_WORDS)
         stages = list(self.stages)
         by = stages.pop(0).name if stages else ""
         while True:

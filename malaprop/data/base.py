@@ -47,6 +47,10 @@ class Examples(Protocol):
 
     def __iter__(self) -> Iterator[Example]: ...
 
+    @property
+    def drawn_from(self) -> int:
+        """How many rows the examples were drawn from; 0 where none were drawn."""
+
     def sample(self, count: int | None, seed: int = 0) -> Examples: ...
 
     def in_terms_of(self, names: Sequence[str]) -> Self: ...
@@ -70,6 +74,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     part: str = ""  # of a dataset or a file: train, validation, test or all
     ordered: bool = False  # the labels stand in the victim's order, as the user gave it
+    drawn_from: int = 0  # rows, of which these were drawn, where they are a sample
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -93,7 +98,8 @@ class Dataset:
         """At most `count` examples, chosen and ordered by a hash of (seed, id); a small sample begins a larger one."""
         if count is not None and count < 1:
             raise SettingError(f"a sample needs at least 1 example, got {count}")
-        return replace(self, examples=tuple(sorted(self.examples, key=lambda e: draw(seed, e.id))[:count]))
+        chosen = tuple(sorted(self.examples, key=lambda e: draw(seed, e.id))[:count])
+        return replace(self, examples=chosen, drawn_from=self.drawn_from or len(self.examples))
 
     def in_terms_of(self, names: Sequence[str]) -> Dataset:
         """The same examples with labels numbered as in `names`, which says how a model orders them.

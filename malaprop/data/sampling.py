@@ -41,17 +41,24 @@ def sample_file(
         cells = [] if layout.label is None else [cell_of(row.cells.get(layout.label), row.place) for row in head]
         read = read_labels(cells, where=[row.place for row in head]) if cells else Labels([], (), "")
         numbers = dict(zip(cells, read.numbers, strict=True))
-        examples = _drawn(path, layout, numbers, count, seed)
+        examples, many = _draw(path, layout, numbers, count, seed)
     except _Surprise:
         return None
     except DataError as error:
         raise DataError(f"{path}: {error}" if not str(error).startswith(str(path)) else str(error)) from None
     notes = (f"{path}: {read.note}",) if read.note else ()
-    return Dataset(name=path.name, examples=examples, labels=read.names, fields=layout.names, notes=notes)
+    return Dataset(
+        name=path.name, examples=examples, labels=read.names, fields=layout.names, notes=notes, drawn_from=many
+    )
 
 
-def _drawn(path: Path, layout: Layout, numbers: dict[str, int], count: int, seed: int) -> tuple[Example, ...]:
-    """The first `count` in the order of the seed; of all other rows eight bytes are kept, to know copies by."""
+def _draw(
+    path: Path, layout: Layout, numbers: dict[str, int], count: int, seed: int
+) -> tuple[tuple[Example, ...], int]:
+    """The first `count` in the order of the seed, and how many rows there are.
+
+    Of all other rows eight bytes are kept, to know copies by.
+    """
     marks = array("Q")
     heap: list[tuple[int, str]] = []  # the last in the order of the seed first
     kept: dict[str, Example] = {}
@@ -73,7 +80,7 @@ def _drawn(path: Path, layout: Layout, numbers: dict[str, int], count: int, seed
             del kept[heapreplace(heap, (place, id))[1]]
     for example in _copies(np.frombuffer(marks, np.uint64), kept, -heap[0][0] if len(heap) == count else None, seed):
         kept[example.id] = example
-    return tuple(sorted(kept.values(), key=lambda e: draw(seed, e.id))[:count])
+    return tuple(sorted(kept.values(), key=lambda e: draw(seed, e.id))[:count]), len(marks)
 
 
 def _copies(marks: np.ndarray, kept: dict[str, Example], last: int | None, seed: int) -> list[Example]:

@@ -43,6 +43,7 @@ class Stream:
     chosen: tuple[str, ...] | None = None  # the fields that attacks may change; None: those they change by default
     part: str = ""
     ordered: bool = False  # the labels stand in the victim's order, as the user gave it
+    drawn_from: int = 0  # rows, of which these were drawn, where they are a sample
 
     @property
     def name(self) -> str:
@@ -83,10 +84,12 @@ class Stream:
         if count is not None and count < 1:
             raise SettingError(f"a sample needs at least 1 example, got {count}")
         if count is None or count >= self.count:
-            return self
+            return replace(self, drawn_from=self.drawn_from or self.count)
         places = np.fromiter((int.from_bytes(draw(seed, e.id)[0], "big") for e in self), np.uint64, self.count)
         last = int(np.partition(places, count - 1)[count - 1])
-        part = replace(self, count=count, within=(seed, last.to_bytes(8, "big")))
+        part = replace(
+            self, count=count, within=(seed, last.to_bytes(8, "big")), drawn_from=self.drawn_from or self.count
+        )
         return part if count > HELD else part.held().sample(count, seed)
 
     def in_terms_of(self, names: Sequence[str]) -> Stream:
@@ -107,7 +110,7 @@ class Stream:
         """All of it in memory."""
         return Dataset(
             name=self.name, examples=tuple(self), labels=self.labels, fields=self.fields, notes=self.notes,
-            part=self.part, ordered=self.ordered,
+            part=self.part, ordered=self.ordered, drawn_from=self.drawn_from,
         )  # fmt: skip
 
     def _number(self, row: Row) -> int:

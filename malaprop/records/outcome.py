@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from malaprop.core.errors import RecordError
+from malaprop.core.errors import RecordError, SettingError
 
 if TYPE_CHECKING:
     from malaprop.core.text import Text
@@ -22,6 +22,7 @@ OPS: tuple[Op, ...] = get_args(Op)
 # Reasons that are counted apart, beside the rates.
 NOTHING_TO_CHANGE = "nothing to change"  # of a failed attack that had no edit to try
 ALL_PROTECTED = "nothing to change: every word is protected"  # the same, because of what the user wants kept
+NO_WORDS = "no words to change"  # the same, of a text without words, such as one of emoji alone
 REJECTS = "the detector rejects the text"  # of a skipped text, or of the strongest attempt at one that held
 NAMES_NO_LABEL = "the answer names no label"  # of a skipped text, or of a success, where the victim answers in words
 TARGET_ALREADY = "its label is the target already"  # of a skipped text that the victim answers rightly
@@ -103,6 +104,41 @@ class Outcome:
         object.__setattr__(self, "changed_share", _round(self.changed_share))
         object.__setattr__(self, "seconds", _round(self.seconds))
         object.__setattr__(self, "measures", {k: _round(v) for k, v in self.measures.items()})
+
+
+class Outcomes(list[Outcome]):
+    """A list of outcomes that can be had as rows or as a data frame."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A row of plain values for each outcome; of several fields the text is their lines."""
+        return [_row(outcome) for outcome in self]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame."""
+        return make_frame(self.to_dicts())
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    first, last, spent = outcome.original, outcome.adversarial, outcome.queries
+    return {
+        "id": outcome.id, "status": outcome.status, "label": outcome.label,
+        "original": first.text, "prediction": first.prediction,
+        "adversarial": None if last is None else last.text,
+        "adversarial_prediction": None if last is None else last.prediction,
+        "edits": len(outcome.edits), "changed_share": outcome.changed_share,
+        "asked": spent.asked, "unique": spent.unique, "forwarded": spent.forwarded,
+        "seconds": outcome.seconds, "seed": outcome.seed, "reason": outcome.reason, "by": outcome.by,
+        **outcome.measures,
+    }  # fmt: skip
+
+
+def make_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows as a pandas data frame; pandas is loaded for this alone."""
+    try:
+        import pandas
+    except ImportError:
+        raise SettingError("a data frame needs pandas: pip install pandas, or take to_dicts()") from None
+    return pandas.DataFrame(list(rows))
 
 
 def edits_between(origin: Text, now: Text) -> tuple[Edit, ...]:

@@ -17,7 +17,7 @@ from malaprop.records.documents import write_whole
 FILE = "run.toml"
 # A resume may change these: they alter how fast the outcomes come, not what they are.
 # So may `split` and `notes`, which runs of older versions lack: the fingerprint of the data decides.
-_FREE = frozenset({"width", "started", "versions", "split", "notes", "state", "stopped", "cut", "clean"})
+_FREE = frozenset({"width", "started", "versions", "split", "notes", "state", "stopped", "cut", "clean", "drawn_from"})
 
 
 def versions() -> dict[str, str]:
@@ -41,6 +41,7 @@ class Run:
     victim: str
     data: str
     n: int
+    drawn_from: int = 0  # rows, of which n were drawn by the seed; 0: not known
     split: str = ""  # the part of the data that was taken: train, validation, test or all; empty: not known
     seed: int = 0
     budget: int | None = None
@@ -82,6 +83,12 @@ class Run:
             raise RecordError(f"{path} lacks {', '.join(missing)}; it was not written by a run")
         return cls(**{"started": "", "versions": {}, "state": "", **known})
 
+    def describe_draw(self) -> str:
+        """How many rows were attacked of how many; empty where that is not known."""
+        if self.n < self.drawn_from:
+            return f"{self.n:,} of {self.drawn_from:,} rows, drawn by seed {self.seed}"
+        return f"all {self.n:,} rows" if self.drawn_from else ""
+
     def same_work(self, other: Run) -> str | None:
         """None where outcomes of both belong together, else one line on the first setting that differs."""
         ours, theirs = (
@@ -93,7 +100,7 @@ class Run:
 
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("recipe", "victim", "data", "split", "state", "stopped", "started"), str),
-    **dict.fromkeys(("n", "seed", "budget", "width", "cut"), int),
+    **dict.fromkeys(("n", "drawn_from", "seed", "budget", "width", "cut"), int),
     **dict.fromkeys(("parts", "fingerprints", "versions"), dict),
     **dict.fromkeys(("labels", "notes", "clean"), list),
 }

@@ -10,6 +10,7 @@ from malaprop.core.victim import NO_LABEL, REJECTED
 from malaprop.records.outcome import (
     ALL_PROTECTED,
     NAMES_NO_LABEL,
+    NO_WORDS,
     NOTHING_TO_CHANGE,
     REJECTS,
     STATUSES,
@@ -21,6 +22,7 @@ from malaprop.records.summary import Rate, Spread, Summary
 _APART = (
     ("failed", NOTHING_TO_CHANGE),
     ("failed", ALL_PROTECTED),
+    ("failed", NO_WORDS),
     ("skipped", TARGET_ALREADY),
     ("skipped", NAMES_NO_LABEL),
     ("success", NAMES_NO_LABEL),
@@ -90,7 +92,7 @@ class Totals:
             seconds=round(self.seconds, 6),
             measures={short: self._spread(name) for short, name in measures.items()},
             reasons=dict(self.reasons.most_common()),
-            nothing_to_change=self.apart[NOTHING_TO_CHANGE] + self.apart[ALL_PROTECTED],
+            nothing_to_change=sum(self.apart[why] for why in (NOTHING_TO_CHANGE, ALL_PROTECTED, NO_WORDS)),
             target_already=spared,
             no_label=self.apart[NAMES_NO_LABEL],
             rejected_clean=self.rejected["skipped"],

@@ -77,6 +77,12 @@ def by_victim(found: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
     return groups
 
 
+def describe_draws(found: Iterable[RunEntry]) -> str:
+    """How many rows of what data were attacked; empty where that is not known."""
+    said = ((e.run.data, e.run.describe_draw()) for e in found)
+    return "; ".join(dict.fromkeys(f"{data}: {draw}" for data, draw in said if draw))
+
+
 def describe_stop(found: Iterable[RunEntry]) -> str:
     """How a spending limit ended these runs, by the one that got least far; empty where none did."""
     stopped = [e for e in found if e.summary.stopped]

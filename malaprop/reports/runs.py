@@ -10,7 +10,7 @@ from malaprop.core.settings import to_toml
 from malaprop.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
 from malaprop.records.summary import LEAST
 from malaprop.records.translation import is_translation
-from malaprop.reports.entries import RunEntry, by_victim, cheapest, describe_stop, strongest
+from malaprop.reports.entries import RunEntry, by_victim, cheapest, describe_draws, describe_stop, strongest
 from malaprop.reports.figures import Axis, Bar, StepLine, compact, interval_bars, legend, line_chart, percent, word_bars
 from malaprop.reports.markup import Child, Markup, join, tag
 from malaprop.reports.tables import DASH, grid, number, panel, panels, share
@@ -82,6 +82,7 @@ def header(found: Sequence[RunEntry]) -> Markup:
         ("Victims", _victims(found)),
         ("Attacks", ", ".join(dict.fromkeys(e.attack for e in found))),
         ("Data", f"{_values(found, 'data')}, {spread} texts a run"),
+        *([("Rows", draws)] if (draws := describe_draws(found)) else []),
         ("Seed", _values(found, "seed")),
         ("Date", " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "not known"),
         ("Versions", ", ".join(versions) or "not known"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from malaprop.records import Outcome, Run
-from malaprop.reports.entries import RunEntry, by_victim, cheapest, describe_stop, entries, strongest
+from malaprop.reports.entries import RunEntry, by_victim, cheapest, describe_draws, describe_stop, entries, strongest
 from malaprop.reports.tables import number
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = Fals
     cheap = cheapest(group)
     none = "no attack breaks more than half" if strongest(group) is not None else "no rate to show"
     note = none if cheap is None else f"cheapest attack: {cheap.attack}"
-    title = escape("\n".join(filter(None, (f"{victim}, clean accuracy {clean}", describe_stop(group)))))
+    title = escape(
+        "\n".join(filter(None, (f"{victim}, clean accuracy {clean}", describe_draws(group), describe_stop(group))))
+    )
     about = f"{note}; success: of texts it got right; queries: median"
     table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
     extra = sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.constraints.keep import parse_keep
@@ -18,10 +18,8 @@ from malaprop.core.errors import DataError, SettingError
 from malaprop.core.settings import call
 from malaprop.data.base import Dataset, of
 from malaprop.data.matching import agree, are_numbers
+from malaprop.records.outcome import Outcomes
 from malaprop.runs.local import run
-
-if TYPE_CHECKING:
-    from malaprop.records.outcome import Outcome
 
 
 def goal(name: str | None) -> Goal | None:
@@ -95,7 +93,7 @@ def attack(
     budget: int | None = None,
     labels: Sequence[str] = (),
     **settings: Any,
-) -> list[Outcome]:
+) -> Outcomes:
     """Attacks every example in this process and gives the outcomes in the order of the examples.
 
     As `mp.attack`, which may use other machines too.
@@ -108,7 +106,7 @@ def attack(
     if labels or not are_numbers(data.labels):
         data = agree(data, opened)
     found = {outcome.id: outcome for outcome in run(made, opened, data, seed=seed, width=width)}
-    return [found[example.id] for example in data]
+    return Outcomes(found[example.id] for example in data)
 
 
 def unique(data: Dataset) -> Dataset:

@@ -1,7 +1,8 @@
-"""What makes a run's figures doubtful before it begins: texts cut off by the model, texts in another language."""
+"""What makes a run's figures doubtful before it begins: texts cut off, in another language, or of one long word."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from malaprop.core.victim import Fields, Victim
 
 MOST = 1000  # texts that are looked at
+_MANY = 0.1  # of the texts, from which on long words are spoken of
+_LONG, _RUN = 30, 5  # letters of a word that is none; of a run in a script without spaces
+_WORD = re.compile(r"\S+")
+_UNSPACED = re.compile(  # Thai and Lao, Burmese, Khmer, Japanese, Han
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
 _SHARE = 0.02  # of the texts, from which on another language is spoken of: single quotations are no matter
 _ENGLISH = {
     WordNetSynonyms: "WordNet",
@@ -49,6 +56,26 @@ def describe_cut(victim: Victim, some: Sequence[Example]) -> str:
     return (
         f"{many:,} of {len(some):,} texts are longer than {victim.name} reads: changes in what it leaves out do nothing"
     )
+
+
+def describe_long_words(attack: Attack, examples: Iterable[Example]) -> str:
+    """A line on texts that are one long word for an attack, as those in a script without spaces are."""
+    some = list(islice(examples, MOST))
+    many = sum(_is_unspaced(" ".join(example.fields.values())) for example in some)
+    if many < max(1, _MANY * len(some)):
+        return ""
+    return (
+        f"{many:,} of {len(some):,} texts are one long word, or in a script without spaces: {attack.name} takes a "
+        "phrase for a single word, so a low success says little about the victim; put spaces between the words, or try "
+        "attacks on characters (bad-characters, textbugger)"
+    )
+
+
+def _is_unspaced(text: str) -> bool:
+    """Whether most of the letters stand in runs that no spaces cut: long ones, or of a script that has no spaces."""
+    words = _WORD.findall(text)
+    long = sum(len(word) for word in words if len(word) >= _LONG or (len(word) >= _RUN and _UNSPACED.search(word)))
+    return long > sum(map(len, words)) / 2
 
 
 def describe_languages(attack: Attack, examples: Iterable[Example]) -> str:

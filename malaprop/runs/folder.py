@@ -35,6 +35,9 @@ class Sized(Protocol):
     @property
     def fingerprint(self) -> str: ...
 
+    @property
+    def drawn_from(self) -> int: ...
+
     def __len__(self) -> int: ...
 
 
@@ -46,6 +49,7 @@ def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: in
         data=data.name,
         split=data.part,
         n=len(data),
+        drawn_from=data.drawn_from,
         seed=seed,
         budget=attack.budget,
         width=width,

@@ -23,7 +23,7 @@ from malaprop.core.victim import Victim, find_rejected
 from malaprop.engine.paid import Paid
 from malaprop.models.llm.template import Template
 from malaprop.models.victims.strings import StringVictim
-from malaprop.records.outcome import Edit, Outcome, Queries, Side, edits_between
+from malaprop.records.outcome import NO_WORDS, Edit, Outcome, Queries, Side, edits_between
 
 _BLOCK = 64  # texts that a victim is asked about at a time
 _EVERYBODYS = (AssetError, LimitReached, RecordError, SettingError)  # no text's fault
@@ -210,10 +210,10 @@ def _put(
         return
     each = (perf_counter() - started) / len(block)
     for example, origin, final, one, other in zip(block, texts, finals, first, last, strict=True):
-        if change.side == "prefix" and not origin.slots:
-            ending = Ending("error", origin, one, None, None, 1, "the text holds no word that could change")
-        elif winner(one) != example.label:
+        if winner(one) != example.label:
             ending = Ending("skipped", origin, one, None, None, 1, WRONG)
+        elif change.side == "prefix" and not origin.slots:
+            ending = Ending("failed", origin, one, origin, one, 1, NO_WORDS)
         else:
             broken = winner(other) not in (example.label, find_rejected(victim.label_names))
             ending = Ending("success" if broken else "failed", origin, one, final, other, 2)

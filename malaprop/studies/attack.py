@@ -29,7 +29,7 @@ from malaprop.studies.where import Saving, Where, check_resume, resume_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
-    from malaprop.records.outcome import Outcome
+    from malaprop.records.outcome import Outcomes
     from malaprop.tasks.task import Task
 
 
@@ -150,8 +150,8 @@ def attack(
     workers: int | None = None,
     labels: Sequence[str] = (),
     **settings: Any,
-) -> list[Outcome]:
-    """Attacks every example and gives the outcomes in the order of the examples.
+) -> Outcomes:
+    """Attacks every example and gives the outcomes in the order of the examples, a list with `to_pandas()`.
 
     `victim` is what `mp.victim` takes, or a victim; examples are (text, label) pairs, ((premise, hypothesis), label)
     pairs, Examples, dictionaries, a DataFrame or a set of the `datasets` library. A label is a number of the victim's
@@ -170,6 +170,7 @@ def attack(
             raise SettingError("address and workers are for engine='ray'")
         return api.attack(recipe, victim, examples, seed=seed, width=width, budget=budget, labels=labels, **settings)
     from malaprop.data.base import of
+    from malaprop.records.outcome import Outcomes
     from malaprop.studies.study import conduct
 
     made, data = api.make_attack(recipe, settings), api.unique(of(examples))
@@ -182,4 +183,4 @@ def attack(
         saving=Saving(quiet=True),
     )
     found = {outcome.id: outcome for outcome in conduct(study).outcomes}
-    return [found[example.id] for example in data]
+    return Outcomes(found[example.id] for example in data)

@@ -138,9 +138,10 @@ class DataReading:
 
     def doubt(self, attack: Attack, look: str, inputs: Inputs) -> Inputs:
         """What makes the figures of this attack doubtful before it begins."""
-        from malaprop.runs.cautions import describe_languages
+        from malaprop.runs.cautions import describe_languages, describe_long_words
 
-        found = (inputs[look].cut, describe_languages(attack, self.match(look, inputs)))
+        texts = self.match(look, inputs)
+        found = (inputs[look].cut, describe_languages(attack, texts), describe_long_words(attack, texts))
         return {"doubts": tuple(filter(None, found))}
 
 
@@ -191,7 +192,7 @@ def assail(
     width, doubts = conditions.width, inputs["doubts"]
     known = desk.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
     yield from attack_share(desk, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
-    yield from map(Note, victim.notes)
+    yield from (Note(line, once=True) for line in victim.notes)
 
 
 def look_task(
@@ -258,6 +259,7 @@ class RunFigures:
     wall: float  # seconds of the last attempt
     summary: Summary
     doubts: tuple[str, ...] = ()
+    drawn_from: int = 0  # rows, of which n were drawn
     state: str = "done"  # budget: a spending limit ended it, and the rates are over a part
 
     @classmethod
@@ -277,7 +279,7 @@ class RunFigures:
         return cls(
             folder=folder, victim=run.victim, recipe=run.recipe, data=run.data, split=run.split, n=run.n,
             labels=run.labels, wall=wall, summary=totals.summary().cut_short(run), doubts=run.notes,
-            state=run.state or "done",
+            state=run.state or "done", drawn_from=run.drawn_from,
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -285,6 +287,7 @@ class RunFigures:
         found = self.summary.to_dict()
         about = {name: getattr(self, name) for name in ("victim", "recipe", "data", "split", "labels")}
         state = {"state": self.state, "done": sum(self.summary.counts.values()), "wanted": self.n}
+        state |= {"drawn_from": self.drawn_from} if self.drawn_from else {}
         warnings = [*self.doubts, *found["warnings"], *self._part()]
         return {**about, "wall": round(self.wall, 2), **state, **found, "warnings": warnings}
 

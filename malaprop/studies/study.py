@@ -24,7 +24,7 @@ from malaprop.tasks.lock import FILE as LOCK
 
 if TYPE_CHECKING:
     from malaprop.core.spending import Ledger
-    from malaprop.records.outcome import Outcome
+    from malaprop.records.outcome import Outcome, Outcomes
     from malaprop.records.spending import SpendingRecord
     from malaprop.studies.spending import Spending
     from malaprop.tasks.executor import Execution
@@ -182,17 +182,25 @@ class Result:
         return {folder.relative_to(self.folder).as_posix(): outcomes_of(folder) for folder in find_runs([self.folder])}
 
     @property
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> Outcomes:
         """All outcomes, run by run."""
-        return [outcome for run in self.runs.values() for outcome in run]
+        from malaprop.records.outcome import Outcomes
+
+        return Outcomes(outcome for run in self.runs.values() for outcome in run)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The figures, a row of plain values each; those of each text are `outcomes.to_dicts()`."""
+        return self.rows
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame; those of each text are `outcomes.to_pandas()`."""
+        from malaprop.records.outcome import make_frame
+
+        return make_frame(self.rows)
 
     def to_frame(self) -> Any:
-        """The rows as a pandas data frame."""
-        try:
-            import pandas
-        except ImportError:
-            raise SettingError("to_frame needs pandas; install it, or use .rows") from None
-        return pandas.DataFrame(self.rows)
+        """As `to_pandas`."""
+        return self.to_pandas()
 
     def report(self) -> Path:
         """Writes the HTML report and gives its path."""

@@ -86,4 +86,5 @@ def put(
     about = About.of(victim)
     yield describe(attack, about, share.whole, seed=seed, width=conditions.width, notes=notes)
     yield from put_change(victim, change, share.items, seed=seed)
-    yield from map(Note, (change.describe(), *victim.notes))
+    yield Note(change.describe())
+    yield from (Note(line, once=True) for line in victim.notes)

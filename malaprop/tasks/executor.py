@@ -248,9 +248,10 @@ class Execution:
 
     def _take(self, one: Current, job: Job, piece: Any) -> None:
         if isinstance(piece, Note):
-            if (one.task.name, piece.text) not in self._said:
-                self._said.add((one.task.name, piece.text))
-                self._tell(Noted(one.task.name, piece.text))
+            said = "" if piece.once else one.task.name, piece.text
+            if said not in self._said:
+                self._said.add(said)
+                self._tell(Noted(*said))
             return
         if isinstance(piece, Stopped):
             self.stopped = self.stopped or piece.reason

@@ -46,9 +46,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A piece that is shown to whoever watches and written nowhere."""
+    """A piece that is shown to whoever watches and written nowhere; `once`, whichever tasks say it."""
 
     text: str
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class Task:
         return root / (self.name if self.at is None else self.at)
 
 
-_SAID = ("name", "part", "labels", "fields", "fingerprint")
+_SAID = ("name", "part", "labels", "fields", "fingerprint", "drawn_from")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,7 @@ class Outline:
     labels: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     fingerprint: str = ""
+    drawn_from: int = 0
 
     def __len__(self) -> int:
         return self.n

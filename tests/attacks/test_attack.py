@@ -77,10 +77,12 @@ def test_wrong_already_is_skipped():
 
 
 @pytest.mark.parametrize("text", ["", " ", "...!", "\x00", "👍"])
-def test_a_text_of_no_words_is_an_error_with_the_reason(text):
-    outcome = only(listed(), text, label=0)
-    assert outcome.status == "error"
-    assert outcome.reason == "the text holds no word that could change"
+def test_a_text_of_no_words_holds_or_is_wrong_as_any_other(text):
+    held = only(listed(), text, label=0)
+    assert (held.status, held.reason, held.adversarial.text) == ("failed", "no words to change", text)
+    assert only(listed(), text, label=1).status == "skipped"
+    summary = Summary.of([held, only(listed(), text, label=1)])
+    assert (summary.clean, summary.nothing_to_change) == (Rate(1, 2), 1)
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
@@ -193,9 +195,9 @@ def test_only_the_editable_field_changes():
     assert {e.field for e in both.edits} == {"premise", "hypothesis"}
 
 
-def test_an_editable_field_of_no_words_is_an_error():
+def test_an_editable_field_of_no_words_holds():
     outcome = only(listed(), {"premise": "a fine film", "hypothesis": "..."}, editable=("hypothesis",))
-    assert (outcome.status, outcome.reason) == ("error", "the text holds no word that could change")
+    assert (outcome.status, outcome.reason) == ("failed", "no words to change")
 
 
 def test_an_editable_field_that_does_not_exist_is_an_error():

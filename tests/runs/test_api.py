@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import toy
 
 import malaprop as mp
 from malaprop.attacks.goals.goal import LabelOnly, Targeted
-from malaprop.core.errors import DataError
+from malaprop.core.errors import DataError, SettingError
 from malaprop.models.victims.strings import StringVictim
 from malaprop.runs.api import attack
 
@@ -93,3 +95,18 @@ def test_the_order_of_labels_may_be_given():
 def test_examples_that_are_none_are_refused(items, said):
     with pytest.raises(DataError, match=said):
         attack(toy.listed(), toy.victim(), items)
+
+
+def test_outcomes_are_a_list_with_rows_and_a_frame(monkeypatch):
+    found = mp.attack("keyboard", toy.predict, [("a good film", 1), ("a bad film", 1)])
+    assert found == list(found)
+    rows = found.to_dicts()
+    assert [row["status"] for row in rows] == [one.status for one in found]
+    assert rows[1]["adversarial"] is None
+    pandas = pytest.importorskip("pandas")
+    frame = found.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["original"]) == ["a good film", "a bad film"]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SettingError, match="a data frame needs pandas"):
+        found.to_pandas()

@@ -10,7 +10,7 @@ from malaprop.attacks.candidates.chars import Homoglyphs
 from malaprop.attacks.candidates.lookup import WordNetSynonyms
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.data.languages import other_language
-from malaprop.runs.cautions import describe_cut, describe_languages
+from malaprop.runs.cautions import describe_cut, describe_languages, describe_long_words
 
 PWWS = Attack(name="pwws", candidates=WordNetSynonyms(), search=Greedy())
 
@@ -55,3 +55,21 @@ def test_texts_that_a_model_does_not_read_to_their_end_are_counted():
 
     line = describe_cut(Short(toy.victim()), toy.examples(["a good film", "a good film, and a long one"]))
     assert line == "1 of 2 texts are longer than toy reads: changes in what it leaves out do nothing"
+
+
+def test_texts_in_a_script_without_spaces_are_noticed():
+    chinese = toy.examples(["这部电影拍得非常好看演员很棒", "剧情太差了,演技糟糕让人讨厌", "ภาพยนตร์เรื่องนี้ดีมาก"], label=0)
+    english = toy.examples(
+        [
+            "a good film",
+            "see https://a-very-long-address.org now, it is a fine film with a good story that I liked",
+            "👍",
+        ]
+        * 10,
+        label=0,
+    )
+    line = describe_long_words(PWWS, chinese)
+    assert line.startswith("3 of 3 texts are one long word, or in a script without spaces: pwws takes")
+    assert "bad-characters" in line
+    assert not describe_long_words(PWWS, english)
+    assert not describe_long_words(PWWS, english + chinese)  # three of 33 are no matter

@@ -116,3 +116,21 @@ def test_the_interval_of_a_part_reaches_over_all_that_the_rest_may_come_to():
     assert part.interval[0] < plain.interval[0] < plain.interval[1] < part.interval[1]
     assert str(Rate(3, 7, too_few=True)) == "- (3/7)"
     assert encode(plain) == {"hits": 30, "total": 60, "units": None}  # as in records of other runs
+
+
+def test_a_run_says_how_many_rows_were_drawn_of_how_many(tmp_path):
+    found = audit(out="some", n=30, attacks="keyboard")
+    assert "rows.csv: 30 of 100 rows, drawn by seed 0" in " ".join(found.text.split())
+    assert "30 of 100 rows, drawn by seed 0" in (tmp_path / "some/report.html").read_text()
+    assert found.record.runs[0].to_dict()["drawn_from"] == 100
+    assert found.to_dicts() == found.rows
+    assert len(found.outcomes.to_dicts()) == 30
+
+
+def test_a_note_on_the_victim_is_said_once_whatever_attacks_it_meets():
+    said = []
+    study = build(
+        Audit, {**SETTINGS, "victim": (lambda texts: [[2, 3]] * len(texts),), "attacks": "keyboard,homoglyph"}
+    )
+    conduct(study, listen=[said.append])
+    assert sum("do not sum to one" in getattr(one, "text", "") for one in said) == 1
