@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import MalapropError, VictimError, plain
+from malaprop.tasks.workers.leash import end_with_driver
 from malaprop.tasks.workers.processes import share_threads
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Helpers:
 
 def _serve(line: Connection, make: Callable[[], Tool], threads: int) -> None:
     """The life of a helper. Ctrl-C is for the task, with which it ends."""
+    end_with_driver()
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -17,6 +17,7 @@ from malaprop.core.spending import Bill, Ledger, Standing
 from malaprop.tasks.desk import Desk, Place
 from malaprop.tasks.outputs import Note
 from malaprop.tasks.task import Inputs, Share, Task
+from malaprop.tasks.workers import leash
 from malaprop.tasks.workers.job import Event, Job, batches, choose, perform
 from malaprop.tasks.workers.trouble import Trouble
 
@@ -65,7 +66,19 @@ class Processes:
         quick = place.device == "cpu" and "forkserver" in multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("forkserver" if quick else "spawn")
         if quick:
-            self._context.set_forkserver_preload(list(preload))
+            self._context.set_forkserver_preload([leash.__name__, *preload])
+            self._start_server()
+
+    def _start_server(self) -> None:
+        """Starts what forks the processes, unless it runs; bound to this thread's life where that is the driver's."""
+        from multiprocessing import forkserver
+
+        if threading.current_thread() is threading.main_thread():
+            os.environ[leash.PARENT] = str(os.getpid())
+        try:
+            forkserver.ensure_running()
+        finally:
+            os.environ.pop(leash.PARENT, None)
 
     def __enter__(self) -> Processes:
         self._hands = [self._begin() for _ in range(self.many)]
@@ -157,6 +170,7 @@ def _serve(line: Connection, place: Place, environment: Mapping[str, str]) -> No
     A server forks it that may have begun long before: the environment is the driver's of now.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leash.end_with_driver()
     os.environ.clear()
     os.environ.update(environment)
     threading.Thread(target=_end_with_the_driver, daemon=True).start()
