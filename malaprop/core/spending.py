@@ -1,15 +1,19 @@
 """What victims are asked for, and how much of it a run may ask: queries, tokens, money and minutes.
 
 A `Meter` counts for one victim. A `Ledger` counts for a whole run, and there is one, with the driver: before every
-round each worker sends a `Bill` (what it is about to ask, and what was answered since the last one) and is told its
-`Standing`. A `Purse` is the worker's end of that. Queries are counted before they are asked, so no number of workers
-can ask more than the limit. Tokens are known afterwards: those on their way are estimated at the mean of the others.
+round, or every request of a victim that pays by itself, each worker sends a `Bill` (what it is about to ask, and what
+was answered since the last one) and is told its `Standing`. A `Purse` is the worker's end of that. Queries are counted
+before they are asked, so no number of workers can ask more than the limit. Tokens are known afterwards: those on their
+way are estimated at the mean of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import RLock
 from time import monotonic
 from typing import NamedTuple
 
@@ -76,13 +80,17 @@ class Limits:
 
 
 class Bill(NamedTuple):
-    """`queries` are about to be asked; the others came about since the last bill of this worker."""
+    """`queries` are about to be asked; the others came about since the last bill of this worker.
+
+    `ahead` are queries of a round that is about to begin, each of which is drawn when it is asked.
+    """
 
     queries: int = 0
     answered: int = 0  # queries
     tokens_in: int = 0
     tokens_out: int = 0
     ended: int = 0  # examples
+    ahead: int = 0  # queries
 
 
 class Standing(NamedTuple):
@@ -121,7 +129,7 @@ class Ledger:
         self.spent.tokens_out += bill.tokens_out
         self._answered += bill.answered
         self.ended += bill.ended
-        if refused := self._exceeded(bill.queries):
+        if refused := self._exceeded(bill.queries + bill.ahead):
             self.reached = refused
         else:
             self.spent.queries += bill.queries
@@ -152,35 +160,70 @@ class Ledger:
 
 
 class Purse:
-    """A worker's end of the ledger: asks before each round."""
+    """A worker's end of the ledger: asks before each round. Any number of threads may draw and settle."""
 
     def __init__(self, send: Callable[[Bill], Standing], limits: Limits) -> None:
         self.limits = limits
         self._send = send
         self._open = Bill()  # what the next bill will say
+        self._lock = RLock()
 
     def draw(self, queries: int) -> None:
         """Before so many queries are asked; raises where a limit forbids them."""
-        standing = self._send(self._open._replace(queries=queries))
-        self._open = Bill()
+        self._ask(queries=queries)
+
+    def look_ahead(self, queries: int) -> None:
+        """Before a round of so many queries that draw one by one; raises where a limit forbids them together."""
+        self._ask(ahead=queries)
+
+    def _ask(self, *, queries: int = 0, ahead: int = 0) -> None:
+        with self._lock:
+            standing = self._send(self._open._replace(queries=queries, ahead=ahead))
+            self._open = Bill()
         if standing.reached:
             raise LimitReached(f"{standing.reached} is reached")
 
-    def settle(self, answered: int, tokens_in: int = 0, tokens_out: int = 0) -> None:
-        """After queries were answered."""
-        known = self._open
-        self._open = known._replace(
-            answered=known.answered + answered,
-            tokens_in=known.tokens_in + tokens_in,
-            tokens_out=known.tokens_out + tokens_out,
-        )
+    def settle(self, answered: int, tokens_in: int = 0, tokens_out: int = 0, *, now: bool = False) -> None:
+        """After queries were answered; `now` tells the ledger at once, else the next bill does."""
+        with self._lock:
+            known = self._open
+            self._open = known._replace(
+                answered=known.answered + answered,
+                tokens_in=known.tokens_in + tokens_in,
+                tokens_out=known.tokens_out + tokens_out,
+            )
+            if now:
+                self._hand_in()
+
+    def _hand_in(self) -> None:
+        self._send(self._open)
+        self._open = Bill()
 
     def end(self) -> None:
         """An example has ended."""
-        self._open = self._open._replace(ended=self._open.ended + 1)
+        with self._lock:
+            self._open = self._open._replace(ended=self._open.ended + 1)
 
     def close(self) -> None:
         """Sends what was not sent yet."""
-        if self._open != Bill():
-            self._send(self._open)
-            self._open = Bill()
+        with self._lock:
+            if self._open != Bill():
+                self._hand_in()
+
+
+_PAYER: ContextVar[Purse | None] = ContextVar("payer", default=None)
+
+
+@contextmanager
+def paid_by(purse: Purse | None) -> Iterator[None]:
+    """What victims that are `Paying` send inside is counted with this purse."""
+    token = _PAYER.set(purse)
+    try:
+        yield
+    finally:
+        _PAYER.reset(token)
+
+
+def find_payer() -> Purse | None:
+    """The purse of `paid_by`; None where nobody counts."""
+    return _PAYER.get()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -189,6 +189,26 @@ class Around:
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
         return self.inside.predict(texts)
+
+
+@runtime_checkable
+class Paying(Protocol):
+    """A victim that can count each request itself, when it is sent and when it is answered, with `find_payer()`."""
+
+    @property
+    def pays(self) -> bool:
+        """Whether it does."""
+
+
+Piece = tuple[Sequence[int], Floats]  # the numbers of some of the texts, and their scores [text, label]
+
+
+@runtime_checkable
+class Piecewise(Protocol):
+    """A victim that gives answers as they come."""
+
+    def pieces(self, texts: Sequence[Fields]) -> Iterator[Piece]:
+        """The answers of one request after the other. Behind all others raises the first failure, if there is one."""
 
 
 @runtime_checkable

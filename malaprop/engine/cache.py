@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -15,9 +15,10 @@ import numpy as np
 
 from malaprop.core.errors import RecordError
 from malaprop.core.score import Floats
-from malaprop.core.victim import Fields
+from malaprop.core.victim import Fields, Piece
 
 Predict = Callable[[Sequence[Fields]], Floats]
+Pieces = Callable[[Sequence[Fields]], Iterable[Piece]]
 
 
 LARGEST = 256 << 20  # bytes of one memory; when it takes more, its older half goes
@@ -109,6 +110,7 @@ class Disk:
             path.parent.mkdir(parents=True, exist_ok=True)
             self.base = sqlite3.connect(path, timeout=60, check_same_thread=False)
             self.base.execute("PRAGMA journal_mode=WAL")
+            self.base.execute("PRAGMA synchronous=NORMAL")  # a killed process loses nothing that is committed
             self.base.execute(
                 "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
             )
@@ -124,8 +126,9 @@ class Disk:
         whole = "".join(f"{len(value)}:{value}" for value in fields).encode("utf-8", "surrogatepass")
         return blake2b(self.salt + b"\x1f" + whole, digest_size=16).digest()
 
-    def wrap(self, predict: Predict) -> Predict:
-        """The same function, asked only for what is not on disk."""
+    def wrap(self, pieces: Pieces) -> Predict:
+        """The scores of all texts; `pieces` is asked for those that are not on disk, and each piece is written as it
+        comes."""
 
         def cached(texts: Sequence[Fields]) -> Floats:
             keys = [self._key(fields) for fields in texts]
@@ -133,11 +136,11 @@ class Disk:
                 known = {key: row for key in keys if (row := self._get(key)) is not None}
             fresh = {key: fields for key, fields in zip(keys, texts, strict=True) if key not in known}
             if fresh:
-                scores = np.asarray(predict(list(fresh.values())), np.float32)
-                known.update(zip(fresh, scores, strict=True))
-                rows = [(key, known[key].astype("<f4").tobytes()) for key in fresh]
-                with self._said("written"), self.base:
-                    self.base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
+                wanted = list(fresh)
+                for places, scores in pieces(list(fresh.values())):
+                    answered = [wanted[place] for place in places]
+                    known.update(zip(answered, np.asarray(scores, np.float32), strict=True))
+                    self._put(answered, known)
             return np.stack([known[key] for key in keys])
 
         return cached
@@ -145,6 +148,11 @@ class Disk:
     def _get(self, key: bytes) -> Floats | None:
         found = self.base.execute("SELECT row FROM scores WHERE key = ?", (key,)).fetchone()
         return None if found is None else np.frombuffer(found[0], "<f4")
+
+    def _put(self, keys: Sequence[bytes], known: Mapping[bytes, Floats]) -> None:
+        rows = [(key, known[key].astype("<f4").tobytes()) for key in keys]
+        with self._said("written"), self.base:
+            self.base.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
 
     def close(self) -> None:
         self.base.close()

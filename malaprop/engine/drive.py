@@ -102,9 +102,12 @@ def _answers(name: str, services: Mapping[str, Service], items: list[Sequence[An
             return _afford(service, items, reached)
         except _EVERYBODYS:
             raise
-        except Exception:  # noqa: BLE001, S110 - found out below, whose fault it is
-            pass
-    return [*_isolate(service, items)]
+        except Exception as error:  # noqa: BLE001 - found out below, whose fault it is
+            pending = error
+    try:
+        return [*_isolate(service, items)]
+    except LimitReached as reached:
+        raise LimitReached(f"{reached}; before that, {plain(pending)}") from None
 
 
 def _afford(service: Service, items: list[Sequence[Any]], reached: LimitReached) -> list[Reply]:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from malaprop.core.capability import Capability
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter, Purse
+from malaprop.core.spending import Meter, Purse, paid_by
 from malaprop.core.text import Ints
-from malaprop.core.victim import ANSWERS, Around, Fields, Victim, in_fields
-from malaprop.engine.cache import Disk
+from malaprop.core.victim import ANSWERS, Around, Fields, Paying, Piece, Piecewise, Victim, in_fields
+from malaprop.engine.cache import Disk, Predict
 from malaprop.engine.service import Service
 
 _UNMARKED = "its answers are kept under its name: remove the cache when it changes"
 _GUESSED = "they are estimated at four letters a token"
 _LETTERS = 4  # of a token, where nobody counts tokens
+_SLICE = 64  # texts that are asked, counted and written together, where the victim does not say what it asks at once
 
 
 class Paid(Around):
     """The victim inside, asked for as little as can be.
 
-    With `disk` its answers are kept in that file, and it is asked by finished texts; `predict`, for checks, is fresh.
-    With a `purse` every query is counted before it is asked; it raises `LimitReached` where the run may ask no more.
+    With `disk` its answers are kept in that file, each as it comes, and it is asked by finished texts. `predict`, for
+    checks, is fresh; `again` is a file of one run that keeps its answers for the run alone, so that a run that was
+    killed asks no check twice. With a `purse` every query is counted before it is asked; it raises `LimitReached` where
+    the run may ask no more. A victim that is `Paying` counts its requests itself.
     """
 
-    def __init__(self, victim: Victim, disk: Path | None = None, purse: Purse | None = None) -> None:
+    def __init__(
+        self, victim: Victim, disk: Path | None = None, purse: Purse | None = None, again: Path | None = None
+    ) -> None:
         self._victim, self.purse = victim, purse
-        self._cached = None if disk is None else Disk(disk, _mark(victim)).wrap(self.predict)
+        self._cached = None if disk is None else Disk(disk, _mark(victim)).wrap(self._pieces)
+        self._numbered = None if again is None else _Numbered(again, _mark(victim), self._pieces)
+        self._pays = purse is not None and _pays(victim)
         self._estimates = purse is not None and purse.limits.counts_tokens and victim.meter is None
         self._seen = Meter()  # what the victim's meter showed when it was last read
 
@@ -63,42 +71,106 @@ class Paid(Around):
         return (*self.inside.notes, *unmarked, *guessed)
 
     def begin(self, pool: Pool, wanted: Ints) -> Any:
-        if self._cached is not None:
-            return self._cached([text.values() for text in pool.texts(wanted)])
+        with paid_by(self.purse):
+            if self._cached is not None:
+                return self._cached([text.values() for text in pool.texts(wanted)])
+            return self._begin(pool, wanted)
+
+    def _begin(self, pool: Pool, wanted: Ints) -> tuple[Any, int, Sequence[Fields]]:
+        texts = [text.values() for text in pool.texts(wanted)] if self._estimates and not self._pays else ()
         self._draw(len(wanted))
-        begun = self.inside.begin(pool, wanted)
-        size = sum(_count(text.values()) for text in pool.texts(wanted)) if self._estimates else 0
-        return begun, len(wanted), size
+        try:
+            return self.inside.begin(pool, wanted), len(wanted), texts
+        except Exception:
+            self._settle(len(wanted), texts)
+            raise
 
     def finish(self, begun: Any) -> Floats:
         if self._cached is not None:
             kept: Floats = begun
             return kept
-        inner, many, size = begun
-        scores = self.inside.finish(inner)
-        self._settle(many, size)
-        return scores
+        inner, many, texts = begun
+        try:
+            with paid_by(self.purse):
+                return self.inside.finish(inner)
+        finally:
+            self._settle(many, texts)
 
     def predict(self, texts: Sequence[Fields | str]) -> Floats:
+        with paid_by(self.purse):
+            if self._numbered is not None and len(texts):
+                return self._numbered.predict(in_fields(texts))
+            return self._ask(texts)
+
+    def _pieces(self, texts: Sequence[Fields]) -> Iterator[Piece]:
+        """The answers as they come, where the victim can tell them so."""
+        if isinstance(self.inside, Piecewise):
+            self._draw(len(texts))
+            yield from self.inside.pieces(texts)
+            return
+        for a in range(0, len(texts), _SLICE):
+            part = texts[a : a + _SLICE]
+            yield range(a, a + len(part)), self._ask(part)
+
+    def _ask(self, texts: Sequence[Fields | str]) -> Floats:
         self._draw(len(texts))
-        scores = self.inside.predict(texts)
-        self._settle(len(texts), sum(map(_count, in_fields(texts))) if self._estimates else 0)
-        return scores
+        try:
+            return self.inside.predict(texts)
+        finally:
+            self._settle(len(texts), in_fields(texts) if self._estimates else ())
 
     def _draw(self, queries: int) -> None:
         if self.purse is not None and queries:
-            self.purse.draw(queries)
+            if self._pays:
+                self.purse.look_ahead(queries)
+            else:
+                self.purse.draw(queries)
 
-    def _settle(self, answered: int, guess: int) -> None:
-        """Says what came back; of tokens what the victim's own meter shows, where it has one."""
-        if self.purse is None:
+    def _settle(self, answered: int, texts: Sequence[Fields]) -> None:
+        """Says what came back, or failed; of tokens what the victim's own meter shows, where it has one."""
+        if self.purse is None or self._pays:
             return
         now, before = self.inside.meter, self._seen
         if now is None:
-            self.purse.settle(answered, guess)
+            self.purse.settle(answered, sum(map(_count, texts)))
             return
         self.purse.settle(answered, now.tokens_in - before.tokens_in, now.tokens_out - before.tokens_out)
         self._seen = Meter(now.queries, now.tokens_in, now.tokens_out)
+
+
+class _Numbered:
+    """Checks of one run, each kept under its number: an attempt that goes on is given those of the one before.
+
+    Within one attempt a text that is checked again is asked again.
+    """
+
+    def __init__(self, path: Path, mark: str, pieces: Callable[[Sequence[Fields]], Iterator[Piece]]) -> None:
+        self._path, self._mark, self._pieces = path, mark, pieces
+        self._answer: Predict | None = None
+        self._known: Counter[Fields] = Counter()  # how often each text was checked in this attempt
+
+    def predict(self, texts: Sequence[Fields]) -> Floats:
+        if self._answer is None:
+            self._answer = Disk(self._path, self._mark).wrap(self._ask)
+        here: Counter[Fields] = Counter()
+        asked = []
+        for text in texts:
+            here[text] += 1
+            asked.append((str(self._known[text] + here[text]), *text))
+        scores = self._answer(asked)
+        self._known.update(here)  # not before: what fails is checked again
+        return scores
+
+    def _ask(self, numbered: Sequence[Fields]) -> Iterator[Piece]:
+        return self._pieces([fields[1:] for fields in numbered])
+
+
+def _pays(victim: Victim) -> bool:
+    """Whether the victim, or the one that it stands around, counts its requests itself."""
+    layer: Victim | None = victim
+    while layer is not None and not isinstance(layer, Paying):
+        layer = layer.inside
+    return layer is not None and layer.pays
 
 
 def _mark(victim: Victim) -> str:
@@ -123,6 +195,7 @@ class Counted:
 
     def finish(self, pending: Any) -> list[list[Any]]:
         many, begun = pending
-        answers = self.service.finish(begun)
-        self.purse.settle(many)
-        return answers
+        try:
+            return self.service.finish(begun)
+        finally:
+            self.purse.settle(many)

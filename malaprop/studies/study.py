@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from weakref import finalize
 
-from malaprop.core.errors import LimitReached, MalapropError, RecordError, SettingError, plain
+from malaprop.core.errors import LimitReached, MalapropError, RecordError, SettingError, VictimError, plain
 from malaprop.core.settings import read_toml, to_toml
 from malaprop.studies.settings import flat, lasting, lasting_names, rename, show
 from malaprop.studies.where import Saving, Where
@@ -238,6 +238,7 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     """
     from malaprop.core.leftovers import clear_leftovers
     from malaprop.records.store import check_writable
+    from malaprop.tasks.desk import forget_checks
     from malaprop.tasks.lock import lock
     from malaprop.tasks.task import plan_of
 
@@ -268,6 +269,8 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
             execution = _execute(study, root, plan, ledger, listen)
             if execution.failed:
                 raise next(iter(execution.failed.values()))
+        if not execution.stopped:
+            forget_checks(root)
         spent = _settle(ledger, root, execution)
         record = _gather(study, root, execution.stopped)
         record.write(root)
@@ -325,11 +328,8 @@ def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[None]:
         return
     from malaprop.studies.spending import Bookkeeper
 
-    books = ledger.tell = Bookkeeper(ledger, root)
-    try:
+    with Bookkeeper(ledger, root):
         yield
-    finally:
-        books.write("running")
 
 
 def _settle(ledger: Ledger | None, root: Path, execution: Execution) -> SpendingRecord | None:
@@ -344,6 +344,8 @@ def _settle(ledger: Ledger | None, root: Path, execution: Execution) -> Spending
     if stopped:
         mark_stopped(root, record.reached, execution.cut)
     if stopped and not any(next(iter_outcomes(folder), None) for folder in find_runs([root])):
+        if "; before that, " in stopped:  # the victim fails, so a higher limit is no help
+            raise VictimError(f"no example was done: {stopped}")
         raise SettingError(
             f"{record.reached} is smaller than one example takes: none was done ({record.describe()}); give a higher "
             "limit, or see what is wanted with --dry-run"
@@ -360,11 +362,21 @@ def _gather(study: Study, root: Path, stopped: str) -> Any:
     except MalapropError:
         record = None
     if record is None:
+        if (why := _find_failure(root)) is not None:
+            raise VictimError(f"{stopped}, and all that was attacked until then ended in an error: {why}")
         raise LimitReached(
             f"{stopped} before there was anything to add up; what is finished is kept in {root}, and the same command "
             "with a higher limit goes on"
         )
     return record
+
+
+def _find_failure(root: Path) -> str | None:
+    """The reason of the first error, where every example ended in one."""
+    from malaprop.records.store import find_runs, iter_outcomes
+
+    ended = [outcome for folder in find_runs([root]) for outcome in iter_outcomes(folder)]
+    return ended[0].reason if ended and all(outcome.status == "error" for outcome in ended) else None
 
 
 @contextmanager

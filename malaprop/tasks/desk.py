@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
-from malaprop.core.spending import Bill, Limits, Purse, Standing
+from malaprop.core.spending import Bill, Limits, Purse, Standing, paid_by
 
 if TYPE_CHECKING:
     from malaprop.core.victim import Victim
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from malaprop.tasks.task import Task
 
 Made = TypeVar("Made")
+CHECKED = "checked.sqlite"  # of a run that is under way: fresh answers that were paid for, should it be killed
 NO_CACHE = Path("none")  # answers are kept in no file, also where they are paid for
 _HELD = 48  # victims; the one not used for longest goes first
 _CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
@@ -160,7 +161,8 @@ class Desk:
         options: dict[str, Any] = {"precision": place.precision, "quiet": place.quiet} if named else {}
         thing = str(thing) if isinstance(thing, Path) else thing
         try:
-            made = victim(thing, device=place.device, **options)
+            with paid_by(self.purse):  # a probe is charged for, too
+                made = victim(thing, device=place.device, **options)
         except MalapropError:
             raise
         except Exception as error:
@@ -182,7 +184,8 @@ class Desk:
             return made
         from malaprop.engine.paid import Paid
 
-        return Paid(made, disk, self.purse)
+        again = self.place.root / CHECKED if disk is not None and self.place.root.is_dir() else None
+        return Paid(made, disk, self.purse, again)
 
     def _answers_of(self, victim: Victim) -> Path:
         """The file for answers that are paid for: of a victim that nobody can tell from another, one for this study."""
@@ -210,6 +213,12 @@ class Desk:
         if crowded(device):
             free_memory()
         return crowded(device)
+
+
+def forget_checks(root: Path) -> None:
+    """Removes the fresh answers of a run that has ended: nobody goes on with it."""
+    for path in root.glob(f"{CHECKED}*"):
+        path.unlink(missing_ok=True)
 
 
 def _is_named(thing: Any) -> bool:

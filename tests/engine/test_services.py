@@ -198,21 +198,26 @@ def score(texts):
     return np.asarray(toy.predict([text[0] for text in texts]), np.float32)
 
 
+def pieces_of(predict):
+    """The function's answers as one piece."""
+    return lambda texts: [(range(len(texts)), predict(texts))]
+
+
 def test_disk_asks_nothing_twice_and_forgets_another_victim(tmp_path):
     calls, path = toy.Calls(score), tmp_path / "deep" / "scores.sqlite"
     texts = [("a good film",), ("bad",), ("a good film",)]
     first = Disk(path, "one")
-    answers = first.wrap(calls)(texts)
+    answers = first.wrap(pieces_of(calls))(texts)
     first.close()
     assert calls.texts == [("a good film",), ("bad",)]
     second = Disk(path, "one")
-    np.testing.assert_array_equal(second.wrap(calls)(texts[::-1]), answers[::-1])
+    np.testing.assert_array_equal(second.wrap(pieces_of(calls))(texts[::-1]), answers[::-1])
     assert len(calls.texts) == 2
-    assert len(second.wrap(calls)([("bad",), ("new",)])) == 2
+    assert len(second.wrap(pieces_of(calls))([("bad",), ("new",)])) == 2
     assert calls.texts[2:] == [("new",)]
     second.close()
     other = Disk(path, "two")
-    other.wrap(calls)(texts)
+    other.wrap(pieces_of(calls))(texts)
     other.close()
     assert len(calls.texts) == 5
 
@@ -220,7 +225,7 @@ def test_disk_asks_nothing_twice_and_forgets_another_victim(tmp_path):
 def test_disk_keeps_fields_apart(tmp_path):
     calls = toy.Calls(lambda texts: np.asarray([[len(t), 0] for t in texts], np.float32))
     disk = Disk(tmp_path / "scores", "one")
-    cached = disk.wrap(calls)
+    cached = disk.wrap(pieces_of(calls))
     assert [cached([fields])[0, 0] for fields in [("a\x1eb",), ("a", "b"), ("a", "", "b")]] == [1, 2, 3]
     disk.close()
 
@@ -239,13 +244,13 @@ def test_disk_wants_a_fingerprint_and_a_whole_file(tmp_path):
 def test_disk_says_so_when_the_file_breaks_later(tmp_path):
     path = tmp_path / "scores"
     disk = Disk(path, "one")
-    disk.wrap(score)([(f"text {n}",) for n in range(400)])
+    disk.wrap(pieces_of(score))([(f"text {n}",) for n in range(400)])
     disk.close()
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
     later = Disk(path, "one")
     with pytest.raises(RecordError, match="cannot be read"):
-        later.wrap(score)([("text 7",)])
+        later.wrap(pieces_of(score))([("text 7",)])
     later.close()
 
 

@@ -155,11 +155,18 @@ def test_the_ledger_holds_whatever_workers_do_side_by_side():
 
 
 def test_what_is_spent_is_on_disk_before_the_answers_come(tmp_path):
+    """Though the victim may be slow, and the run be killed meanwhile."""
     ledger = Ledger(limits=Limits(queries=100))
-    ledger.tell = Bookkeeper(ledger, tmp_path)
-    ledger.draw(Bill(queries=40))
-    ledger.draw(Bill(queries=20))
-    assert SpendingRecord.read(tmp_path).queries == 60  # though the victim may be slow, and the run be killed meanwhile
+    with Bookkeeper(ledger, tmp_path):
+        ledger.draw(Bill(queries=40))
+        assert SpendingRecord.read(tmp_path).queries == 40
+        ledger.draw(Bill(queries=20))
+        ledger.draw(Bill(answered=60, tokens_in=300))
+        until = time.monotonic() + 10
+        while (known := SpendingRecord.read(tmp_path)) is None or known.tokens_in < 300:
+            assert time.monotonic() < until, "what came just behind another bill was never written"
+            time.sleep(0.002)
+        assert known.queries == 60
 
 
 def test_groups_grow_while_there_is_much_left_and_shrink_to_one():

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
-from threading import Lock
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -18,17 +17,17 @@ from malaprop.core.score import Floats
 from malaprop.core.spending import Meter
 from malaprop.core.victim import ANSWERS, NO_LABEL, Fields, in_fields
 from malaprop.models.llm.asking import Asking
-from malaprop.models.llm.replies import count_usage, find_label, parse, read_reply, weigh_top
+from malaprop.models.llm.replies import count_usage, find_label, is_plausible, parse, read_reply, weigh_top
 from malaprop.models.llm.template import Template, check_fields
 from malaprop.models.victims.endpoint import OPENAI_KEY_ENV, Endpoint, RefusedError
 from malaprop.models.victims.requests import RemoteVictim, RequestCrew
 from malaprop.models.victims.strings import StringVictim
+from malaprop.models.victims.toll import LETTERS, Fare, Toll, estimate_tokens
 
 Road = Literal["auto", "top", "echo", "text"]
 _ROADS = ("auto", "top", "echo", "text")
 _TOPS = (20, 5)  # likeliest tokens that are asked for; some servers give no more than 5
 _ANSWER = 16  # tokens of an answer that is read as a text
-_CHARACTERS = 4  # to a token, where nobody counts them
 _UNLIKE = (400, 404, 405, 422, 501)  # what servers answer to a request of a kind that they do not know
 
 
@@ -53,15 +52,15 @@ class OpenAiVictim(RemoteVictim):
     version: str = ""  # yours: change it when the model behind the name changes
     unknown: str = "[UNK]"
     say: Callable[[str], None] | None = field(default=None, repr=False)
-    meter: Meter = field(default_factory=Meter, init=False)
     template: Template = field(init=False, repr=False)
     _top: int = field(default=_TOPS[0], init=False, repr=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _chats: Endpoint = field(init=False, repr=False)
     _completions: Endpoint = field(init=False, repr=False)
     _one: StringVictim = field(init=False, repr=False)
     _all: StringVictim = field(init=False, repr=False)
     _crew: RequestCrew = field(init=False, repr=False)
+    _toll: Toll = field(default_factory=Toll, init=False, repr=False)
+    _answered: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.answers not in _ROADS:
@@ -84,13 +83,17 @@ class OpenAiVictim(RemoteVictim):
             call=self._request, name=self.name, batch=1, say=self.say, label_names=names, labels=len(names)
         )
         self._crew = RequestCrew(
-            ask=self._one.predict, begun=lambda: self.meter.queries > 0, batch=1, concurrency=self.concurrency
+            ask=self._one.predict, begun=lambda: self._answered, batch=1, concurrency=self.concurrency
         )
         self._all = StringVictim(
             call=partial(self._crew.answer, keep=True), name=self.name, batch=1 << 62, labels=len(names)
         )
         if self._chats.exposed:
             self._one.note(f"the key in {self.key_env} goes unencrypted to {self.name}; use https")
+
+    @property
+    def meter(self) -> Meter:
+        return self._toll.meter
 
     @property
     def name(self) -> str:
@@ -207,8 +210,7 @@ class OpenAiVictim(RemoteVictim):
         for at, text in enumerate(rows):
             found = self._scores(text)
             out[at] = (*found, 0.0) if found is not None else (*[0.0] * (self.labels - 1), 1.0)
-            with self._lock:
-                self.meter.queries += 1
+            self._answered = True
         return out
 
     def _scores(self, text: Fields) -> Floats | None:
@@ -255,19 +257,20 @@ class OpenAiVictim(RemoteVictim):
         return prompt, np.asarray(out, np.float32)
 
     def _post(self, endpoint: Endpoint, body: dict[str, Any]) -> Any:
-        answer = endpoint.post(body)
+        asked = str(body.get("prompt") or "".join(message["content"] for message in body["messages"]))
+        fare = Fare(self._toll, 1, (estimate_tokens(len(asked)), int(body["max_tokens"])))
+        answer = endpoint.post(body, fare)
         if isinstance(answer, Mapping) and answer.get("streamed"):
             self._one.note(f"{self.name} streams though it is asked not to; the parts are put together")
-        used = count_usage(answer)
+        used, guessed = count_usage(answer), f"those in the totals are estimates, {LETTERS} characters each"
         if used is None:
+            self._one.note(f"{self.name} does not count tokens; {guessed}")
+        elif not is_plausible(used, len(asked)):
             self._one.note(
-                f"{self.name} does not count tokens; those in the totals are estimates, {_CHARACTERS} characters each"
+                f"{self.name} gives counts of tokens that are not believed, as no text has so many; {guessed}"
             )
-            asked = body.get("prompt") or "".join(message["content"] for message in body["messages"])
-            used = (-(-len(str(asked)) // _CHARACTERS), int(body["max_tokens"]))
-        with self._lock:
-            self.meter.tokens_in += used[0]
-            self.meter.tokens_out += used[1]
+            used = None
+        fare.settle(used)
         return answer
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
 
+_LEAST = 4  # tokens that a letter can be: the bytes of one
+_HIDDEN = 100_000  # tokens that a server may add, or an answer have
 _EDGE = r"(?<![^\W_])(?:{})(?![^\W_])"
 
 
@@ -61,8 +63,13 @@ def count_usage(answer: Any) -> tuple[int, int] | None:
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     try:
         return None if not usage else (int(usage["prompt_tokens"]), int(usage.get("completion_tokens") or 0))
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, OverflowError, AttributeError):
         return None
+
+
+def is_plausible(used: tuple[int, int], letters: int) -> bool:
+    """Whether a request of so many letters can have cost these tokens, with a long prompt of the server's own."""
+    return 0 < used[0] <= letters * _LEAST + _HIDDEN and 0 <= used[1] <= _HIDDEN
 
 
 def find_label(text: str, words: Sequence[str]) -> int | None:

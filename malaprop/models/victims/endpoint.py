@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import selectors
 import socket
 import ssl
 from collections import deque
@@ -21,6 +22,7 @@ from weakref import finalize
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.secrets import scrub, scrub_within
 from malaprop.models.victims.throttle import Throttle
+from malaprop.models.victims.toll import Fare, Toll
 
 KEY_ENV = "MALAPROP_KEY"
 OPENAI_KEY_ENV = "OPENAI_API_KEY"  # by custom; a server of one's own wants none
@@ -157,8 +159,9 @@ class Endpoint:
         finally:
             self._until = None
 
-    def post(self, value: Any) -> Any:
-        """What the server answers, read as JSON."""
+    def post(self, value: Any, fare: Fare | None = None) -> Any:
+        """What the server answers, read as JSON. The fare counts each request that leaves; who calls settles it."""
+        fare = Fare(Toll()) if fare is None else fare
         body, key = json.dumps(value).encode(), self.key()
         since, reason = self._last
         if self._lost >= _PATIENCE and monotonic() - since < _REST:
@@ -166,9 +169,10 @@ class Endpoint:
         for attempt in range(self.retries + 1):
             try:
                 with self._throttle.turn():
-                    sent = self._send(body, key)
+                    sent = self._send(body, key, fare)
                 answer = self._read_answer(*sent, key)
             except _Again as again:
+                fare.lose(again.status)
                 if again.status == 429 or (again.status == 503 and again.wait):
                     self._throttle.fall(min(_LONGEST, max(again.wait, self.pause)))
                 doubled = self.pause * 2**attempt * uniform(0.75, 1.25)
@@ -176,7 +180,8 @@ class Endpoint:
                 if attempt == self.retries or not self._worth_another(again, attempt, wait):
                     raise self._given_up(again, attempt + 1) from None
                 sleep(wait)
-            except VictimError:  # it answers, if badly
+            except VictimError as error:  # it answers, if badly
+                fare.lose(getattr(error, "status", None))
                 self._lost, self._out_of_reach = 0, False
                 raise
             else:
@@ -203,7 +208,7 @@ class Endpoint:
         self._out_of_reach = again.status is None
         return VictimError(reason) if again.status is None else RefusedError(reason, again.status)
 
-    def _send(self, body: bytes, key: str) -> tuple[int, str, bytes]:
+    def _send(self, body: bytes, key: str, fare: Fare) -> tuple[int, str, bytes]:
         """Status, Retry-After and body of the answer."""
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "malaprop"}
         if key:
@@ -211,7 +216,7 @@ class Endpoint:
         parts = self._parts
         for _ in range(_HOPS):
             target = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{parts.query}" if parts.query else "")
-            status, response, data = self._exchange(target, body, headers)
+            status, response, data = self._exchange(target, body, headers, fare)
             location = response.getheader("Location")
             if status not in _REDIRECTS or location is None:
                 return status, response.getheader("Retry-After", ""), data
@@ -232,25 +237,30 @@ class Endpoint:
             )
         return there
 
-    def _exchange(self, target: str, body: bytes, headers: dict[str, str]) -> tuple[int, HTTPResponse, bytes]:
+    def _exchange(
+        self, target: str, body: bytes, headers: dict[str, str], fare: Fare
+    ) -> tuple[int, HTTPResponse, bytes]:
         if (kept := self._taken()) is not None:
             try:
-                return self._on(kept, target, body, headers)
+                return self._on(kept, target, body, headers, fare)
             except (ConnectionError, HTTPException):
                 pass  # the server had closed it meanwhile, which is no fault of this call
         try:
-            return self._on(self._opened(), target, body, headers)
+            return self._on(self._opened(), target, body, headers, fare)
         except (ConnectionError, HTTPException):
             raise _Again("closes the connection without an answer") from None
 
     def _on(
-        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str]
+        self, line: HTTPConnection, target: str, body: bytes, headers: dict[str, str], fare: Fare
     ) -> tuple[int, HTTPResponse, bytes]:
         done = False
         line.timeout = self._time_left()
         if line.sock is not None:
             line.sock.settimeout(line.timeout)
         try:
+            if line.sock is None:
+                line.connect()  # what reaches nobody costs nothing
+            fare.send()
             line.request("POST", target, body, headers)
             if _QUICK is not None:  # holds for one answer
                 line.sock.setsockopt(socket.IPPROTO_TCP, _QUICK, 1)
@@ -278,10 +288,15 @@ class Endpoint:
                 line.close()
 
     def _taken(self) -> HTTPConnection | None:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
+        """A kept connection that the server has not closed meanwhile: what is sent into a closed one is no request."""
+        while True:
+            try:
+                line = self._idle.pop()
+            except IndexError:
+                return None
+            if line.sock is not None and not _is_readable(line.sock):
+                return line
+            line.close()
 
     def _opened(self) -> HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
@@ -333,6 +348,13 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
     """Whether JSON that began well was cut: nothing is wrong with it but that it ends."""
     begins, rest = error.doc.lstrip()[:1] in ("{", "["), error.doc[error.pos :].strip()
     return begins and (error.msg.startswith("Unterminated string") or bool(_PART.fullmatch(rest)))
+
+
+def _is_readable(sock: socket.socket) -> bool:
+    """Whether a connection on which nothing was asked has something to read: its end, as a rule."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
 
 
 def _let_go(idle: deque[HTTPConnection]) -> None:

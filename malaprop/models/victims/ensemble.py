@@ -17,7 +17,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.spending import Meter, add_meters
 from malaprop.core.text import Ints, Words
-from malaprop.core.victim import ANSWERS, Fields, Victim, in_fields
+from malaprop.core.victim import ANSWERS, Fields, Paying, Victim, in_fields
 
 PREFIX = "ensemble:"
 _FLOOR = 1e-12  # a member that rules a label out must not outvote all others for good
@@ -108,6 +108,11 @@ class Ensemble:
     def meter(self) -> Meter | None:
         """Of its members together."""
         return add_meters(member.meter for member in self.members)
+
+    @property
+    def pays(self) -> bool:
+        """Whether members count requests themselves; what the others are asked then counts as nothing."""
+        return any(isinstance(member, Paying) and member.pays for member in self.members)
 
     @property
     def labels(self) -> int | None:

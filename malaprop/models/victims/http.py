@@ -19,6 +19,7 @@ from malaprop.models.victims.answers import winners_alone
 from malaprop.models.victims.endpoint import KEY_ENV, Endpoint, RefusedError
 from malaprop.models.victims.requests import RemoteVictim, RequestCrew
 from malaprop.models.victims.strings import StringVictim
+from malaprop.models.victims.toll import Fare, Toll, estimate_tokens
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 _TABLES = ("scores", "labels", "predictions")  # where an answer holds its rows
@@ -60,6 +61,7 @@ class HttpVictim(RemoteVictim):
     _names: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels seen, in order
     _told: tuple[str, ...] = field(default=(), init=False, repr=False)  # labels known before the work begins
     _crew: RequestCrew = field(init=False, repr=False)
+    _toll: Toll = field(default_factory=Toll, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.concurrency < 1:
@@ -141,11 +143,16 @@ class HttpVictim(RemoteVictim):
         return self._rows(self._send(texts), len(texts))
 
     def _send(self, texts: Sequence[str] | Sequence[Fields]) -> Any:
-        """What the server answers to these texts; its answer to a single one as if it had been sent a list."""
+        """What the server answers to these texts; its answer to a single one as if it had been sent a list.
+
+        Each text of a request counts, and tokens are guessed where anybody wants to know them.
+        """
         whole = [text if isinstance(text, str) else list(text) for text in texts]
-        if not self.singly:
-            return self._endpoint.post({self.send_as: whole})
-        return _in_list(self._endpoint.post({self.send_as: whole[0]}))
+        guess = sum(estimate_tokens(len("".join(text))) for text in texts) if self._toll.counts_tokens else 0
+        fare = Fare(self._toll, len(whole), (guess, 0))
+        answer = self._endpoint.post({self.send_as: whole[0] if self.singly else whole}, fare)
+        fare.settle()
+        return _in_list(answer) if self.singly else answer
 
     def _rows(self, answer: Any, count: int) -> Any:
         """A table of scores from any of the answers that the protocol knows; checked further by StringVictim."""
