@@ -351,7 +351,12 @@ def _ends_early(error: json.JSONDecodeError) -> bool:
 
 
 def _is_readable(sock: socket.socket) -> bool:
-    """Whether a connection on which nothing was asked has something to read: its end, as a rule."""
+    """Whether a connection on which nothing was asked has something to read: its end, as a rule.
+
+    TLS brings tickets meanwhile, so of it nothing is known.
+    """
+    if isinstance(sock, ssl.SSLSocket):
+        return False
     with selectors.DefaultSelector() as selector:
         selector.register(sock, selectors.EVENT_READ)
         return bool(selector.select(0))
