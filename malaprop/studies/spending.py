@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from malaprop.records.spending import SpendingRecord
 
 _SHARE = 40  # times as long as the file took to write it is left alone: an attack is slowed down by 2.5% at most
+_LONGEST = 0.005  # seconds that a bill may wait, however busy the machine is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +124,7 @@ class Bookkeeper:
             self._size = max(self._size, len(text))
             os.pwrite(self._file, text.ljust(self._size, b"\n"), 0)
             self._known = record.queries, record.tokens_in, record.tokens_out
-            self._next = monotonic() + _SHARE * (monotonic() - began)
+            self._next = monotonic() + min(_LONGEST, _SHARE * (monotonic() - began))
 
     def write(self, state: str) -> SpendingRecord:
         """A new file, which whoever reads it finds whole."""

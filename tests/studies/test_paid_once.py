@@ -60,9 +60,9 @@ def attack_in_silence(victim: str, more: dict[str, Any]) -> None:
     attack(victim, **more)
 
 
-def attack_and_kill(book: Book, victim: str, kills: int, **more: Any) -> list[int]:
-    """Attacks that are killed after a few requests each, then one that ends; how many requests each kill cut short."""
-    dice, cut = random.Random(0), []
+def attack_and_kill(book: Book, victim: str, kills: int, **more: Any) -> None:
+    """Attacks that are killed after a few requests each, then one that ends."""
+    dice = random.Random(0)
     for _ in range(kills):
         enough = book.requests + dice.randint(2, 20)
         worker = multiprocessing.get_context("fork").Process(target=attack_in_silence, args=(victim, more))
@@ -71,13 +71,11 @@ def attack_and_kill(book: Book, victim: str, kills: int, **more: Any) -> list[in
             time.sleep(0.0005)
         assert worker.is_alive(), "it ended before it was killed"
         os.kill(worker.pid or 0, signal.SIGKILL)
-        cut.append(book.inside)
         worker.join()
         until = time.monotonic() + 10
         while book.inside and time.monotonic() < until:  # of which nobody hears the answers
             time.sleep(0.005)
     attack(victim, **more)
-    return cut
 
 
 KILLED = [
@@ -92,22 +90,23 @@ KILLED = [
 @pytest.mark.parametrize(("spec", "more", "at_a_time", "kills"), KILLED)
 def test_after_a_kill_only_requests_that_were_in_flight_are_paid_for_again(spec, more, at_a_time, kills):
     options = ":batch=1" if spec is plain else ""
-    whole = Book(delay=0.01)
+    whole = Book(delay=0.03)
     with counting(whole) as address:
         wanted = attack(spec(address, options=options), out="whole", **more)
     assert spent("whole")["queries"] == whole.requests
     os.environ["MALAPROP_CACHE"] = str(Path("other").resolve())
-    book = Book(delay=0.01)
+    book = Book(delay=0.03)
     with counting(book) as address:
-        cut = attack_and_kill(book, spec(address, options=options), kills, out="killed", resume=True, **more)
+        attack_and_kill(book, spec(address, options=options), kills, out="killed", resume=True, **more)
     again = book.requests - whole.requests
     assert again <= kills * (at_a_time + 1)  # one more, which is sent at each start to see that the server answers
     assert book.repeated - whole.repeated <= kills * (at_a_time + 1)
     found = spent("killed")
-    assert abs(found["queries"] - book.requests) <= sum(cut) + kills
+    lost = kills * (2 * at_a_time + 1)  # in flight, or written some milliseconds late
+    assert abs(found["queries"] - book.requests) <= lost
     if spec is chat:
         each = book.tokens_in / book.requests
-        assert abs(found["tokens_in"] - book.tokens_in) <= 1.5 * each * (sum(cut) + kills)
+        assert abs(found["tokens_in"] - book.tokens_in) <= 1.5 * each * lost
     other = Path("killed")
     assert {compare_key(o) for o in wanted.outcomes} == {compare_key(o) for o in attack_result(other)}
     assert not list(other.glob("checked*"))
