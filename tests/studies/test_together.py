@@ -78,7 +78,9 @@ def test_an_example_without_words_or_with_an_error_costs_no_other() -> None:
     victim = toy.victim(call=lambda texts: [[1 / 0] if "boom" in t else toy.predict([t])[0] for t in texts])
     change = find_change(prefix(), victim, toy.examples(["a good film"]))
     found = list(put_change(victim, change, toy.examples(["good", "boom", "..."], label=1)))
-    assert [o.status for o in found] == ["success", "error", "error"]
+    assert [o.status for o in found] == ["success", "error", "skipped"]
+    (held,) = put_change(victim, change, toy.examples(["..."], label=0))
+    assert (held.status, held.reason) == ("failed", "no words to change")
 
 
 def test_in_python_the_examples_are_their_own_panel_at_any_width() -> None:
