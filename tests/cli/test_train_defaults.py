@@ -31,7 +31,7 @@ def type_in(monkeypatch, capsys, tmp_path):
         (("wgan", "--data", "mr"), "wgan reads images"),
         (("forest", "--data", "mr"), "forest reads images"),
         (("vae", "--start", "bert-base-uncased"), "--start is no option of train vae"),
-        (("nmt-lstm", "--label", "stars"), "--label is no option of train nmt-lstm"),
+        (("nmt-lstm", "--label", "stars"), "--label-column is no option of train nmt-lstm"),
         (
             ("LSTM-W-Random-1", "--seeds", "2"),
             "--seeds is no option of train lstm-w-random-1; it belongs to train all63",
