@@ -63,9 +63,9 @@ def type_in(monkeypatch, capsys):
     return run
 
 
-def study(*more: object, victims: str = "plain,eager,sour") -> tuple[object, ...]:
+def study(*more: object, victims: str = "plain,eager,sour", recipe: str = "homoglyph") -> tuple[object, ...]:
     named = ",".join(name if ":" in name else f"threemodels:{name}" for name in victims.split(","))
-    return ("transfer", "--victims", named, "--data", "reviews.csv", "--recipe", "homoglyph", *more)
+    return ("transfer", "--victims", named, "--data", "reviews.csv", "--recipe", recipe, *more)
 
 
 def test_a_study_and_its_ensembles(place, type_in):
@@ -112,9 +112,9 @@ def test_a_study_and_its_ensembles(place, type_in):
         (study(victims="plain"), "at least two victims, got threemodels:plain"),
         (study(victims="plain,three"), "must score the same labels"),
         (study(victims="plain,none"), "none"),
-        (study("--recipe", "pwsw"), "did you mean pwws"),
+        (study(recipe="pwsw"), "did you mean pwws"),
         (study("--address", "auto"), "--address is for --engine ray"),
-        (study("--recipe", "genetic:wordnet", "--set", "language_model=true"), "language_model would do nothing"),
+        (study("--set", "language_model=true", recipe="genetic:wordnet"), "language_model would do nothing"),
         (("ensemble", "--from", "nowhere"), "holds no transfer study"),
         (("ensemble", "--from", "nowhere", "--size", "7..2"), "--size takes a number"),
         (("ensemble", "--from", "nowhere", "--size", "two"), "--size takes a number"),
