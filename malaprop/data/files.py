@@ -73,6 +73,8 @@ class Layout(NamedTuple):
         actual = _spelling(columns)
         where = {name: actual.get(field, field) for name, field in zip(names, fields, strict=True)}
         column = None if names == ("source", "target") else _label_column(columns, shown, label)
+        meant = [name for name in (*(names if text is None else ()), "id") if name in actual]
+        _refuse_twins(columns, shown, [*meant, *(["label"] if label is None and column is not None else [])])
         return cls(shown, where, column, actual.get("id"))
 
     @property
@@ -118,6 +120,15 @@ def from_rows(
 def _spelling(columns: Sequence[str]) -> dict[str, str]:
     """Lower-cased, trimmed column name to the name as it stands."""
     return {column.strip().casefold(): column for column in reversed(columns)}
+
+
+def _refuse_twins(columns: Sequence[str], shown: str, meant: Sequence[str]) -> None:
+    """Refuses names that several columns have but for their case: whichever were taken, the other might be meant."""
+    for name in meant:
+        found = [column for column in columns if column.strip().casefold() == name]
+        if len(found) > 1:
+            which = " and ".join(map(repr, found[:2]))
+            raise DataError(f"{shown} has the columns {which}, either of which may be the {name}; rename one of them")
 
 
 def _fields(columns: Sequence[str], shown: str, text: str | None) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from malaprop.core.errors import DataError
 
 ENTAILMENT = ("entailment", "neutral", "contradiction")  # the order that SNLI, MNLI and their models have
+_DIGITS = 4_300  # that Python makes a whole number of; one of more is a name
 MOST = 1_000  # names; more than this is a column of something else
 
 
@@ -73,7 +74,8 @@ def _integer(cell: str) -> int | None:
     except ValueError:
         pass
     head, dot, tail = cell.partition(".")  # 1.0, as data frames write integers beside gaps
-    return int(head) if dot and head.lstrip("-").isdecimal() and tail and set(tail) == {"0"} else None
+    whole = dot and head.lstrip("-").isdecimal() and tail and set(tail) == {"0"}
+    return int(head) if whole and len(head) <= _DIGITS else None
 
 
 def _among(cells: list[str], whole: list[int | None], places: list[str], known: tuple[str, ...]) -> Labels:

@@ -11,8 +11,9 @@ import gzip
 import io
 import json
 import re
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -114,6 +115,8 @@ def _lines(path: Path) -> Iterator[Row]:
                 raise DataError(f"{path}, line {at} is not JSON: {error.msg} at character {error.colno}") from None
             except RecursionError:
                 raise DataError(f"{path}, line {at} is no row: its JSON is nested too deeply") from None
+            except ValueError as error:
+                raise DataError(f"{path}, line {at} holds {_too_long(error)}") from None
             if not isinstance(cells, dict):
                 raise DataError(f"{path}, line {at} is a JSON {type(cells).__name__}; expected an object of {EXPECTED}")
             yield Row(f"line {at}", cells)
@@ -128,9 +131,18 @@ def _objects(path: Path) -> Iterator[Row]:
         raise DataError(f"{path} is not JSON: {error}") from None
     except RecursionError:
         raise DataError(f"{path} is not a list of rows: its JSON is nested too deeply") from None
+    except ValueError as error:
+        raise DataError(f"{path} holds {_too_long(error)}") from None
     if not isinstance(whole, list) or not all(isinstance(cells, dict) for cells in whole):
         raise DataError(f"{path} is not a list of objects; expected [{{...}}, ...] of {EXPECTED}")
     yield from (Row(f"row {at}", cells) for at, cells in enumerate(whole, 1))
+
+
+def _too_long(error: ValueError) -> str:
+    """What JSON holds that is well formed and yet not read, which is a whole number of thousands of digits."""
+    if "digits" not in str(error):
+        return f"what cannot be read: {error}"
+    return f"a whole number of over {sys.get_int_max_str_digits():,} digits; write it as a string"
 
 
 def _is_bare_pairs(path: Path) -> bool:
@@ -177,8 +189,7 @@ def _table(path: Path, mark: str) -> Iterator[Row]:
     for line, cells in _parsed(path, mark, quoted=quoted):
         if not header:
             header = [name.strip() for name in cells]
-            if twice := next((name for name in _OURS if header.count(name) > 1), None):
-                raise DataError(f"{path} has two columns called {twice}; rename one of them")
+            _refuse_twins(path, header)
         elif len(cells) != len(header):
             raise DataError(
                 f"{path}, line {line} has {len(cells)} columns, the header has {len(header)} ({', '.join(header)}); "
@@ -186,6 +197,11 @@ def _table(path: Path, mark: str) -> Iterator[Row]:
             )
         else:
             yield Row(f"line {line}", dict(zip(header, cells, strict=True)))
+
+
+def _refuse_twins(path: Path, header: Sequence[str]) -> None:
+    if twice := next((name for name in _OURS if header.count(name) > 1), None):
+        raise DataError(f"{path} has two columns called {twice}; rename one of them")
 
 
 def _is_quoted(path: Path, mark: str) -> bool:
@@ -230,6 +246,7 @@ def _parquet(path: Path) -> Iterator[Row]:
     at = 0
     try:
         with parquet.ParquetFile(path) as file:
+            _refuse_twins(path, file.schema_arrow.names)
             for batch in file.iter_batches(batch_size=4096):
                 for cells in batch.to_pylist():
                     at += 1

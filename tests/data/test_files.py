@@ -45,6 +45,10 @@ def test_parquet(tmp_path):
 
     parquet.write_table(pa.table({"text": [t for t, _ in ROWS], "label": [y for _, y in ROWS]}), tmp_path / "x.parquet")
     assert [(e.fields["text"], e.label) for e in load(tmp_path / "x.parquet")] == ROWS
+    twins = pa.table([["a"], ["b"], [0]], names=["text", "text", "label"])
+    parquet.write_table(twins, tmp_path / "twins.parquet")
+    with pytest.raises(DataError, match="two columns called text; rename one"):
+        load(tmp_path / "twins.parquet")
     with pytest.raises(DataError, match="not a Parquet file"):
         load(write(tmp_path / "y.parquet", "text,label"))
 
@@ -102,6 +106,15 @@ WRONG = [
     ("x.csv", "sentence,score\na,1\n", {}, r"has the columns sentence, score; expected text,label or"),
     ("x.csv", "text,score\na,1\n", {}, r"has the columns text, score; expected label"),
     ("x.csv", "text,text,label\na,b,1\n", {}, r"two columns called text; rename one"),
+    (
+        "x.csv",
+        "Text,text,label\na,b,1\n",
+        {},
+        r"has the columns 'Text' and 'text', either of which may be the text; rename",
+    ),
+    ("x.csv", "text,label,Label\na,0,1\n", {}, r"columns 'label' and 'Label', either of which may be the label"),
+    ("x.jsonl", '{"text": "a", "TEXT": "b", "label": 0}', {}, r"columns 'text' and 'TEXT'"),
+    ("x.csv", "premise,Premise,hypothesis,label\na,b,c,1\n", {}, r"columns 'premise' and 'Premise'"),
     ("x.csv", CSV, {"text": "body"}, r"expected body"),
     ("x.csv", CSV, {"label": "stars"}, r"expected stars"),
     ("x.csv", "", {}, r"holds no rows"),
@@ -121,6 +134,8 @@ WRONG = [
     ("x.jsonl", "[1]", {}, r"line 1 is a JSON list"),
     ("x.jsonl", '{"text": "a"', {}, r"line 1 is not JSON"),
     ("x.json", "{}", {}, r"not a list of objects"),
+    ("x.jsonl", '{"text": "a", "label": ' + "9" * 5000 + "}", {}, r"line 1 holds a whole number of over 4,300 digits"),
+    ("x.json", '[{"text": "a", "label": ' + "9" * 5000 + "}]", {}, r"holds a whole number of over 4,300 digits; write"),
     ("x.json", "[" * 100_000, {}, r"nested too deeply"),
     ("x.csv.gz", gzip.compress(CSV.encode(), mtime=0)[:-9], {}, r"not a whole gzip file"),
     ("x.csv.gz", CSV, {}, r"not a whole gzip file"),
@@ -133,6 +148,17 @@ def test_wrong_files_say_why_in_one_line(tmp_path, name, content, options, messa
     with pytest.raises(DataError, match=message) as error:
         load(write(tmp_path / name, content), **options)
     assert "\n" not in str(error.value)
+
+
+def test_columns_that_differ_in_case_are_taken_where_they_are_named(tmp_path):
+    file = write(tmp_path / "x.csv", "Text,text,Label,label\na,b,1,0\n")
+    assert load(file, text="Text", label="Label").examples[0].fields == {"text": "a"}
+
+
+def test_a_label_of_thousands_of_digits_is_a_name(tmp_path):
+    digits = "9" * 5000
+    data = load(write(tmp_path / "x.csv", f"text,label\na,{digits}.0\nb,{digits}\n"))
+    assert sorted(data.labels) == sorted([digits, f"{digits}.0"])
 
 
 def test_missing_file_and_folder(tmp_path):

@@ -22,7 +22,7 @@ from malaprop.cli.main import main
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError, VictimError
 from malaprop.core.victim import NO_LABEL
-from malaprop.models.llm.replies import find_label, join_stream, weigh_top
+from malaprop.models.llm.replies import find_label, join_stream, read_reply, weigh_top
 from malaprop.models.victims.load import load
 from malaprop.records.summary import Summary
 from malaprop.runs.local import run
@@ -241,3 +241,17 @@ def test_tokens_count_for_the_label_that_they_begin() -> None:
 def test_a_stream_that_ends_too_early_is_no_answer() -> None:
     with pytest.raises(ValueError, match="Unterminated"):
         join_stream('data: {"choices": []}\n\n')
+
+
+@pytest.mark.parametrize("value", [1000.0, 0.5, float("nan"), float("inf")])
+def test_a_log_probability_over_zero_is_no_answer(value: float) -> None:
+    entry = {"token": "good", "logprob": value}
+    chat = {"choices": [{"message": {"content": "good"}, "logprobs": {"content": [{"top_logprobs": [entry]}]}}]}
+    echo = {"choices": [{"text": "good", "logprobs": {"token_logprobs": [None, value], "text_offset": [0, 1]}}]}
+    for answer in (chat, echo):
+        with pytest.raises(
+            VictimError, match=r"^it answered with a log-probability of \w+(\.5)?; expected numbers of at most"
+        ):
+            read_reply(answer, "it")
+    entry["logprob"] = float("-inf")
+    assert read_reply(chat, "it")[0].top == (("good", float("-inf")),)

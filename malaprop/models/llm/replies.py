@@ -16,6 +16,7 @@ from malaprop.core.score import Floats
 
 _LEAST = 4  # tokens that a letter can be: the bytes of one
 _HIDDEN = 100_000  # tokens that a server may add, or an answer have
+_HIGHEST = 0.1  # of a log-probability: over 0 by what a server's rounding may add
 _EDGE = r"(?<![^\W_])(?:{})(?![^\W_])"
 
 
@@ -36,10 +37,14 @@ def read_reply(answer: Any, name: str) -> list[Reply]:
         shown = " ".join(str(said.get("message", said) if isinstance(said, Mapping) else said).split())[:120]
         raise VictimError(f"{name} answered without choices ({shown}); expected an answer of OpenAI's protocol")
     try:
-        return [_read_choice(choice) for choice in choices]
+        found = [_read_choice(choice) for choice in choices]
     except (TypeError, KeyError, ValueError, AttributeError, IndexError):
         shown = " ".join(str(choices[0]).split())[:120]
         raise VictimError(f"{name} answered with a choice of another form ({shown})") from None
+    told = (value for reply in found for _, value in (*reply.top, *reply.echo))
+    if (odd := next((value for value in told if not value <= _HIGHEST), None)) is not None:
+        raise VictimError(f"{name} answered with a log-probability of {odd:g}; expected numbers of at most 0")
+    return found
 
 
 def _read_choice(choice: Mapping[str, Any]) -> Reply:
