@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from malaprop.core.errors import MalapropError, VictimError, plain
 from malaprop.tasks.workers.leash import end_with_driver
-from malaprop.tasks.workers.processes import share_threads
+from malaprop.tasks.workers.processes import hold_interrupts, share_threads
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -27,7 +27,8 @@ class Helpers:
         for _ in range(many):
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, make, share_threads(many)), daemon=True)
-            process.start()
+            with hold_interrupts():
+                process.start()
             theirs.close()
             self._hands.append((process, ours))
 

@@ -7,8 +7,10 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,20 @@ def share_threads(jobs: int) -> int:
     """Threads of one of several processes: its share of the cores, and no more than the user has said."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return min(max(1, (os.cpu_count() or 1) // jobs), int(asked) if asked.isdecimal() and int(asked) else 1 << 16)
+
+
+@contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """A process that is started within never hears Ctrl-C, not even while it imports; the driver hears it behind."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # or a process that is started would start it, which lets signals in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,12 +87,11 @@ class Processes:
 
     def _start_server(self) -> None:
         """Starts what forks the processes, unless it runs; bound to this thread's life where that is the driver's."""
-        from multiprocessing import forkserver
-
         if threading.current_thread() is threading.main_thread():
             os.environ[leash.PARENT] = str(os.getpid())
         try:
-            forkserver.ensure_running()
+            with hold_interrupts():
+                forkserver.ensure_running()
         finally:
             os.environ.pop(leash.PARENT, None)
 
@@ -95,7 +110,11 @@ class Processes:
     def _begin(self) -> _Hand:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(theirs, self.place, dict(os.environ)), daemon=True)
-        process.start()
+        if self._context.get_start_method() == "spawn":
+            with hold_interrupts():
+                process.start()
+        else:
+            process.start()  # waits for the server's imports, which Ctrl-C may cut short
         theirs.close()
         return _Hand(process, ours)
 
