@@ -67,6 +67,7 @@ def study(
     price_out: float = ...,
     dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
+    resume: bool = ...,
     json: bool = ...,
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
@@ -113,8 +114,9 @@ def study(
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
         dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
-            run.
+        out: Folder for what is written; made if it is missing. The same folder with the same settings
+            goes on with an interrupted run.
+        resume: Does nothing: every command goes on with its --out.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -155,6 +157,7 @@ def study(
     price_out: float = ...,
     dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
+    resume: bool = ...,
     json: bool = ...,
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
@@ -203,8 +206,9 @@ def study(
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
         dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
-            run.
+        out: Folder for what is written; made if it is missing. The same folder with the same settings
+            goes on with an interrupted run.
+        resume: Does nothing: every command goes on with its --out.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -241,6 +245,7 @@ def study(
     price_out: float = ...,
     dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
+    resume: bool = ...,
     json: bool = ...,
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
@@ -284,8 +289,9 @@ def study(
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
         dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
-            run.
+        out: Folder for what is written; made if it is missing. The same folder with the same settings
+            goes on with an interrupted run.
+        resume: Does nothing: every command goes on with its --out.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.
@@ -330,6 +336,7 @@ def study(
     engine: str = ...,
     address: str | None = ...,
     out: str | PathLike[str] | None = ...,
+    resume: bool = ...,
     json: bool = ...,
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
@@ -434,6 +441,7 @@ def study(
     price_out: float = ...,
     dry_run: bool = ...,
     out: str | PathLike[str] | None = ...,
+    resume: bool = ...,
     json: bool = ...,
     quiet: bool = ...,
     track: Sequence[str] | str = ...,
@@ -479,8 +487,9 @@ def study(
         price_in: Price of a million tokens of requests.
         price_out: Price of a million tokens of answers.
         dry_run: Attack a few texts, print what the whole run would ask and cost, and write nothing.
-        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
-            run.
+        out: Folder for what is written; made if it is missing. The same folder with the same settings
+            goes on with an interrupted run.
+        resume: Does nothing: every command goes on with its --out.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.

@@ -151,7 +151,7 @@ def _compare(asked: BenchCommand) -> None:
     )  # fmt: skip
     plan = compare.plan(victims=asked.victim, recipes=asked.attack, only=asked.only)
     given = {"TextAttack": asked.peer, "OpenAttack": asked.openattack}
-    folder = o.out_folder(asked.out, asked.resume, "bench")
+    folder = o.out_folder(asked.out, "bench")
     table = compare.bench(
         folder, plan, terms, given=given, resume=asked.resume, say=compare.silent if asked.quiet else None
     )
@@ -183,7 +183,7 @@ def _throughput(setting: Setting, victims: list[str], out: Path | None, json: bo
         if out is not None:
             from malaprop_bench.page import append
 
-            append(o.out_folder(out, True), "throughput", rows[-1])
+            append(o.out_folder(out), "throughput", rows[-1])
     if not rows:
         raise VictimError(f"nothing could be measured ({failed[victims[0]]})")
     o.finish({"command": "bench", "rows": rows, "failed": failed}, json)
@@ -202,7 +202,7 @@ def _kept(out: Path | None, name: str, held: dict[str, Any], json: bool) -> None
     if out is not None:
         from malaprop_bench.page import append
 
-        append(o.out_folder(out, False), name, held)
+        append(o.out_folder(out), name, held)
     o.finish({"command": "bench", **held}, json)
 
 

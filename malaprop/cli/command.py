@@ -78,7 +78,7 @@ def _parameter(option: Option, name: str) -> inspect.Parameter:
         default = None
     if default is None:
         kind = kind | None
-    info: Any = typer.Option(_flag(option, name), help=option.help, metavar=shown, hidden=name in option.old)
+    info: Any = typer.Option(_flag(option, name), help=option.help, metavar=shown, hidden=option.hidden or name in option.old)
     if name == option.placed:
         info = typer.Argument(help=f"The same as {option.flag}.", metavar=option.placed)
     elif option.argument:
@@ -150,6 +150,9 @@ def perform(study: Study) -> None:
     with watch(saving.quiet) as listen:
         result = conduct(study, listen=[listen])
     view, report = result.view, result.folder / "report.html"
+    if result.finished:
+        where = f"report: {report}" if report.is_file() else f"see it with: malaprop report {result.folder}"
+        say(f"{study.command} in {result.folder} is finished; nothing is asked again; {where}")
     for line in view.notes:
         say(line, saving.quiet)
     for line in view.troubles:
@@ -161,7 +164,8 @@ def perform(study: Study) -> None:
     if (spent := result.spent) is not None:
         say(f"spent: {spent.describe()}", saving.quiet)
         if spent.state == "budget":
-            say(f"malaprop: {spent.reached} is reached and not all is done; go on with a higher one, {_go_on(study)}")
+            higher = f"go on with a higher one, --out {study.saving.out}"
+            say(f"malaprop: {spent.reached} is reached and not all is done; {higher}")
         costs = {"state": spent.state, "spent": encode(spent)}
     place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})} if view.kept else {}
     said: Mapping[str, Any] = view.summary or {"rows": result.rows}
@@ -172,12 +176,6 @@ def perform(study: Study) -> None:
     announce(view)
     if view.code:
         raise typer.Exit(view.code)
-
-
-def _go_on(study: Study) -> str:
-    """The options by which the same command goes on."""
-    known = {option.name for option in options(type(study))}
-    return f"--out {study.saving.out}{' --resume' if 'resume' in known else ''}"
 
 
 def new_folder(study: Study) -> Path:

@@ -118,7 +118,7 @@ app = typer.Typer(
     **_PLAIN,
 )
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
-_STOPPED = "stopped; what was finished is kept, and --resume with the same --out goes on from there"
+_STOPPED = "stopped; what was finished is kept, and the same command with the same --out goes on from there"
 
 
 def _version(value: bool) -> None:

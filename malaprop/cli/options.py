@@ -31,15 +31,13 @@ def split_names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def out_folder(out: Path | None, resume: bool, *names: str) -> Path:
+def out_folder(out: Path | None, *names: str) -> Path:
     """The folder asked for, or a new one under runs/ that says what and when."""
     if out is not None:
         if out.exists() and not out.is_dir():
             raise SettingError(f"--out {out} is a file; give a folder")
         clear_leftovers(out, "run.toml", "report.html")
         return out
-    if resume:
-        raise SettingError("--resume needs the --out folder of the run that it resumes")
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     return Path("runs") / "-".join([*map(slug, names), stamp])
 

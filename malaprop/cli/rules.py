@@ -101,7 +101,7 @@ def make_pmi(asked: PmiCommand) -> None:
     if asked.format not in FORMATS:
         raise unknown("format", asked.format, FORMATS)
     saving, data = asked.saving, asked.texts.data
-    path = o.out_folder(saving.out, False, "rules", "pmi", data) / f"rules.{asked.format}"
+    path = o.out_folder(saving.out, "rules", "pmi", data) / f"rules.{asked.format}"
     check_writable(path.parent)
     found = _read(asked.texts, saving.quiet)
     made = pmi_rules(found.examples, found.labels, lift=asked.lift, every=asked.every)
@@ -163,7 +163,7 @@ def show_file(asked: ShowCommand) -> None:
     if made.lacking:
         o.say(f"{found.name} lacks the labels {', '.join(made.lacking)}, which rules speak of", asked.quiet)
     if asked.out is not None:
-        path = made.write(o.out_folder(asked.out, False))
+        path = made.write(o.out_folder(asked.out))
         o.say(f"record: {path}; malaprop report {asked.out} shows it beside its runs", asked.quiet)
     if not asked.quiet:
         print(terminal(made))

@@ -47,10 +47,7 @@ def status(
         if not (held.studies or runs or records):
             print("nothing that a command wrote")
         elif held.left:
-            print(
-                f"{held.left:,} examples are left; give the same command again, with the same --out (and --resume, "
-                "where the command has it)"
-            )
+            print(f"{held.left:,} examples are left; give the same command again, with the same --out")
     o.finish({"command": "status", **_summary(held)}, json)
 
 

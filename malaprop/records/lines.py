@@ -131,7 +131,7 @@ class Lines:
                 os.ftruncate(self._fd, self._end)
             raise RecordError(
                 f"cannot write to {self.path}: {error.strerror or error}; {self.many} {self.what} are safe, make room "
-                "and pass --resume"
+                "and give the same command again"
             ) from None
         self._end += len(line)
         self.many += 1

@@ -30,4 +30,6 @@ def compare_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     except SettingError as error:
         raise RecordError(f"{error}; choose another --out") from None
     if (difference := first_difference(plain(settings), theirs)) is not None:
-        raise RecordError(f"cannot resume in {folder}: {difference}; use the same settings or choose another --out")
+        raise RecordError(
+            f"{folder} holds results of other settings: {difference}; use the same settings or choose another --out"
+        )

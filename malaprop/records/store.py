@@ -142,16 +142,13 @@ OUTCOMES = LineKind(file=FILE, what="outcomes", read=from_plain, write=to_json)
 class Writer:
     """Appends finished items to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
 
-    A folder that holds some already is refused without `resume`, and with it where its run.toml tells of other work.
-    `fsync` waits for the disk after each of them.
+    A folder that holds some already is gone on with, and refused where its run.toml tells of other work. `fsync` waits
+    for the disk after each of them.
     """
 
-    def __init__(
-        self, folder: Path, run: Run, resume: bool = False, fsync: bool = False, kind: LineKind = OUTCOMES
-    ) -> None:
+    def __init__(self, folder: Path, run: Run, *, fsync: bool = False, kind: LineKind = OUTCOMES) -> None:
         self.folder = Path(folder)
         self.run = run
-        self.resume = resume
         self.kind = kind
         self.done = Ids()
         self._begun = False
@@ -186,8 +183,12 @@ class Writer:
         for row in self._lines.read(self.kind.read):
             self.done.add(row.id)
         if len(self.done):
-            check_resume(self.folder, self.run, f"{len(self.done)} {self.kind.what}", resume=self.resume)
             there = Run.read(self.folder)
+            if (difference := self.run.same_work(there)) is not None:
+                raise RecordError(
+                    f"{self.folder} holds {self.kind.what} of other settings: {difference}; use the same settings or "
+                    "choose another --out"
+                )
             begun = replace(there, state="running", stopped="", cut=0, clean=self.run.clean or there.clean)
             if len(self.done) < self.run.n and begun != there:
                 begun.write(self.folder)
@@ -202,20 +203,3 @@ class Writer:
             raise RecordError(f"{self.folder} already holds an outcome of example {row.id!r}; ids must differ")
         self._lines.append(self.kind.write(row))
         self.done.add(row.id)
-
-
-def check_resume(folder: Path, run: Run, held: str, *, resume: bool) -> None:
-    """Refuses to add to what a folder holds unless that is asked for and the work is the same."""
-    if not resume:
-        raise RecordError(f"{folder} already holds {held}; pass --resume to continue or choose another --out")
-    if (difference := run.same_work(Run.read(folder))) is not None:
-        raise RecordError(f"cannot resume {folder}: {difference}; use the same settings or choose another --out")
-
-
-def refuse_results(folder: Path, *files: str, resume: bool) -> None:
-    """Raises where a folder, or one below it, holds results and they are not to be resumed; reads none."""
-    if resume or not folder.is_dir():
-        return
-    for path in sorted(folder.rglob("*")):
-        if path.name in files and path.is_file() and path.stat().st_size:
-            raise RecordError(f"{path} holds results; pass --resume to continue or choose another --out")

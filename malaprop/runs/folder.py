@@ -67,15 +67,16 @@ def error_outcome(example: Example, seed: int, why: str) -> Outcome:
 
 def run_to_folder(
     attack: Attack, victim: Victim, data: Examples, folder: Path, *, seed: int = 0, width: int = 256,
-    resume: bool = False, seen: Seen | None = None,
+    resume: bool = True, seen: Seen | None = None,
 ) -> list[Outcome]:  # fmt: skip
-    """Runs what is left of the work; gives all outcomes, read back.
+    """Runs what is left of the work; gives all outcomes, read back. `resume` does nothing: each call goes on.
 
     `seen` gets each outcome as it is on disk, those of an earlier attempt first.
     """
+    del resume
     attack = attack.for_labels(data.labels)
     about = describe(attack, About.of(victim), data, seed=seed, width=width)
-    with Writer(folder, about, resume=resume) as writer:
+    with Writer(folder, about) as writer:
         if seen is not None and len(writer.done):
             for found in iter_outcomes(folder):
                 seen(found)

@@ -16,7 +16,6 @@ from malaprop.studies.attacking import (
     clean_task,
     look_task,
     read_times,
-    refuse_unasked,
     summary_text,
 )
 from malaprop.studies.prompting import Prompting, on_prompt, split_sides
@@ -25,7 +24,7 @@ from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
 from malaprop.studies.together import attack_tasks
-from malaprop.studies.where import Saving, Where, check_resume, resume_option
+from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -43,7 +42,7 @@ class AttackRun:
 
       malaprop attack textfooler --victim my_model:predict --data reviews.csv --budget 500 --out runs/mine
 
-      malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine --resume
+      malaprop attack genetic --victim BERT --set size=20 --set rounds=10 --out runs/mine
 
       malaprop attack gs-ec --victim BiLSTM-Attention --words 2 --set vocabulary=5000 --measure distance,similarity
 
@@ -54,21 +53,17 @@ class AttackRun:
 
     command: ClassVar[str] = "attack"
 
-    recipe: Any = opt(name="attack", old=("recipe",), placed="RECIPE", repeat=True, free=True)
-    victim: Any = opt(repeat=True, free=True)
-    defence: str = opt("none", repeat=True, free=True)
-    settings: Mapping[str, Any] = opt({}, name="set", free=True)
-    words: int | None = opt(None, "Of one-word recipes (gs-gr, list ...): how many words may change.", min=1, free=True)
-    conditions: Conditions = opt(Conditions(), free=True)
-    prompting: Prompting = opt(Prompting(), free=True)
-    texts: Selection = opt(Selection(), free=True)  # all are free: run.toml says what a folder holds
+    recipe: Any = opt(name="attack", old=("recipe",), placed="RECIPE", repeat=True)
+    victim: Any = opt(repeat=True)
+    defence: str = opt("none", repeat=True)
+    settings: Mapping[str, Any] = opt({}, name="set")
+    words: int | None = opt(None, "Of one-word recipes (gs-gr, list ...): how many words may change.", min=1)
+    conditions: Conditions = opt(Conditions())
+    prompting: Prompting = opt(Prompting())
+    texts: Selection = Selection()
     spending: Spending = Spending()
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
-
-    def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def target(self) -> Any:
@@ -106,7 +101,6 @@ class AttackRun:
     def check(self) -> None:
         self.prompting.check((self.target,), self.texts.fields)
         self.conditions.check(self.where, self.attack)
-        refuse_unasked(self.saving.out, ["."], resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
         assert self.asked is not None
 

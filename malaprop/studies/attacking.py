@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.core.errors import RecordError, SettingError, VictimError
+from malaprop.core.errors import SettingError, VictimError
 from malaprop.studies.common import attack_share
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
@@ -347,15 +347,3 @@ def summary_text(folders: Sequence[Path]) -> str:
     print_summary([(Run.read(folder), outcomes_of(folder)) for folder in folders], held)
     text: str = held.file.getvalue()  # type: ignore[attr-defined]
     return text.rstrip("\n")
-
-
-def refuse_unasked(out: Path | None, runs: Sequence[str], *, resume: bool) -> None:
-    """Refuses a folder of which one of these runs holds outcomes, unless they are to be resumed."""
-    from malaprop.records.store import FILE, iter_outcomes
-
-    for folder in () if out is None or resume else (out / run for run in runs):
-        many = sum(1 for _ in iter_outcomes(folder)) if (folder / FILE).is_file() else 0
-        if many:
-            raise RecordError(
-                f"{folder} already holds {many} outcomes; pass --resume to continue or choose another --out"
-            )

@@ -23,7 +23,7 @@ from malaprop.studies.study import View
 from malaprop.studies.together import attack_tasks
 from malaprop.studies.vocabulary import ATTACKS as ATTACKS_HELP
 from malaprop.studies.vocabulary import SEVERAL, VICTIM
-from malaprop.studies.where import Saving, Where, check_resume, resume_option
+from malaprop.studies.where import Saving, Where
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -78,18 +78,14 @@ class Audit:
 
     command: ClassVar[str] = "audit"
 
-    victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", repeat=True, free=True)
-    attacks: tuple[Any, ...] = opt(ATTACKS, ATTACKS_HELP, name="attack", old=("attacks",), repeat=True, free=True)
-    conditions: Conditions = opt(Conditions(), free=True)
-    prompting: Prompting = opt(Prompting(), free=True)
-    texts: Selection = opt(Selection(), free=True)  # all are free: the run.toml of each run says what it holds
+    victim: tuple[Any, ...] = opt(VICTIMS, f"{VICTIM} {SEVERAL}", repeat=True, grows=True)
+    attacks: tuple[Any, ...] = opt(ATTACKS, ATTACKS_HELP, name="attack", old=("attacks",), repeat=True, grows=True)
+    conditions: Conditions = opt(Conditions())
+    prompting: Prompting = opt(Prompting())
+    texts: Selection = Selection()
     spending: Spending = Spending()
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
-
-    def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def suite(self) -> dict[str, Attack]:
@@ -144,8 +140,6 @@ class Audit:
             raise SettingError("an audit needs at least one victim and one attack")
         self.prompting.check(self.victim, self.texts.fields)
         self.conditions.check(self.where, *self.suite.values())
-        runs = [f"{place}/{attack}" for place in self.places for attack in self.suite]
-        attacking.refuse_unasked(self.saving.out, runs, resume=self.resume)
         assert self.reading.examples is not None  # what is wrong with a file should not wait for a model
         assert self.asked
 
@@ -230,7 +224,6 @@ def audit(
     budget: int | None = None,
     goal: Any = None,
     out: str | os.PathLike[str] | None = None,
-    resume: bool = False,
     **settings: Any,
 ) -> Result:
     """Attacks victims with a suite of recipes, as `malaprop audit` does, and gives the report card.
@@ -248,7 +241,7 @@ def audit(
     from malaprop.studies.study import conduct
 
     victims = tuple(victim) if isinstance(victim, (list, tuple)) else victim if isinstance(victim, str) else (victim,)
-    given = {"victim": victims, "data": data, "n": n, "resume": resume}
+    given = {"victim": victims, "data": data, "n": n}
     for name, suite in (("attack", attack), ("attacks", attacks)):
         if suite is not None:
             given[name] = suite if isinstance(suite, (str, list, tuple)) else (suite,)

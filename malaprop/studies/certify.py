@@ -14,7 +14,7 @@ from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -70,7 +70,6 @@ class Certify:
     where: Where = Where()
     spending: Spending = Spending()
     saving: Saving = Saving()
-    resume: bool = resume_option()
 
     @property
     def certifier(self) -> Certifier:
@@ -115,15 +114,6 @@ class Certify:
         assert self.attack == "none" or self.limited
         if self.texts.fields is not None:
             raise SettingError("certificates speak of all words of a text; leave out --fields")
-        self._refuse_results()
-
-    def _refuse_results(self) -> None:
-        from malaprop.records.certified import FILE, LINES
-        from malaprop.records.store import refuse_results
-
-        check_resume(self.resume, self.saving.out)
-        if self.saving.out is not None:
-            refuse_results(self.saving.out, FILE, LINES, resume=self.resume)
 
     def plan(self) -> Iterator[Task]:
         from malaprop.tasks.outputs import JsonFile, RunFolder

@@ -20,7 +20,7 @@ from malaprop.studies.settings import build, flat, known_names, opt, rename, sho
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import FILE, View
 from malaprop.studies.vocabulary import ATTACKS, SEVERAL, VICTIM
-from malaprop.studies.where import Saving, Where, resume_option, width_option
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.records.check import BarResult, CheckRecord, CheckRow, MarkedRun, NewlyBroken
@@ -73,11 +73,11 @@ class Check:
     command: ClassVar[str] = "check"
 
     baseline: Path | None = opt(None, "A folder that audit, attack or check wrote, or a check.json.", free=True)
-    victim: tuple[Any, ...] | None = opt(None, f"{VICTIM} {SEVERAL}{_AS_BASELINE}", repeat=True, free=True)
-    data: Any = opt(None, "The texts, as audit takes them." + _AS_BASELINE, free=True)
+    victim: tuple[Any, ...] | None = opt(None, f"{VICTIM} {SEVERAL}{_AS_BASELINE}", repeat=True)
+    data: Any = opt(None, "The texts, as audit takes them." + _AS_BASELINE)
     attacks: tuple[Any, ...] | None = opt(
         None, f"{ATTACKS}{_AS_BASELINE} Without a baseline quick.",
-        name="attack", old=("attacks",), repeat=True, free=True,
+        name="attack", old=("attacks",), repeat=True, grows=True,
     )  # fmt: skip
     max_drop: float = opt(0.05, "The drop of accuracy that is accepted, such as 0.05.", min=0, free=True)
     alpha: float = opt(0.01, "Significance level: the chance of a false alarm that you accept.", min=0, free=True)
@@ -85,28 +85,23 @@ class Check:
         {}, "A minimum, as name=0.3: accuracy, accuracy-under-attack or accuracy-under-every-attack; may be repeated.",
         name="min", free=True,
     )  # fmt: skip
-    n: int | None = opt(
-        None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0}, free=True
-    )
-    seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0, free=True)
+    n: int | None = opt(None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0})
+    seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0)
     budget: int | None = opt(
-        None, "Query budget: the most queries an attack may ask about one example." + _AS_BASELINE, min=1, free=True
+        None, "Query budget: the most queries an attack may ask about one example." + _AS_BASELINE, min=1
     )
-    keep: tuple[str, ...] | None = opt(
-        None, "What must stay as it is, as audit takes it." + _AS_BASELINE, free=True, repeat=True
-    )
-    quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE, free=True)
-    split: str | None = opt(None, "The part of the data." + _AS_BASELINE, free=True)
-    labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE, free=True)
+    keep: tuple[str, ...] | None = opt(None, "What must stay as it is, as audit takes it." + _AS_BASELINE, repeat=True)
+    quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE)
+    split: str | None = opt(None, "The part of the data." + _AS_BASELINE)
+    labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE)
     cache: Path | None = opt(
         Path("none"), "A file that keeps the victim's answers; none: they are asked anew.", free=True
     )
     width: int = width_option()
-    prompting: Prompting = opt(Prompting(), free=True)
+    prompting: Prompting = opt(Prompting())
     spending: Spending = Spending()
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
 
     @cached_property
     def before(self) -> Baseline | None:
@@ -133,7 +128,7 @@ class Check:
         audit = build(Audit, {name: value for name, value in chosen.items() if value is not None})
         return replace(
             audit, conditions=replace(audit.conditions, cache=self.cache, width=self.width), spending=self.spending,
-            where=self.where, saving=self.saving, resume=self.resume,
+            where=self.where, saving=self.saving,
         )  # fmt: skip
 
     @property
@@ -291,7 +286,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
         from malaprop.studies.attack import AttackRun
 
         known = known_names(AttackRun)
-        run = build(AttackRun, {name: value for name, value in held.items() if name in known and name != "resume"})
+        run = build(AttackRun, {name: value for name, value in held.items() if name in known})
         held |= {"attack": [run.attack], "victim": [run.target], "budget": None, "goal": None, "quality": None}
     elif command not in ("audit", "check"):
         raise RecordError(f"--baseline {path} was written by {command}; give what audit, attack or check wrote")

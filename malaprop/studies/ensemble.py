@@ -100,7 +100,7 @@ class EnsembleSearch:
                 raise RecordError(f"{self.source} holds a study of malaprop {found.command}, not of malaprop transfer")
         else:
             found = _read_settings(self.matrix)
-        return replace(found, base=False, width=self.width, where=self.where, resume=False)
+        return replace(found, base=False, width=self.width, where=self.where)
 
     def entrants(self) -> list[Entrant]:
         """The study's models in its order, loaded again by what was typed."""

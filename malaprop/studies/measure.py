@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from malaprop.core.errors import SettingError, VictimError
-from malaprop.studies.attacking import Conditions, DataReading, look_task, refuse_unasked, run_task
+from malaprop.studies.attacking import Conditions, DataReading, look_task, run_task
 from malaprop.studies.common import slug
 from malaprop.studies.mine import MANY
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.attack import Attack
@@ -46,7 +46,6 @@ class Measure:
     width: int = width_option()
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
 
     @property
     def attacks(self) -> dict[str, Attack]:
@@ -58,10 +57,8 @@ class Measure:
             raise SettingError("rules measure wants at least one file of rules and one victim")
         if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
             raise SettingError(f"--victim: {twice[0]} is named twice; name it once")
-        check_resume(self.resume, self.saving.out)
         _read_attacks.cache_clear()  # files may have changed since
         assert self.attacks
-        refuse_unasked(self.saving.out, list(self.places()), resume=self.resume)
 
     def places(self) -> dict[str, tuple[Any, str]]:
         """The run folders, each with its victim and its file of rules."""

@@ -45,6 +45,8 @@ def opt(
     repeat: bool = False,
     whole: bool = False,
     rare: bool = False,
+    grows: bool = False,
+    hidden: bool = False,
 ) -> Any:
     """A field of a settings class, with what a user should know of it.
 
@@ -54,7 +56,8 @@ def opt(
     so, too, is called `placed` there, as RECIPE in `malaprop attack RECIPE`. `free`: a folder that holds the study may
     be resumed under another value, for the results that are there stay right (speed, what is shown, more attacks).
     `repeat`: the option may be given several times; of one that takes a single value that is refused. `whole`: each
-    of its values is taken as it is, commas and all. `rare`: only `--help-all` shows it.
+    of its values is taken as it is, commas and all. `rare`: only `--help-all` shows it. `hidden`: nothing shows it.
+    `grows`: a list that a folder may be resumed with more of.
     """
     about = {
         "help": help,
@@ -69,6 +72,8 @@ def opt(
         "repeat": repeat,
         "whole": whole,
         "rare": rare,
+        "grows": grows,
+        "hidden": hidden,
     }
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=about)
@@ -96,6 +101,8 @@ class Option:
     whole: bool = False
     rare: bool = False
     section: str = ""
+    grows: bool = False
+    hidden: bool = False
 
     @property
     def flag(self) -> str:

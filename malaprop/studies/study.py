@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from weakref import finalize
 
-from malaprop.core.errors import LimitReached, MalapropError, RecordError, SettingError, VictimError, plain
-from malaprop.core.settings import read_toml, to_toml
-from malaprop.studies.settings import flat, lasting, lasting_names, rename, show
+from malaprop.core.errors import LimitReached, MalapropError, SettingError, VictimError, plain
+from malaprop.studies.settings import flat
 from malaprop.studies.where import Saving, Where
 from malaprop.tasks.happenings import LOG
 from malaprop.tasks.lock import FILE as LOCK
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from malaprop.records.outcome import Outcome, Outcomes
     from malaprop.records.spending import SpendingRecord
     from malaprop.studies.spending import Spending
-    from malaprop.tasks.executor import Execution
     from malaprop.tasks.happenings import Happening, Listen
     from malaprop.tasks.task import Plan, Task
 
@@ -149,6 +146,7 @@ class Result:
     record: Any
     temporary: TemporaryFolder | None = None
     spent: SpendingRecord | None = None  # where anything was counted
+    finished: bool = False  # all of it was there before
 
     @property
     def state(self) -> str:
@@ -233,12 +231,15 @@ class Result:
 def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     """Does all that is not there yet, and writes the record over it and its report.
 
-    Without `out` a temporary folder is used, which goes with the result. The same folder resumes what was interrupted;
-    one that holds a study of other settings is refused.
+    Without `out` a temporary folder is used, which goes with the result. The same folder with the same settings goes on
+    with what was interrupted; of a study that is finished nothing is done again. A folder that holds a study of other
+    settings, or something else, is refused.
     """
     from malaprop.core.leftovers import clear_leftovers
     from malaprop.records.store import check_writable
+    from malaprop.studies.agreement import agree
     from malaprop.tasks.desk import forget_checks
+    from malaprop.tasks.executor import is_finished
     from malaprop.tasks.lock import lock
     from malaprop.tasks.task import plan_of
 
@@ -262,19 +263,18 @@ def conduct(study: Study, *, listen: Iterable[Listen] = ()) -> Result:
     root = temporary.path if temporary is not None else root
     assert root is not None
     with _new_folder(root), lock(root):
-        with _agree(study, root):
+        with agree(study, root) as same:
             clear_leftovers(root, FILE, "report.html")
             plan = plan_of(study.plan())
+            finished = same and is_finished(plan, root)
             ledger = study.spending.open_ledger(root) if isinstance(study, Spends) else None
-            execution = _execute(study, root, plan, ledger, listen)
-            if execution.failed:
-                raise next(iter(execution.failed.values()))
-        if not execution.stopped:
+            execution = None if finished else _execute(study, root, plan, ledger, listen)
+        if execution is not None and not execution.stopped:
             forget_checks(root)
         spent = _settle(ledger, root, execution)
-        record = _gather(study, root, execution.stopped)
+        record = _gather(study, root, "" if execution is None else execution.stopped)
         record.write(root)
-        result = Result(study, root, record, temporary, spent)
+        result = Result(study, root, record, temporary, spent, finished)
         for name, text in result.view.files.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -317,6 +317,8 @@ def _execute(study: Study, root: Path, plan: Plan, ledger: Ledger | None, listen
             for one in interim:
                 one.write()
             raise
+    if execution.failed:
+        raise next(iter(execution.failed.values()))
     return execution
 
 
@@ -332,16 +334,16 @@ def _keep_books(ledger: Ledger | None, root: Path) -> Iterator[None]:
         yield
 
 
-def _settle(ledger: Ledger | None, root: Path, execution: Execution) -> SpendingRecord | None:
+def _settle(ledger: Ledger | None, root: Path, execution: Execution | None) -> SpendingRecord | None:
     """The last word on what was spent; the runs below say themselves which of them were cut short."""
     if ledger is None:
         return None
     from malaprop.records.store import find_runs, iter_outcomes, mark_stopped
     from malaprop.studies.spending import Bookkeeper
 
-    stopped = execution.stopped
+    stopped = "" if execution is None else execution.stopped
     record = Bookkeeper(ledger, root).write("budget" if stopped else "done")
-    if stopped:
+    if execution is not None and stopped:
         mark_stopped(root, record.reached, execution.cut)
     if stopped and not any(next(iter_outcomes(folder), None) for folder in find_runs([root])):
         if "; before that, " in stopped:  # the victim fails, so a higher limit is no help
@@ -388,64 +390,4 @@ def _new_folder(root: Path) -> Iterator[None]:
     except BaseException:
         if new and root.is_dir() and {path.name for path in root.iterdir()} <= {FILE, LOCK, LOG}:
             rmtree(root, ignore_errors=True)
-        raise
-
-
-def _refuse_other(root: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Names the first setting that differs; of a table of settings the one in it."""
-    for name in ("command", *names):
-        here, there, said = ours.get(name), theirs.get(name), name
-        if isinstance(here, Mapping) and isinstance(there, Mapping):
-            odd = next((key for key in (*here, *there) if here.get(key) != there.get(key)), None)
-            here, there, said = (None, None, name) if odd is None else (here.get(odd), there.get(odd), f"{name} {odd}")
-        if _unify(here) != _unify(there):
-            raise RecordError(
-                f"{root} holds a study with {said} = {there!r}, and here it is {here!r}; use the same settings, or "
-                "choose another --out"
-            )
-
-
-def _unify(value: Any) -> Any:
-    """A setting to compare: of a file or folder its whole path, so that models/x is ./models/x."""
-    if isinstance(value, list):
-        return [_unify(one) for one in value]
-    if isinstance(value, str) and value and os.path.exists(place := os.path.expanduser(value)):
-        return os.path.realpath(place)  # unlike Path these take any text for a name
-    return value
-
-
-@contextmanager
-def _agree(study: Study, root: Path) -> Iterator[None]:
-    """Writes study.toml, unless the folder holds a study of other settings.
-
-    It goes again where the study fails before it leaves anything, or is refused runs that the folder held before it:
-    the next one may have other settings. One that was there is left as it was where what the folder holds refuses the
-    settings.
-    """
-    from malaprop.records.documents import write_whole
-    from malaprop.records.run import FILE as RUN_FILE
-    from malaprop.tasks.happenings import LOG
-
-    path = root / getattr(study, "file", FILE)
-    if path.is_file():
-        _refuse_other(
-            root,
-            {"command": study.command, **lasting(study)},
-            rename(type(study), read_toml(path)),
-            lasting_names(study),
-        )
-    said = {name: show(value) for name, value in flat(study).items() if value is not None and name != "out"}
-    before = path.read_text(encoding="utf-8") if path.is_file() else None
-    new, held = before is None, {one.name for one in root.iterdir()}
-    others = new and next(root.rglob(RUN_FILE), None) is not None  # runs of a time before studies, or of no study
-    write_whole(path, to_toml({"command": study.command, **said}))
-    try:
-        yield
-    except MalapropError as error:
-        empty = {one.name for one in root.iterdir()} <= {*held, FILE, LOG, LOCK}
-        if new and (empty or (others and isinstance(error, RecordError))):
-            for name in {path.name, LOG} - held:
-                (root / name).unlink(missing_ok=True)
-        elif before is not None and isinstance(error, (RecordError, SettingError)):
-            write_whole(path, before)
         raise

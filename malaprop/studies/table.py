@@ -152,10 +152,12 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
 
     A study.toml in the folder that a study wrote goes on with that study. Tables group settings for the eye alone.
     """
+    from malaprop.studies.agreement import MARKS
     from malaprop.studies.study import FILE
     from malaprop.tasks.happenings import LOG
 
     raw = read_toml(path)
+    raw.pop(MARKS, None)  # a mark is of what a file held then
     name = raw.pop("command", None)
     if not isinstance(name, str):
         raise SettingError(f'{path} does not say which study it is; begin it with command = "study oneword"')
@@ -172,6 +174,4 @@ def read_study(path: Path, more: Mapping[str, Any] | None = None) -> Study:
                 )
     if "out" not in values and path.name == FILE and (path.parent / LOG).is_file():
         values["out"] = path.parent
-        if "resume" in known_names(cls):
-            values["resume"] = True
     return build(cls, {**rename(cls, values), **rename(cls, more or {})})

@@ -24,7 +24,7 @@ from malaprop.studies.settings import build, opt
 from malaprop.studies.spending import Spending
 from malaprop.studies.study import Result, View, conduct
 from malaprop.studies.vocabulary import SEVERAL, VICTIM
-from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.records.transfer import Speed, TransferRecord
@@ -80,13 +80,11 @@ class Transfer:
     base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
     texts: Selection = Selection(n=1000)
     width: int = width_option()
-    resume: bool = resume_option()
     where: Where = Where()
     spending: Spending = Spending()
     saving: Saving = Saving()
 
     def check(self) -> None:
-        check_resume(self.resume, self.saving.out)
         make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
         entrants = self.entrants()
         if self.training:

@@ -13,7 +13,7 @@ from malaprop.studies.common import slug
 from malaprop.studies.selection import Selection
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
-from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.attacks.translation.goals import Goal
@@ -213,7 +213,6 @@ class TranslateAttack:
     width: int = width_option(64)
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
 
     @property
     def goals(self) -> dict[str, Goal]:
@@ -243,9 +242,7 @@ class TranslateAttack:
         return "." if len(self.goals) == 1 else name
 
     def check(self) -> None:
-        check_settings(
-            self.where, self.saving.out, [self.place(name) for name in self.goals], self.put, resume=self.resume
-        )
+        check_settings(self.where, self.put)
 
     def plan(self) -> Iterator[Task]:
         for name in self.goals:
@@ -287,10 +284,9 @@ class TranslateTypos:
     width: int = width_option()
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
 
     def check(self) -> None:
-        check_settings(self.where, self.saving.out, ["."], "typos", resume=self.resume)
+        check_settings(self.where, "typos")
 
     def plan(self) -> Iterator[Task]:
         yield self.target.task("typos", self.victim, self.misspell)
@@ -336,7 +332,6 @@ class TranslateProbe:
     width: int = width_option(64)
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
 
     @property
     def goal(self) -> Goal:
@@ -347,7 +342,7 @@ class TranslateProbe:
 
     def check(self) -> None:
         assert self.goal
-        check_settings(self.where, self.saving.out, ["."], self.replace, resume=self.resume)
+        check_settings(self.where, self.replace)
 
     def plan(self) -> Iterator[Task]:
         yield self.target.task("probe", self.victim, self.search, words=True)
@@ -370,16 +365,13 @@ class TranslateProbe:
         return view_runs(record, "probe")
 
 
-def check_settings(where: Where, out: Path | None, places: Sequence[str], put: str, *, resume: bool) -> None:
-    """Refuses replacements that nobody knows, what would do nothing, and results that are not to be resumed."""
+def check_settings(where: Where, put: str) -> None:
+    """Refuses replacements that nobody knows, and what would do nothing."""
     from malaprop.attacks.translation.replacements import REPLACEMENTS
-    from malaprop.studies.attacking import refuse_unasked
 
     assert REPLACEMENTS[put]
     if where.precision != "auto":
         raise SettingError("translation models compute in fp32; leave out --precision")
-    check_resume(resume, out)
-    refuse_unasked(out, places, resume=resume)
 
 
 def gather_runs(root: Path, places: Mapping[str, str] | None = None, *, whole: bool = True) -> TranslationRecord:

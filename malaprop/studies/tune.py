@@ -153,7 +153,7 @@ class Tune:
         yield task("examined", self.examine, JsonFile(Examined, again=True), part)
         yield task(made, self.attack_texts, RunFolder(checks=True), part, "examined")
         yield task("plain", self.judge, JsonFile(TunedAccuracy), part, "examined", made)
-        trials = GrowingFile(TuningTrial, TRIALS)
+        trials = GrowingFile(TuningTrial, TRIALS, most=self.trials)
         yield task("trials", self.try_settings, trials, part, "examined", made, "plain", at=".")
         if self.test:
             part, made = "test", "adversarial-test"

@@ -28,18 +28,6 @@ def width_option(default: int = 256) -> int:
     return made
 
 
-def resume_option() -> bool:
-    """The setting `resume`, for commands that go on with a folder only where they are told to."""
-    made: bool = opt(False, "Continue the run in --out where it was interrupted.", free=True)
-    return made
-
-
-def check_resume(resume: bool, out: Path | None) -> None:
-    """Refuses to go on with a folder that is not named."""
-    if resume and out is None:
-        raise SettingError("--resume needs the --out folder of the run that it resumes")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
     """Where tasks run."""
@@ -110,9 +98,11 @@ class Saving:
 
     out: Path | None = opt(
         None,
-        "Folder for what is written; made if it is missing. The same folder resumes an interrupted run.",
+        "Folder for what is written; made if it is missing. The same folder with the same settings goes on with an "
+        "interrupted run.",
         free=True,
     )
+    resume: bool = opt(False, "Does nothing: every command goes on with its --out.", free=True, hidden=True)
     json: bool = opt(False, free=True)
     quiet: bool = opt(False, free=True)
     track: tuple[str, ...] = opt((), choices=TRACKERS, free=True)

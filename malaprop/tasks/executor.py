@@ -36,6 +36,11 @@ def find_wanted(plan: Plan, root: Path) -> dict[str, Task]:
     return {name: plan[name] for name in plan if name in needed}  # in the order of the plan
 
 
+def is_finished(plan: Plan, root: Path) -> bool:
+    """Whether all that would begin has only to be compared or found anew, and lies there from the last time."""
+    return all(task.output.there(task.folder(root)) for task in find_wanted(plan, root).values())
+
+
 @dataclass(slots=True)
 class Execution:
     """One plan on its way. A failed task takes with it what stands behind it; the rest is done all the same."""

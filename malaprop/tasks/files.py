@@ -23,6 +23,9 @@ class NpzFile:
     def done(self, folder: Path) -> bool:
         return zipfile.is_zipfile(self.file(folder))
 
+    def there(self, folder: Path) -> bool:
+        return self.done(folder)
+
     def before(self, folder: Path) -> Collection[str]:
         del folder
         return NOTHING
@@ -66,6 +69,9 @@ class TextFile:
     def done(self, folder: Path) -> bool:
         del folder
         return False
+
+    def there(self, folder: Path) -> bool:
+        return self.file(folder).is_file()
 
     def before(self, folder: Path) -> Collection[str]:
         del folder

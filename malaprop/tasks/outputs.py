@@ -69,7 +69,11 @@ class Stopped:
 class Output(Protocol):
     """What a task leaves. The driver alone opens it; `folder` is the study's with the task's name."""
 
-    def done(self, folder: Path) -> bool: ...
+    def done(self, folder: Path) -> bool:
+        """Whether its task need not begin."""
+
+    def there(self, folder: Path) -> bool:
+        """Whether all of it lies on disk; of an output that is compared or found anew each time, from the last time."""
 
     def before(self, folder: Path) -> Any:
         """What an earlier attempt left: of items, the ids of those that need not be done again."""
@@ -152,10 +156,11 @@ class RunFolder:
         return kind
 
     def done(self, folder: Path) -> bool:
+        return not self.checks and self.there(folder)
+
+    def there(self, folder: Path) -> bool:
         from malaprop.records.run import FILE, Run
 
-        if self.checks:
-            return False
         if _left_out(folder):
             return True
         path = folder / self._kind().file
@@ -204,7 +209,7 @@ class RunFolder:
             elif isinstance(piece, Run):  # of each worker that has a share; the first counts
                 if writer is None:
                     _forget(folder)
-                    writer = stack.enter_context(Writer(folder, piece, resume=True, kind=self._kind()))
+                    writer = stack.enter_context(Writer(folder, piece, kind=self._kind()))
                 elif (difference := piece.same_work(writer.run)) is not None:
                     raise RecordError(f"{folder}: two workers do not do the same work: {difference}")
             else:
@@ -231,10 +236,14 @@ class GrowingFile:
 
     kind: Any
     file: str
+    most: int = 0  # so many lines are enough; 0: only its task knows
 
     def done(self, folder: Path) -> bool:
         del folder
         return False
+
+    def there(self, folder: Path) -> bool:
+        return 0 < self.most <= len(self.value(folder))
 
     def before(self, folder: Path) -> Any:
         return self.value(folder)
@@ -276,8 +285,9 @@ class JsonFile:
     fixed: bool = False
 
     def done(self, folder: Path) -> bool:
-        if self.again:
-            return False
+        return not self.again and self.there(folder)
+
+    def there(self, folder: Path) -> bool:
         return value_file(folder).is_file() or _left_out(folder)
 
     def before(self, folder: Path) -> Collection[str]:
@@ -325,6 +335,10 @@ class Handover:
         del folder
         return False
 
+    def there(self, folder: Path) -> bool:
+        del folder
+        return True  # it leaves nothing
+
     def before(self, folder: Path) -> Collection[str]:
         del folder
         return NOTHING
@@ -358,7 +372,10 @@ class OwnFolder:
     checks: bool = False
 
     def done(self, folder: Path) -> bool:
-        return not self.checks and ((folder / self.mark).is_file() or _left_out(folder))
+        return not self.checks and self.there(folder)
+
+    def there(self, folder: Path) -> bool:
+        return (folder / self.mark).is_file() or _left_out(folder)
 
     def before(self, folder: Path) -> Collection[str]:
         del folder
@@ -405,6 +422,9 @@ class Several:
 
     def done(self, folder: Path) -> bool:
         return _left_out(folder) or all(part.done(folder.parent / name) for name, part in self.parts.items())
+
+    def there(self, folder: Path) -> bool:
+        return _left_out(folder) or all(part.there(folder.parent / name) for name, part in self.parts.items())
 
     def before(self, folder: Path) -> Mapping[str, Any]:
         return {name: part.before(folder.parent / name) for name, part in self.parts.items()}

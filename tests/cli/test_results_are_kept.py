@@ -52,11 +52,6 @@ MINE = ("rules", "mine", "--data", "rows.csv", "--split", "all", "--out", "kept"
         ),
         (
             ("translate", "typos", "--victim", "own_kept_models:translate", "--data", "pairs.csv", "--out", "kept"),
-            (),
-            "pass --resume",
-        ),
-        (
-            ("translate", "typos", "--victim", "own_kept_models:translate", "--data", "pairs.csv", "--out", "kept"),
             ("--resume", "--seed", "1"),
             "with seed = 0, and here it is 1",
         ),

@@ -63,7 +63,7 @@ def test_two_processes_come_to_the_same(home):
 def test_killed_within_any_write_it_comes_to_the_same(home, monkeypatch, seed):
     certify("whole")
     monkeypatch.setattr(studies, "_EVERY", 0.0)
-    killed = until_done(lambda _: certify("torn", resume=True), seed, most=25)
+    killed = until_done(lambda _: certify("torn"), seed, most=25)
     assert killed
     assert lines_in("torn") == lines_in("whole")
     assert record_in("torn") == record_in("whole")
@@ -88,11 +88,9 @@ def test_a_folder_of_before_studies_is_gone_on_with_and_not_mixed(home):
         Path("old", name).unlink()
     lines = Path("old/certificates.jsonl").read_text().splitlines(keepends=True)
     Path("old/certificates.jsonl").write_text("".join(lines[:5]))
-    with pytest.raises(RecordError, match="holds results; pass --resume"):
-        certify("old")
     with pytest.raises(RecordError, match=r"alpha is 0\.01 here"):
-        certify("old", resume=True, alpha=0.01)
-    assert certify("old", resume=True).record.clean.total == 12
+        certify("old", alpha=0.01)
+    assert certify("old").record.clean.total == 12
     assert [json.loads(line) for line in lines[:5]] == [
         json.loads(line) for line in Path("old/certificates.jsonl").read_text().splitlines()[:5]
     ]

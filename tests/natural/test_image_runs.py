@@ -207,7 +207,7 @@ def test_the_command(type_in, place):
     page = Path("one/report.html").read_text(encoding="utf-8")
     assert "data:image/png" in page
     assert page.count("<script") == 1  # our own, which saves figures
-    code, again, _ = type_in("natural", "--victim", "mlp", *words, *search, "--out", "one", "--resume")
+    code, again, _ = type_in("natural", "--victim", "mlp", *words, *search, "--out", "one")
     assert json.loads(again.splitlines()[-1])["runs"][0]["distance"] == told["runs"][0]["distance"]
     assert type_in("report", "one")[0] == 0
 
@@ -254,13 +254,10 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same_record(type_in, place, monke
         return train(sweep, name, group, plan)
 
     monkeypatch.setattr(AccuracySweep, "dot", rest)
-    code, _, err = type_in(*words, "--epochs", 3, "--out", "torn", "--resume")
+    code, _, err = type_in(*words, "--epochs", 3, "--out", "torn")
     assert (code, len(names)) == (2, 3)
     assert "epochs = 2, and here it is 3" in err
-    code, _, err = type_in(*words, "--out", "torn")
-    assert (code, len(names)) == (2, 3)
-    assert "holds results; pass --resume" in err
-    assert type_in(*words, "--out", "torn", "--resume")[0] == 0
+    assert type_in(*words, "--out", "torn")[0] == 0
     assert len(names) == len(set(names)) == 5
     assert NaturalRecord.read(Path("torn")) == NaturalRecord.read(Path("whole"))
 
@@ -271,14 +268,13 @@ def test_results_are_neither_emptied_nor_mixed(type_in, place):
     assert type_in(*words, "--victim", "mlp", "--out", "kept")[0] == 0
     before = {path.name: path.read_bytes() for path in Path("kept").iterdir()}
     for more, said in [
-        (("--victim", "mlp"), "kept/natural.json holds results; pass --resume to continue or choose another --out"),
-        (("--victim", "forest", "--resume"), "victim = 'mlp', and here it is 'forest'"),
-        (("--victim", "mlp", "--resume", "--seed", 1), "seed = 0, and here it is 1"),
-        (("--victim", "mlp", "--resume", "--n", 7), "n = 6, and here it is 7"),
-        (("--victim", "mlp", "--resume", "--set", "step=0.2"), "set step = 0.1, and here it is 0.2"),
-        (("--victim", "mlp", "--resume", "--search", "iterative"), "search = 'hybrid', and here it is 'iterative'"),
-        (("--victim", "mlp", "--resume", "--cap", 50), "and here it is 50"),
-        (("--victim", "mlp", "--resume", "--refine", 2), "refine = 0, and here it is 2"),
+        (("--victim", "forest"), "victim = 'mlp', and here it is 'forest'"),
+        (("--victim", "mlp", "--seed", 1), "seed = 0, and here it is 1"),
+        (("--victim", "mlp", "--n", 7), "n = 6, and here it is 7"),
+        (("--victim", "mlp", "--set", "step=0.2"), "set step = 0.1, and here it is 0.2"),
+        (("--victim", "mlp", "--search", "iterative"), "search = 'hybrid', and here it is 'iterative'"),
+        (("--victim", "mlp", "--cap", 50), "and here it is 50"),
+        (("--victim", "mlp", "--refine", 2), "refine = 0, and here it is 2"),
     ]:
         code, _, err = type_in(*words, *more, "--out", "kept")
         assert code == 2, (more, err)
@@ -286,7 +282,7 @@ def test_results_are_neither_emptied_nor_mixed(type_in, place):
         assert len(err.strip().splitlines()) == 1
         assert {path.name: path.read_bytes() for path in Path("kept").iterdir()} == before
     assert type_in("natural", "synthetic", "--n", 2, "--out", "kept")[0] == 2
-    assert type_in(*words, "--victim", "mlp", "--resume", "--width", 3, "--out", "kept")[0] == 0
+    assert type_in(*words, "--victim", "mlp", "--width", 3, "--out", "kept")[0] == 0
 
 
 def test_a_comparison_is_neither_emptied_nor_mixed(type_in, place):
@@ -296,10 +292,10 @@ def test_a_comparison_is_neither_emptied_nor_mixed(type_in, place):
     Path("two/natural.json").unlink()  # as if it had been killed before its end
     code, _, err = type_in(*words, "--victims", "lenet,mlp")
     assert code == 2
-    assert "natural.jsonl holds results" in err
+    assert "a study with victims = ['mlp', 'forest'], and here it is ['lenet', 'mlp']" in err
     assert not Path("two/hybrid/lenet").exists(), "refused before any work"
-    assert type_in(*words, "--victims", "mlp,forest", "--seed", 1, "--resume")[0] == 2
-    assert type_in(*words, "--victims", "mlp,forest", "--resume")[0] == 0
+    assert type_in(*words, "--victims", "mlp,forest", "--seed", 1)[0] == 2
+    assert type_in(*words, "--victims", "mlp,forest")[0] == 0
 
 
 def test_models_are_trained_by_name(type_in, place):

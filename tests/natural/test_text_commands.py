@@ -88,7 +88,7 @@ def test_a_comparison_and_its_resume(place: Path, tmp_path: Path, monkeypatch: p
         "--out",
         str(tmp_path / "run"),
     )
-    first, again = _natural(place, *words), _natural(place, *words, "--resume")
+    first, again = _natural(place, *words), _natural(place, *words)
     assert {name: first[name] for name in ("largest", "pairs")} == {name: again[name] for name in ("largest", "pairs")}
     assert len(first["pairs"]) == 1  # type: ignore[arg-type]
 
@@ -100,16 +100,15 @@ def test_sentences_are_neither_emptied_nor_mixed(place: Path, tmp_path: Path, mo
     first = _natural(place, *words)
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     for more, said in [
-        ((), "holds results; pass --resume"),
-        (("--resume", "--victim", "victims_of_one_line:long"), "and here it is 'victims_of_one_line:long'"),
-        (("--resume", "--seed", "3"), "seed = 0, and here it is 3"),
-        (("--resume", "--search", "iterative"), "and here it is 'iterative'"),
-        (("--resume", "--refine", "1"), "refine = 0, and here it is 1"),
+        (("--victim", "victims_of_one_line:long"), "and here it is 'victims_of_one_line:long'"),
+        (("--seed", "3"), "seed = 0, and here it is 3"),
+        (("--search", "iterative"), "and here it is 'iterative'"),
+        (("--refine", "1"), "refine = 0, and here it is 1"),
     ]:
         with pytest.raises(RecordError, match=said):
             _natural(place, *words, *more)
         assert {path.name: path.read_bytes() for path in run.iterdir()} == before
-    again = _natural(place, *words, "--resume")
+    again = _natural(place, *words)
     assert again["runs"][0]["success"] == first["runs"][0]["success"]  # type: ignore[index]
 
 

@@ -57,7 +57,7 @@ def test_a_run_that_goes_on_clears_what_it_left(tmp_path, dead):
         pass
     (tmp_path / f".run.toml.{dead}").write_text("half")
     (tmp_path / f".report.html.{dead}").write_text("half")
-    with Writer(tmp_path, run, resume=True):
+    with Writer(tmp_path, run):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outcomes.jsonl", "run.toml"]
 

@@ -44,13 +44,10 @@ def test_each_outcome_is_on_disk_when_add_returns(tmp_path: Path) -> None:
     assert Run.read(writer.folder) == RUN
 
 
-def test_a_second_run_is_refused_without_resume(tmp_path: Path) -> None:
+def test_a_second_run_goes_on(tmp_path: Path) -> None:
     fill(tmp_path, 1, 2)
-    with pytest.raises(
-        RecordError, match=r"already holds 2 outcomes; pass --resume to continue or choose another --out"
-    ):
-        fill(tmp_path, 3)
-    assert ids(tmp_path) == ["1", "2"]
+    fill(tmp_path, 3)
+    assert ids(tmp_path) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("torn", ["", '{"id": "3", "sta', '{"id": "3"', "{broken}\n", "\0\0\0", to_json(outcome(3))])
@@ -59,7 +56,7 @@ def test_resume_drops_a_torn_last_line(tmp_path: Path, torn: str) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole + torn.encode())
     assert ids(tmp_path) == ["1", "2"]
-    with Writer(tmp_path, RUN, resume=True) as writer:
+    with Writer(tmp_path, RUN) as writer:
         assert [name for name in ("1", "2", "3") if name in writer.done] == ["1", "2"]
         assert path.read_bytes() == whole
         writer.add(outcome(3))
@@ -73,12 +70,12 @@ def test_every_cut_of_a_file_resumes(tmp_path: Path) -> None:
     fill(cut)
     for size in range(len(whole) + 1):
         (cut / "outcomes.jsonl").write_bytes(whole[:size])
-        with Writer(cut, RUN, resume=True) as writer:
+        with Writer(cut, RUN) as writer:
             assert len(writer.done) == sum(end <= size for end in ends)
 
 
 def test_resume_into_an_empty_folder_starts(tmp_path: Path) -> None:
-    with Writer(tmp_path / "new", RUN, resume=True) as writer:
+    with Writer(tmp_path / "new", RUN) as writer:
         writer.add(outcome(1))
     assert ids(tmp_path / "new") == ["1"]
 
@@ -88,7 +85,7 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, line: str) -> None
     path = fill(tmp_path, 1, 2)
     first, second = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(first + line.encode("utf-8", "surrogateescape") + second)
-    for act in (read_outcomes, lambda folder: Writer(folder, RUN, resume=True).__enter__()):
+    for act in (read_outcomes, lambda folder: Writer(folder, RUN).__enter__()):
         with pytest.raises(RecordError, match="line 2"):
             act(tmp_path)
     assert path.read_bytes().endswith(second)
@@ -98,17 +95,17 @@ def test_resume_of_other_work_is_refused(tmp_path: Path) -> None:
     fill(tmp_path, 1)
     with (
         pytest.raises(RecordError, match="seed is 5 here and 0 there"),
-        Writer(tmp_path, replace(RUN, seed=5), resume=True),
+        Writer(tmp_path, replace(RUN, seed=5)),
     ):
         pass
     (tmp_path / "run.toml").unlink()
-    with pytest.raises(RecordError, match="not a run folder"), Writer(tmp_path, RUN, resume=True):
+    with pytest.raises(RecordError, match="not a run folder"), Writer(tmp_path, RUN):
         pass
 
 
 def test_an_id_is_written_once_and_read_once(tmp_path: Path) -> None:
     path = fill(tmp_path, 1)
-    with Writer(tmp_path, RUN, resume=True) as writer, pytest.raises(RecordError, match="already holds an outcome"):
+    with Writer(tmp_path, RUN) as writer, pytest.raises(RecordError, match="already holds an outcome"):
         writer.add(outcome(1))
     with path.open("a") as file:
         file.write(to_json(outcome(1, "second")) + "\n")
@@ -135,7 +132,8 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.Monk
         before = writer.path.read_bytes()
         monkeypatch.setattr(os, "write", full)
         with pytest.raises(
-            RecordError, match=r"No space left on device; 1 outcomes are safe, make room and pass --resume"
+            RecordError,
+            match=r"No space left on device; 1 outcomes are safe, make room and give the same command again",
         ):
             writer.add(outcome(2))
         assert writer.path.read_bytes() == before
@@ -203,7 +201,7 @@ WORK = """
     from test_record_store import RUN, outcome
     from malaprop.records import Writer
     folder, total = Path(sys.argv[1]), int(sys.argv[2])
-    with Writer(folder, RUN, resume=True) as writer:
+    with Writer(folder, RUN) as writer:
         print("ready", flush=True)
         for name in range(total):
             if str(name) not in writer.done:

@@ -88,5 +88,3 @@ def test_a_resumed_run_asks_nothing_it_knows_and_refuses_other_settings(tmp_path
     assert again == first == seen
     with pytest.raises(RecordError):
         run_to_folder(toy.listed(), toy.victim(fingerprint="toy"), data, tmp_path, seed=2, resume=True)
-    with pytest.raises(RecordError):
-        run_to_folder(toy.listed(), toy.victim(fingerprint="toy"), data, tmp_path, seed=1)

@@ -55,7 +55,7 @@ def local(rows: list[Example], **settings):
     return {compare_key(o) for o in toy.attack_all(toy.listed(), rows, seed=3, **settings)}
 
 
-def study(victim, rows: list[Example], out: Path, *, width: int = 4, resume: bool = False, **where) -> AttackRun:
+def study(victim, rows: list[Example], out: Path, *, width: int = 4, **where) -> AttackRun:
     """An attack of the toy's on two workers."""
     return AttackRun(
         recipe=toy.listed(),
@@ -64,7 +64,6 @@ def study(victim, rows: list[Example], out: Path, *, width: int = 4, resume: boo
         texts=Selection(data=of(rows), n=0, seed=3),
         where=Where(**{"engine": "ray", "jobs": 2, "device": "cpu", **where}),
         saving=Saving(out=out, quiet=True),
-        resume=resume,
     )
 
 
@@ -81,9 +80,9 @@ def test_equal_to_local_and_resumed_in_either_engine(cluster, here):
     lines = (here / "ray" / "outcomes.jsonl").read_text().splitlines(keepends=True)
     expected = {compare_key(o) for o in whole}
     (here / "ray" / "outcomes.jsonl").write_text("".join(lines[:37]) + lines[37][:20])
-    resumed = attack(victim, rows, here / "ray", resume=True)
+    resumed = attack(victim, rows, here / "ray")
     (here / "ray" / "outcomes.jsonl").write_text("".join(lines[:37]) + lines[37][:20])
-    again = attack(victim, rows, here / "ray", resume=True, width=8, **here_only)
+    again = attack(victim, rows, here / "ray", width=8, **here_only)
     for outcomes in (several, found, resumed, again):
         assert len(outcomes) == 90
         assert {compare_key(o) for o in outcomes} == expected

@@ -122,7 +122,7 @@ def digits(root: Path) -> dict[str, Any]:
     )
     nets = networks.generator(shape).eval(), networks.inverter(shape, 2 * shape.dim).eval()
     save_generator(folder, ImageManifold(card=card, generator=nets[0], inverter=nets[1]))
-    found = {"data": data, "generator": str(folder), "force": True, "set": {"samples": 20, "step": 0.5}, "resume": True}
+    found = {"data": data, "generator": str(folder), "force": True, "set": {"samples": 20, "step": 0.5}}
     return {**found, "cap": 400}
 
 
@@ -149,7 +149,6 @@ def sentences(root: Path) -> dict[str, Any]:
         "force": True,
         "set": {"samples": 10},
         "cap": 60,
-        "resume": True,
     }
 
 
@@ -159,26 +158,26 @@ def world(root: Path) -> str:
     return str(path)
 
 
-_TRANSLATED = {"victim": "small_studies:translate", "split": "all", "resume": True}
+_TRANSLATED = {"victim": "small_studies:translate", "split": "all"}
 _LEARN = {"epochs": 1, "batch": 16, "dim": 6, "hidden": 4}
 SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
-    "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12, "resume": True},
-    "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20, "resume": True},
+    "attack": lambda root: {"recipe": "deepwordbug", "victim": model(root), "n": 12},
+    "certify": lambda root: {"victim": model(root), "n": 3, "samples": 20},
     "detect fit": lambda root: {
         "method": "rde:dim=2", "victim": model(root), "attack": ["deepwordbug"], "goals": ["untargeted"], "n": 75,
         "keep": False,
     },
     "detect score": lambda root: {"folder": detector(root), "data": [str(root / "detector")]},
-    "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8, "resume": True},
+    "audit": lambda root: {"victim": ["toy:predict", model(root)], "attacks": ["typos"], "n": 8},
     "check": lambda root: {
-        "victim": model(root), "attacks": ["typos"], "min": {"accuracy": 0.1}, "n": 8, "resume": True,
+        "victim": model(root), "attacks": ["typos"], "min": {"accuracy": 0.1}, "n": 8,
     },
     "study defences": lambda root: {
         "victim": model(root), "attacks": ["deepwordbug"], "defences": ["none", "ranmask:keep=0.5:samples=4"], "n": 4,
         "draws": 1, "fresh": 3, "samples": 20,
     },
     "transfer": lambda root: {
-        "victims": ["toy:predict", model(root)], "recipe": "deepwordbug", "draw": 20, "n": 8, "resume": True,
+        "victims": ["toy:predict", model(root)], "recipe": "deepwordbug", "draw": 20, "n": 8,
     },
     "translate attack": lambda root: {
         **_TRANSLATED, "data": pairs(root), "keyword": ["Fisch"], "n": 4, "sweep": 8, "tries": 4,
@@ -189,7 +188,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     },
     "rules mine": lambda root: {"victims": ["toy:predict", model(root)], "swaps": swaps(root), "split": "all"},
     "rules measure": lambda root: {
-        "files": [rules(root)], "victims": ["toy:predict", model(root)], "n": 20, "split": "all", "resume": True,
+        "files": [rules(root)], "victims": ["toy:predict", model(root)], "n": 20, "split": "all",
     },
     "natural": lambda root: {**sentences(root), "victim": "small_studies:eats", "n": 6},
     "natural compare": lambda root: {

@@ -62,10 +62,8 @@ def test_an_audit_that_is_killed_goes_on_to_the_same(place, jobs):
     conduct(asked(out="calm"))
     for kill in (1, 17, 31):
         with pytest.raises(Killed):
-            conduct(asked(out="storm", resume=kill > 1, jobs=jobs), listen=[killer(kill)])
-        with pytest.raises(RecordError, match="pass --resume"):
-            conduct(asked(out="storm", jobs=jobs))
-    conduct(asked(out="storm", resume=True, jobs=jobs))
+            conduct(asked(out="storm", jobs=jobs), listen=[killer(kill)])
+    assert not conduct(asked(out="storm", resume=True, jobs=jobs)).finished
     assert keys(place / "storm") == keys(place / "calm")
     calm, storm = (json.loads((place / name / "summary.json").read_text())["runs"] for name in ("calm", "storm"))
     assert [run["counts"] for run in calm] == [run["counts"] for run in storm]
@@ -73,10 +71,13 @@ def test_an_audit_that_is_killed_goes_on_to_the_same(place, jobs):
 
 def test_a_finished_run_is_compared_with_what_is_asked(place):
     conduct(asked(out="run"))
-    with pytest.raises(RecordError, match=r"cannot resume run/toy-predict/keyboard: .*seed"):
-        conduct(asked(out="run", resume=True, seed=5))
-    more = conduct(asked(out="run", resume=True, attacks="keyboard,homoglyph,typos"))
+    for other, said in (({"seed": 5}, "seed = 0, and here it is 5"), ({"attacks": "typos"}, r"here it is \['typos'\]")):
+        with pytest.raises(RecordError, match=said):
+            conduct(asked(out="run", **other))
+    more = conduct(asked(out="run", attacks="keyboard,homoglyph,typos"))
     assert [row["recipe"] for row in more.rows] == ["keyboard", "homoglyph", "typos"]
+    assert not more.finished
+    assert conduct(asked(out="run", attacks="keyboard,homoglyph,typos", jobs=1, width=3)).finished
 
 
 def test_a_wrong_victim_is_named_before_another_is_attacked(place):

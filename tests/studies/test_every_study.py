@@ -38,13 +38,13 @@ def study_of(name: str):
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
     """What each study leaves when nobody disturbs it, made once."""
-    made: dict[str, tuple[dict, dict]] = {}
+    made: dict[str, tuple[dict, dict, Path]] = {}
 
     def of(name: str):
         if name not in made:
             given = settings(name, tmp_path_factory.mktemp("given"))
             found = conduct(build(study_of(name), {**given, "out": tmp_path_factory.mktemp("calm")}))
-            made[name] = given, content(found.folder)
+            made[name] = given, content(found.folder), found.folder
         return made[name]
 
     return of
@@ -56,7 +56,7 @@ def test_every_study_is_tried_here():
 
 def survive(name: str, calm, room: Path, seconds: float) -> int:
     """Kills a study at random writes, once at least, until it was killed often enough or the time is up; how often."""
-    given, expected = calm(name)
+    given, expected, _ = calm(name)
     kills, seed, until = 0, 0, monotonic() + seconds
     while kills < KILLS and seed < KILLS and (kills == 0 or monotonic() < until):
         out = room / str(seed)
@@ -80,7 +80,7 @@ def test_killed_twenty_times_it_resumes_to_the_same(name, calm, tmp_path):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_two_processes_give_the_same(name, calm, tmp_path, monkeypatch):
-    given, expected = calm(name)
+    given, expected, _ = calm(name)
     monkeypatch.setattr("malaprop.tasks.workers.processes.PRELOAD", ())
     conduct(build(study_of(name), {**given, "out": tmp_path, "jobs": 2}))
     assert content(tmp_path) == expected
@@ -104,17 +104,17 @@ ON_RAY = ("attack", "study defences", "train")
     "name", [name if name in ON_RAY else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
 )
 def test_a_cluster_gives_the_same(name, calm, session, tmp_path):
-    given, expected = calm(name)
+    given, expected, _ = calm(name)
     conduct(build(study_of(name), {**given, "out": tmp_path, "engine": "ray", "jobs": 2}))
     assert content(tmp_path) == expected
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm, tmp_path):
-    given, _ = calm(name)
+    given, *_ = calm(name)
     study = build(study_of(name), {**given, "out": tmp_path})
     first = conduct(study)
-    with pytest.raises(RecordError, match=r"holds a study with seed = 0, and here it is 5|seed is 5 here and 0 there"):
+    with pytest.raises(RecordError, match=r"holds a study with seed = (0|what .* given), and here it is 5"):
         conduct(build(study_of(name), {**given, "out": tmp_path, "seed": 5}))
     again = conduct(read_study(tmp_path / "study.toml"))
     assert again.folder == tmp_path
@@ -125,6 +125,48 @@ def test_other_settings_for_the_same_folder_are_refused_by_name(name, calm, tmp_
     assert not isinstance(first.record, Record) or type(first.record) in {type(one) for one in first.records}
 
 
+GOES_ON = "harden: the best of several"  # which looks itself whether the time that it was given leaves a try
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_finished_study_says_so_and_begins_nothing(name, calm, monkeypatch):
+    given, expected, folder = calm(name)
+    monkeypatch.setattr("malaprop.tasks.executor.Execution.run", lambda self: pytest.fail("it begins again"))
+    if name == GOES_ON:
+        return
+    for more in ({}, {"resume": True}, {"jobs": 2}, {"json": True, "track": []}):
+        again = conduct(build(study_of(name), {**given, **more, "out": folder}))
+        assert again.finished
+        assert again.rows
+    assert content(folder) == expected
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_folder_that_holds_something_else_is_left_alone(name, calm, tmp_path):
+    given, *_ = calm(name)
+    (tmp_path / "photo.jpg").write_text("of a dog")
+    with pytest.raises(MalapropError, match=r"something else than a run \(photo.jpg\)|is there and is no model"):
+        conduct(build(study_of(name), {**given, "out": tmp_path}))
+    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == ["photo.jpg"]
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if name != "natural synthetic"])
+def test_a_file_that_was_changed_is_another_setting(name, calm):
+    given, expected, folder = calm(name)
+    data = given["data"][0] if isinstance(given["data"], list) else given["data"]
+    changed = next(one for one in (Path(data), *sorted(Path(data).glob("*.json"))) if one.is_file())
+    before = changed.read_bytes()
+    changed.write_bytes(before + b"\n")
+    try:
+        with pytest.raises(
+            RecordError, match=r"a study of another (data|folder): .* had the mark [0-9a-f]+ then, and now"
+        ):
+            conduct(build(study_of(name), {**given, "out": folder}))
+    finally:
+        changed.write_bytes(before)
+    assert content(folder) == expected
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_command_has_every_setting_and_explains_it(name):
     cls = find_study(name)
@@ -132,7 +174,7 @@ def test_the_command_has_every_setting_and_explains_it(name):
     assert told.exit_code == 0
     for option in options(cls):
         assert option.help, option.name
-        assert option.flag in told.stdout
+        assert (option.flag in told.stdout) != option.hidden
     assert cls.command == name
 
 

@@ -62,7 +62,7 @@ def test_a_run_in_the_studys_own_folder_is_compared_also_when_it_is_finished(tmp
     for _ in range(2):
         assert do(tmp_path, task(toy_tasks.lines), jobs=jobs) == {}
         assert len(read_outcomes(tmp_path)) == MANY
-    with pytest.raises(RecordError, match=r"cannot resume .*seed"):
+    with pytest.raises(RecordError, match=r"holds outcomes of other settings: seed"):
         do(tmp_path, task(other_lines), jobs=jobs)
 
 

@@ -64,7 +64,7 @@ def test_two_processes_come_to_the_same():
 def test_killed_within_any_write_it_comes_to_the_same(monkeypatch):
     whole = attack("whole")
     monkeypatch.setattr(studies, "_EVERY", 0.0)
-    assert until_done(lambda _: attack("torn", resume=True), 0, most=40)
+    assert until_done(lambda _: attack("torn"), 0, most=40)
     assert outcomes_in("torn") == outcomes_in("whole")
     assert TranslationRecord.read(Path("torn")) == whole.record
 
@@ -75,11 +75,9 @@ def test_a_folder_of_before_studies_is_gone_on_with_and_not_mixed():
         Path("old", name).unlink()
     lines = Path("old/outcomes.jsonl").read_text().splitlines(keepends=True)
     Path("old/outcomes.jsonl").write_text("".join(lines[:5]))
-    with pytest.raises(RecordError, match="already holds 5 outcomes; pass --resume"):
-        attack("old", keyword=("Hund",))
     with pytest.raises(RecordError, match="tries is 7 here and 6 there"):
-        attack("old", keyword=("Hund",), resume=True, tries=7)
-    assert attack("old", keyword=("Hund",), resume=True).record == whole.record
+        attack("old", keyword=("Hund",), tries=7)
+    assert attack("old", keyword=("Hund",)).record == whole.record
 
 
 def test_a_probe_of_ones_own_in_two_processes():

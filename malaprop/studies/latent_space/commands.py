@@ -21,13 +21,12 @@ from malaprop.studies.latent_space.common import (
     describe_run,
     name_victims,
     prepare,
-    refuse_results,
     view_record,
 )
 from malaprop.studies.settings import opt
 from malaprop.studies.study import View
 from malaprop.studies.vocabulary import SEVERAL
-from malaprop.studies.where import Saving, Where, check_resume, resume_option, width_option
+from malaprop.studies.where import Saving, Where, width_option
 
 if TYPE_CHECKING:
     from malaprop.records.natural import NaturalRecord, SweepDot
@@ -44,7 +43,7 @@ _SEARCH = "hybrid or iterative, as in the paper, or boundary, which needs less."
 
 
 def _check(study: Natural | NaturalCompare) -> None:
-    study.work.check(study.saving.out, study.where, resume=study.resume)
+    study.work.check(study.where)
 
 
 def _plan(study: Natural | NaturalCompare) -> Iterator[Task]:
@@ -95,10 +94,6 @@ class Natural:
     width: int = width_option(64)
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
-
-    def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def work(self) -> Expedition:
@@ -140,10 +135,6 @@ class NaturalCompare:
     width: int = width_option(64)
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
-
-    def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def work(self) -> Expedition:
@@ -178,10 +169,6 @@ class NaturalSweep:
     width: int = width_option(64)
     where: Where = Where()
     saving: Saving = Saving()
-    resume: bool = resume_option()
-
-    def __post_init__(self) -> None:
-        check_resume(self.resume, self.saving.out)
 
     @cached_property
     def domain(self) -> ImageDomain:
@@ -199,7 +186,6 @@ class NaturalSweep:
         assert self.list_classifiers({})
         assert self.domain.make_search(self.search)
         self.domain.check((), self.where)
-        refuse_results(self.saving.out, resume=self.resume)
 
     def plan(self) -> Iterator[Task]:
         from malaprop.tasks.outputs import JsonFile

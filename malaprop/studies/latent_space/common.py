@@ -157,12 +157,11 @@ class Expedition:
         found = [Errand(search=search, victim=name) for search in self.searches for name in self.victims]
         return [replace(one, place=f"{slug(one.search)}/{slug(one.victim)}") for one in found] if self.apart else found
 
-    def check(self, out: Path | None, where: Where, *, resume: bool) -> None:
-        """Refuses what does not go together, and a folder with results, before anything is loaded."""
+    def check(self, where: Where) -> None:
+        """Refuses what does not go together, before anything is loaded."""
         for search in self.searches:
             assert self.domain.make_search(search)
         self.domain.check(tuple(self.victims.values()), where)
-        refuse_results(out, resume=resume)
 
     def plan(self) -> Iterator[Task]:
         """Models that are trained once, where searches start, a run and its figures for each errand."""
@@ -245,15 +244,6 @@ def name_victims(victims: Sequence[Any]) -> dict[str, Any]:
         if len(found) == len(victims):
             return found
     raise SettingError(f"each victim is searched once, got {', '.join(name(spec, False) for spec in victims)}")
-
-
-def refuse_results(out: Path | None, *, resume: bool) -> None:
-    """Refuses a folder with results that are not to be resumed."""
-    from malaprop.records import natural, naturaltext, store
-
-    files = (natural.FILE, natural.LINES, natural.SWEPT, naturaltext.FILE, naturaltext.LINES)
-    if out is not None:
-        store.refuse_results(out, *files, resume=resume)
 
 
 def describe_run(asked: Latent, ground: Ground, recipe: str, victim: str, parts: Mapping[str, Any], **more: Any) -> Run:

@@ -255,6 +255,9 @@ class CommandsDone:
     def done(self, folder: Path) -> bool:
         return len(self.before(folder)) == len(self._lines(folder))
 
+    def there(self, folder: Path) -> bool:
+        return self.done(folder)
+
     def before(self, folder: Path) -> list[list[str]]:
         """The first of these very commands, or of what this machine can do of them: each may need those before it."""
         pairs = zip(self._lines(folder), _read_done(folder), strict=False)
