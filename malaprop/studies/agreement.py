@@ -103,8 +103,8 @@ def _refuse_other(root: Path, study: Study, marks: Mapping[str, str], theirs: Ma
         if _unify(here) == _unify(there) or (grew and all(one in _unify(here) for one in _unify(there))):
             continue
         raise RecordError(
-            f"{root} holds a study with {said} = {_say(there)}, and here it is {_say(here)}; use the same settings, or "
-            "choose another --out"
+            f"{root} holds a study with {said} = {there!r}, and here it is {here!r}; use the same settings, or choose "
+            "another --out"
         )
     for named, before in theirs.get(MARKS, {}).items():
         name, _, place = named.partition(": ")
@@ -113,10 +113,6 @@ def _refuse_other(root: Path, study: Study, marks: Mapping[str, str], theirs: Ma
                 f"{root} holds a study of another {name}: {place} had the mark {before} then, and now it is "
                 f"{marks[named]}; bring back what it held, or choose another --out"
             )
-
-
-def _say(value: Any) -> str:
-    return "what it is if not given" if value is None else repr(value)
 
 
 def _unify(value: Any) -> Any:

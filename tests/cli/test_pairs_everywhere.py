@@ -59,7 +59,7 @@ def test_a_run_is_not_resumed_with_other_fields(tmp_path, pairs):
     words = ["attack", "typos", "--victim", VICTIM, "--data", pairs, "--out", str(tmp_path / "o"), "--quiet"]
     assert run(*words).exit_code == 0
     result = run(*words, "--resume", "--fields", "both")
-    assert "a study with fields = what it is if not given, and here it is 'both'" in str(result.exception)
+    assert "a study with fields = None, and here it is 'both'" in str(result.exception)
 
 
 def test_audit_and_report_show_both_fields(tmp_path, pairs):

@@ -94,6 +94,7 @@ def test_a_model_that_does_not_say_how_it_was_trained_is_kept(type_in):
     words = ["train", "LSTM-W-Random-1", "--data", "rows.csv", "--set", "epochs=1", "--out", "model"]
     assert type_in(*words)[0] == 0
     Path("model/training.json").unlink()
+    Path("model/study.toml").unlink()
     code, _, err = type_in(*words)
     assert code == 2
     assert "does not say how it was trained" in err

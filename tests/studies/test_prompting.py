@@ -51,7 +51,7 @@ def test_attack_with_a_prompt_file_and_worked_examples(
     assert said["split"] == "test"  # the worked examples are of the rest
     assert len(read_outcomes(out)) == 3
     assert command("attack", "typos", *given, "--shots", 4, "--n", 3, "--out", out, "--resume", "--quiet") == 2
-    assert "victim" in capsys.readouterr().err  # another prompt is another victim
+    assert "a study with shots = 2, and here it is 4" in capsys.readouterr().err
 
 
 def test_audit_as_it_is_and_behind_a_defence(
