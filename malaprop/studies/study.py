@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from malaprop.records.outcome import Outcome, Outcomes
     from malaprop.records.spending import SpendingRecord
     from malaprop.studies.spending import Spending
+    from malaprop.tasks.executor import Execution
     from malaprop.tasks.happenings import Happening, Listen
     from malaprop.tasks.task import Plan, Task
 
