@@ -1,4 +1,4 @@
-"""An NLTK data folder for the peers, put together from what lies on this machine; nothing is downloaded."""
+"""An NLTK data folder for the peers, put together from what lies on this machine and from packaged assets."""
 
 from __future__ import annotations
 
@@ -56,6 +56,15 @@ def gather(out: Path, sources: list[Path], stop_words: frozenset[str] | None = N
     return out
 
 
+def lacks(sources: list[Path], *names: str) -> list[str]:
+    """The resources that none of the sources has."""
+    return [
+        name
+        for name in names
+        if not any(place.exists() for source in sources for place in _places(source, RESOURCES[name], name))
+    ]
+
+
 def check(folder: Path, tool: str, recipe: str) -> None:
     """Raises if the folder lacks something that the tool's recipe opens."""
     needed = NEEDED[tool].get(recipe, MOST[tool])
@@ -67,15 +76,19 @@ def check(folder: Path, tool: str, recipe: str) -> None:
 
 
 def _copy(source: Path, kind: str, name: str, target: Path) -> bool:
-    for found in (source / kind / name, source / name):
+    for found in _places(source, kind, name):
         if found.is_dir():
             shutil.copytree(found, target)
             return True
-    packed = source / kind / f"{name}.zip"
-    if packed.is_file():
-        _unpack(packed, target.parent)
-        return target.exists()
+        if found.is_file() and found.suffix == ".zip":
+            _unpack(found, target.parent)
+            return target.exists()
     return False
+
+
+def _places(source: Path, kind: str, name: str) -> tuple[Path, ...]:
+    """Where a source may have a resource."""
+    return source / kind / name, source / name, source / kind / f"{name}.zip"
 
 
 def _unpack(packed: Path, folder: Path) -> None:

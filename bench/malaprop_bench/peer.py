@@ -54,6 +54,8 @@ def prepare(folder: Path, recipes: Iterable[str]) -> Path:
     if (data := store.data_root()) is not None:
         sources.insert(0, data / "nltk_data")
     sources.append(store.locate("wordnet"))
+    if nltk_data.lacks(sources, *nltk_data.TAGGERS):
+        sources.append(store.locate("perceptron-tagger"))
     stop = lexicon.stop_words()
     nltk_data.gather(folder / "nltk_data", sources, stop)
     (folder / "stop.txt").write_text("\n".join(sorted(stop)) + "\n", encoding="utf-8")
