@@ -65,7 +65,7 @@ def read_plain(data: bytes) -> Any:
 
 def _values(data: bytes) -> Iterator[Any]:
     stack: list[Any] = []
-    memory: dict[int, Any] = {}
+    memory: dict[Any, Any] = {}
     for operation, given, _ in pickletools.genops(data):
         name = operation.name
         if name in _VALUES:
@@ -86,8 +86,8 @@ def _values(data: bytes) -> Iterator[Any]:
             else:
                 stack[-1].update(zip(items[::2], items[1::2], strict=True))
         elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
-            many = int(name[-1])
-            stack[-many:] = [tuple(stack[-many:])]
+            length = int(name[-1])
+            stack[-length:] = [tuple(stack[-length:])]
         elif name == "GLOBAL" and given in _SET:
             stack.append(frozenset)
         elif name == "REDUCE" and stack[-2] is frozenset:
