@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 
 import malaprop as mp
 from malaprop.data import of
-from malaprop.records import Summary
-from malaprop.reports import write_report
-from malaprop.runs.folder import run_to_folder
+from malaprop.frame.records import Summary
+from malaprop.frame.report import write_report
+from malaprop.frame.runs.folder import run_to_folder
 
 THINGS = ("film", "plot", "cast", "score", "dialogue", "ending")
 WORDS = (("dull", "clumsy", "tedious", "shallow"), ("moving", "clever", "charming", "vivid"))  # of label 0 and label 1

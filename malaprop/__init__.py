@@ -13,26 +13,28 @@ from typing import Any
 __version__ = "0.1.0"
 
 _NAMES = {
-    "attack": "malaprop.studies.attack:attack",
-    "audit": "malaprop.studies.audit:audit",
-    "check": "malaprop.studies.check:check",
-    "harden": "malaprop.studies.harden:harden",
-    "recipe": "malaprop.runs.api:recipe",
-    "study": "malaprop.studies.api:study",
-    "run": "malaprop.studies.api:run",
-    "report": "malaprop.studies.api:report",
-    "train": "malaprop.studies.train:train",
-    "transfer": "malaprop.studies.transfer:transfer",
-    "Result": "malaprop.studies.study:Result",
-    "Outcome": "malaprop.records.outcome:Outcome",
-    "victim": "malaprop.runs.victims:victim",
+    "attack": "malaprop.features.audit.attack:attack",
+    "audit": "malaprop.features.audit.study:audit",
+    "check": "malaprop.features.audit.check:check",
+    "harden": "malaprop.features.hardening.study:harden",
+    "recipe": "malaprop.frame.runs.make_attack:recipe",
+    "study": "malaprop.frame.study.python_api:study",
+    "run": "malaprop.frame.study.python_api:run",
+    "report": "malaprop.frame.study.python_api:report",
+    "train": "malaprop.features.training.study:train",
+    "transfer": "malaprop.papers.universal.study:transfer",
+    "Result": "malaprop.frame.study.study:Result",
+    "Outcome": "malaprop.frame.records.outcome:Outcome",
+    "victim": "malaprop.frame.runs.victims:victim",
     "load": "malaprop.data.base:load",
     "Attack": "malaprop.attacks.attack:Attack",
     "Example": "malaprop.core.example:Example",
     "MalapropError": "malaprop.core.errors:MalapropError",
-    "Summary": "malaprop.records.summary:Summary",
+    "Summary": "malaprop.frame.records.summary:Summary",
 }
-_COMMANDS: tuple[str, ...] = ()  # commands that are functions too, made from their settings: malaprop.studies.api
+_COMMANDS: tuple[
+    str, ...
+] = ()  # commands that are functions too, made from their settings: malaprop.frame.study.python_api
 __all__ = [*_NAMES, *_COMMANDS]
 
 
@@ -41,7 +43,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'malaprop' has no attribute {name!r}")
     from importlib import import_module
 
-    module, _, attribute = _NAMES.get(name, "malaprop.studies.api:function_of").partition(":")
+    module, _, attribute = _NAMES.get(name, "malaprop.frame.study.python_api:function_of").partition(":")
     found = getattr(import_module(module), attribute)
     value = globals()[name] = found if name in _NAMES else found(name)
     return value

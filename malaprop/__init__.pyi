@@ -16,19 +16,19 @@ from malaprop.attacks.attack import Attack as Attack
 from malaprop.core.errors import MalapropError as MalapropError
 from malaprop.core.example import Example as Example
 from malaprop.data.base import load as load
-from malaprop.records.outcome import Outcome as Outcome
-from malaprop.records.summary import Summary as Summary
-from malaprop.runs.api import recipe as recipe
-from malaprop.runs.victims import victim as victim
-from malaprop.studies.api import report as report
-from malaprop.studies.api import run as run
-from malaprop.studies.attack import attack as attack
-from malaprop.studies.audit import audit as audit
-from malaprop.studies.check import check as check
-from malaprop.studies.harden import harden as harden
-from malaprop.studies.study import Result as Result
-from malaprop.studies.train import train as train
-from malaprop.studies.transfer import transfer as transfer
+from malaprop.features.audit.attack import attack as attack
+from malaprop.features.audit.check import check as check
+from malaprop.features.audit.study import audit as audit
+from malaprop.features.hardening.study import harden as harden
+from malaprop.features.training.study import train as train
+from malaprop.frame.records.outcome import Outcome as Outcome
+from malaprop.frame.records.summary import Summary as Summary
+from malaprop.frame.runs.make_attack import recipe as recipe
+from malaprop.frame.runs.victims import victim as victim
+from malaprop.frame.study.python_api import report as report
+from malaprop.frame.study.python_api import run as run
+from malaprop.frame.study.study import Result as Result
+from malaprop.papers.universal.study import transfer as transfer
 
 __version__: str
 __all__: list[str]

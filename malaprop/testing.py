@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from malaprop.studies.study import Result
+    from malaprop.frame.study.study import Result
 
 
 class Robustness:
@@ -40,7 +40,7 @@ class Robustness:
         n, seed, budget, alpha, max_queries, out.
         """
         __tracebackhide__ = True
-        from malaprop.studies.check import check
+        from malaprop.features.audit.check import check
 
         bars = {} if min_accuracy is None else {"accuracy-under-attack": min_accuracy}
         given = {"attacks": attacks, "max_drop": max_drop, **settings}

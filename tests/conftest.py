@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,3 +168,20 @@ def forget_assets() -> None:
         for one in vars(module).values():
             if hasattr(one, "cache_clear") and not one.__module__.startswith("malaprop.assets"):
                 one.cache_clear()
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Runs a command and gives its exit code."""
+
+    from malaprop.cli.main import main
+
+    def run(*words: Any) -> int:
+        monkeypatch.setattr(sys, "argv", ["malaprop", *map(str, words)])
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+        return 0
+
+    return run

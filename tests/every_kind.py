@@ -5,29 +5,32 @@ from __future__ import annotations
 from sample_attention import study as attention
 from sample_study import STUDY as HOTFLIP
 
-from malaprop.core.spending import Limits
-from malaprop.records.autoharden import AutoHardenRecord, AutoTrial
-from malaprop.records.certified import Certificate, CertifiedRecord
-from malaprop.records.check import BarResult, CheckRecord, CheckRow, MarkedRun, NewlyBroken
-from malaprop.records.claims import ClaimRow, ClaimsRecord
-from malaprop.records.defences import DefenceAttacked, DefenceRow, DefencesRecord, Gain
-from malaprop.records.detection import DetectedRun, DetectionRecord
-from malaprop.records.diagnosis import DiagnosisRecord, LabelRules, RuleLine, Sighting
-from malaprop.records.ensembles import ChosenEnsemble, EnsemblesRecord
-from malaprop.records.humans import Accuracy, HumansRecord
-from malaprop.records.measured import MeasuredCell, MeasuredRecord, MeasuredRules
-from malaprop.records.mined import MinedRecord, ShrinkageFigures
-from malaprop.records.natural import NaturalRecord, Tried
-from malaprop.records.naturaltext import NaturalTextRecord, SentenceTurn, TextTried
-from malaprop.records.oneword import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
-from malaprop.records.rules import Rule
-from malaprop.records.spending import SpendingRecord
-from malaprop.records.summary import Rate, Spread
-from malaprop.records.trained import TrainedModel, TrainedRecord
-from malaprop.records.transfer import Estimate, TransferModel, TransferRecord
-from malaprop.records.translation import Bleu, TranslationRecord, TranslationRun
-from malaprop.records.tuning import TunedAccuracy, TuningRecord, TuningTrial
-from malaprop.studies.leaderboard import LeaderboardEntry, LeaderboardRecord
+from malaprop.attacks.rule_files import Rule
+from malaprop.core.budget import Limits
+from malaprop.features.audit.check_record import BarResult, CheckRecord
+from malaprop.features.audit.leaderboard import LeaderboardEntry, LeaderboardRecord
+from malaprop.features.defending.certified_record import Certificate, CertifiedRecord
+from malaprop.features.defending.detection_record import DetectedRun, DetectionRecord
+from malaprop.features.defending.evaluation_record import DefenceAttacked, DefenceRow, DefencesRecord
+from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningRecord, TuningTrial
+from malaprop.features.humans.record import Accuracy, HumansRecord
+from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
+from malaprop.frame.records.autoharden import AutoHardenRecord, AutoTrial
+from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.paired_texts import CheckRow, MarkedRun, NewlyBroken
+from malaprop.frame.records.spending import SpendingRecord
+from malaprop.frame.records.summary import Rate, Spread
+from malaprop.frame.records.trained import TrainedModel, TrainedRecord
+from malaprop.papers.attentive.oneword_record import OneWordCell, OneWordMean, OneWordModel, OneWordRecord
+from malaprop.papers.claims.record import ClaimRow, ClaimsRecord
+from malaprop.papers.natural.record import NaturalRecord, Tried
+from malaprop.papers.natural.text_record import NaturalTextRecord, SentenceTurn, TextTried
+from malaprop.papers.universal.ensembles_record import ChosenEnsemble, EnsemblesRecord
+from malaprop.papers.universal.record import TransferModel, TransferRecord
+from malaprop.papers.universal.rules.diagnosis_record import DiagnosisRecord, LabelRules, RuleLine, Sighting
+from malaprop.papers.universal.rules.measured_record import MeasuredCell, MeasuredRecord, MeasuredRules
+from malaprop.papers.universal.rules.mined_record import MinedRecord, ShrinkageFigures
 
 HALF, NONE = Rate(1, 2), Spread(None, None)
 _COUNTS = {"success": 1, "failed": 1, "skipped": 0, "error": 0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from malaprop.records.attention import (
+from malaprop.features.explain.record import (
     AttentionLayer,
     AttentionMean,
     AttentionModel,

@@ -1,8 +1,8 @@
 """A made-up record of a HotFlip study, some of its words hostile."""
 
-from malaprop.records import Rate
-from malaprop.records.hotflip import Curve, Economy, Hardened, HotFlipChange, HotFlipRecord, NearestWords
-from malaprop.records.summary import Spread
+from malaprop.frame.records import Rate
+from malaprop.frame.records.summary import Spread
+from malaprop.papers.hotflip.record import Curve, Economy, Hardened, HotFlipChange, HotFlipRecord, NearestWords
 
 STUDY = HotFlipRecord(
     model="CharCNN-LSTM",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from malaprop.models.fitting.card import Card
-from malaprop.models.fitting.seeds import seeded
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.zoo import checkpoint
-from malaprop.models.zoo.special import SPECIAL_MODELS
-from malaprop.models.zoo.zoo import ZooSpec
+from malaprop.training.card import Card
+from malaprop.training.seeds import seeded
+from malaprop.zoo import checkpoint
+from malaprop.zoo.names import ZooSpec
+from malaprop.zoo.special_models import SPECIAL_MODELS
 
 SMALL = {"Transformer": {"dim": 16, "heads": 4, "inner": 32}}
 TEXTS = ("a good film and a bad one", "nobody sleeps", "the man is not asleep", "a dog runs", "an animal moves")

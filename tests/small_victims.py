@@ -9,8 +9,8 @@ import torch
 
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.victims.zoo import gradients_of
-from malaprop.models.zoo.blocks.lstm import WordLSTM
+from malaprop.zoo.blocks.lstm import WordLSTM
+from malaprop.zoo.victim import gradients_of
 
 VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "great awful fine nice poor okay movie"])
 PIECES = [
@@ -83,8 +83,8 @@ def bert() -> TokenVictim:
 
 def detector(folder: Path) -> Path:
     """A folder with a detector for the small network, which takes rare words for signs of attack."""
-    from malaprop.defences.detection.detector import Detector, DetectorCard, parse_method
-    from malaprop.defences.detection.suspicion import Learnt
+    from malaprop.features.defending.detection.detector import Detector, DetectorCard, parse_method
+    from malaprop.features.defending.detection.suspicion import Learnt
 
     card = DetectorCard(
         method="fgws", victim="small", labels=("0", "1"), data="none", false_positives=0.05, threshold=0.1

@@ -198,7 +198,8 @@ def stage(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     from malaprop.core.example import number
     from malaprop.data.base import Dataset
     from malaprop.data.labels import ENTAILMENT
-    from malaprop.models.zoo import finetune, zoo
+    from malaprop.zoo import finetune
+    from malaprop.zoo import names as zoo
 
     files, data, cache = root / "files", root / "data", root / "cache"
     for folder in (files, data, cache):

@@ -160,7 +160,7 @@ def test_what_is_not_run_says_why():
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """The small world, made once."""
-    sys.path.append(str(ROOT / "tests" / "models"))
+    sys.path.append(str(ROOT / "tests"))
     import stage
 
     with stage.stage(tmp_path_factory.mktemp("stage")) as made:

@@ -372,9 +372,9 @@ def test_at_the_deadline_a_complete_record_is_kept(drive, tmp_path, monkeypatch,
 
 
 def test_a_study_with_nothing_left_to_do_is_complete(tmp_path):
-    from malaprop.studies.settings import build
-    from malaprop.studies.study import conduct
-    from malaprop.studies.table import find_study
+    from malaprop.frame.study.commands import find_study
+    from malaprop.frame.study.settings import build
+    from malaprop.frame.study.study import conduct
 
     out = tmp_path / "study"
     conduct(build(find_study("reproduce"), {"ids": ("U1",), "out": str(out), "quiet": True}))

@@ -71,7 +71,10 @@ def test_what_the_base_install_lacks_is_named_with_its_extra(place, words, extra
 
 def test_the_pages_in_the_browser_need_no_torch():
     names = sorted(set(EXTRAS) - {"fastapi", "jinja2", "python_multipart", "uvicorn"})
-    code = WITHOUT.format(names=names) + "import malaprop.playground.app, malaprop.cli.serve, malaprop.humaneval.server"
+    code = (
+        WITHOUT.format(names=names)
+        + "import malaprop.features.playground.app, malaprop.features.playground.command, malaprop.features.humans"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )

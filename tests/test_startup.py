@@ -79,8 +79,8 @@ def test_importing_the_package_is_fast():
         "malaprop.engine.drive",
         "malaprop.attacks.recipes.words",
         "malaprop.attacks.recipes.chars",
-        "malaprop.runs.local",
-        "malaprop.records",
+        "malaprop.frame.runs.local",
+        "malaprop.frame.records",
         "malaprop.data",
         "malaprop.models",
     ],
@@ -91,8 +91,8 @@ def test_no_layer_loads_a_model_library_by_being_imported(module):
 
 def test_every_report_module_starts_without_a_model_library():
     found = loaded(
-        "import importlib, pkgutil, malaprop.reports\n"
-        "for module in pkgutil.walk_packages(malaprop.reports.__path__, 'malaprop.reports.'):\n"
+        "import importlib, pkgutil, malaprop.frame.report\n"
+        "for module in pkgutil.walk_packages(malaprop.frame.report.__path__, 'malaprop.frame.report.'):\n"
         "    importlib.import_module(module.name)"
     )
     assert not found & set(HEAVY)

@@ -22,9 +22,9 @@ from malaprop.core.text import Text
 from malaprop.engine.insight import Insight
 from malaprop.engine.passes import Passes
 from malaprop.engine.service import Batched, Fresh, Scoring, Service
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.runs.local import run
 from malaprop.models.victims.strings import StringVictim
-from malaprop.records.outcome import Outcome
-from malaprop.runs.local import run
 
 WEIGHTS = {"good": 2.0, "great": 3.0, "fine": 1.0, "nice": 1.0, "okay": 0.25, "bad": -2.0, "awful": -3.0, "poor": -1.0}
 SYNONYMS: dict[str, tuple[str, ...]] = {

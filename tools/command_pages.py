@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from malaprop.studies.vocabulary import SECTIONS
+from malaprop.frame.study.vocabulary import SECTIONS
 
 FOLDER = "reference/commands/"
 
@@ -66,7 +66,7 @@ def _describe(name: str, command: Any) -> Iterator[str]:
         yield from ("| argument | meaning |", "| --- | --- |")
         yield from (f"| `{_argument(one)}` | {_escape(one.help or '')} |" for one in arguments)
         yield ""
-    from malaprop.cli import helping
+    from malaprop.frame.command import helping
 
     for title in SECTIONS:
         rows = [_row(command, one) for one in helping.visible(command) if helping.section_of(command, one) == title]
@@ -79,7 +79,7 @@ def _describe(name: str, command: Any) -> Iterator[str]:
 
 
 def _row(command: Any, option: Any) -> str:
-    from malaprop.cli.helping import default_of
+    from malaprop.frame.command.helping import default_of
 
     default = default_of(command, option)
     default = default if default in ("", "on", "off", "required") else f"`{default}`"

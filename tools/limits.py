@@ -20,9 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LINES, PARAMETERS = 60, 8
 SPOKEN = (  # the folders whose functions are verbs by now
-    "analysis", "cli", "defences", "humaneval", "records", "reports", "rules", "studies", "tasks", "transferability",
+    "cli", "frame/records", "frame/report", "frame/study", "frame/tasks", "features/audit", "features/hardening",
+    "features/defending", "features/humans", "papers/claims", "papers/hotflip", "papers/universal",
 )  # fmt: skip
-SETTINGS = ("attacks/recipes/", "cli/", "models/zoo/blocks/")  # whose functions' parameters users set by their names
+SETTINGS = ("attacks/recipes/", "cli/", "zoo/blocks/")  # whose functions' parameters users set by their names
 _IRREGULAR = (
     "told", "drawn", "seen", "heard", "said", "kept", "held", "made", "found", "shown", "known", "given", "taken",
     "chosen", "done", "left", "met", "built",
@@ -58,8 +59,10 @@ def _count_parameters(function: Function) -> int:
 
 def _takes_settings(path: str, node: Function, public: set[str]) -> bool:
     """Whether its parameters are settings of users; keywords, all but the first few."""
-    by_name = len(node.args.kwonlyargs) + PARAMETERS >= _count_parameters(node) or path.startswith("cli/")
-    return by_name and (path.startswith(SETTINGS) or (path.startswith("studies/") and node.name in public))
+    command = path.startswith("cli/") or path.endswith("command.py")
+    by_name = len(node.args.kwonlyargs) + PARAMETERS >= _count_parameters(node) or command
+    study = path.startswith(("features/", "papers/", "frame/study/"))
+    return by_name and (command or path.startswith(SETTINGS) or (study and node.name in public))
 
 
 def _is_participle(name: str) -> bool:
@@ -83,7 +86,7 @@ def find() -> dict[str, set[str]]:
                 found["lines"].add(place)
             if _count_parameters(node) > PARAMETERS and not _takes_settings(path, node, public):
                 found["parameters"].add(place)
-            if not method and path.partition("/")[0] in SPOKEN and _is_participle(node.name):
+            if not method and path.startswith(SPOKEN) and _is_participle(node.name):
                 found["participles"].add(place)
         classes.update(
             node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and not _is_protocol(node)

@@ -11,8 +11,8 @@ def python_pages() -> dict[str, str]:
     """The Markdown of each page by its place; mkdocstrings fills in signatures and docstrings."""
     import malaprop
     from malaprop.attacks import candidates, constraints, goals, ranking, recipes, search
-    from malaprop.defences import DEFENCES
-    from malaprop.runs.victims import WRAPPERS
+    from malaprop.frame.runs.victims import WRAPPERS
+    from malaprop.frame.study.training_methods_table import DEFENCES
 
     tables = {
         "recipes": ("Recipes", "`mp.recipe(NAME, **settings)` gives an attack.", _base(recipes.RECIPES._table)),

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import malaprop
-from malaprop.studies.api import describe, parameters
-from malaprop.studies.settings import Option, core_of, is_list, is_table
-from malaprop.studies.table import COMMANDS
+from malaprop.frame.study.commands import COMMANDS
+from malaprop.frame.study.python_api import describe, parameters
+from malaprop.frame.study.settings import Option, core_of, is_list, is_table
 
 FILE = Path(malaprop.__file__).with_suffix(".pyi")
 _HEAD = '''"""{doc}

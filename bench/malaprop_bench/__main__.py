@@ -3,7 +3,8 @@
 import sys
 
 from malaprop.cli.main import main
-from malaprop.studies.table import COMMANDS, Command
+from malaprop.frame.rooms import Command
+from malaprop.frame.study.commands import COMMANDS
 
 COMMANDS["bench"] = Command("malaprop_bench.command:bench", "Measure speed, beside other toolkits.")
 sys.argv.insert(1, "bench")

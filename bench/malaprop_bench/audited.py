@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 HEAD = (
     "victim",

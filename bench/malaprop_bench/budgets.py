@@ -17,7 +17,7 @@ from statistics import fmean, median
 from typing import Any
 
 from malaprop.core.errors import RecordError
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 BUDGETS = (50, 100, 200, 500, 1000, 5000)
 RECIPES = ("pwws", "hqa", "leap", "texthoaxer", "hlbb")
@@ -58,9 +58,9 @@ def measure(
     from malaprop.data.base import load
     from malaprop.data.matching import agree
     from malaprop.engine.paid import Paid
-    from malaprop.runs.api import recipe as make
-    from malaprop.runs.local import run
-    from malaprop.runs.victims import victim as open_victim
+    from malaprop.frame.runs.local import run
+    from malaprop.frame.runs.make_attack import recipe as make
+    from malaprop.frame.runs.victims import victim as open_victim
 
     cells = []
     with TemporaryDirectory() as folder:

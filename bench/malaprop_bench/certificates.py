@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from malaprop.core.codec import decode, encode
 from malaprop.core.errors import RecordError
-from malaprop.records.certified import CertifiedRecord
-from malaprop.records.codec import decode, encode
-from malaprop.reports.certified import chart, curves
-from malaprop.reports.figures import HEIGHT, WIDTH, legend_mark
-from malaprop.reports.markup import tag
+from malaprop.features.defending.certified_record import CertifiedRecord
+from malaprop.features.defending.certified_report import chart, curves
+from malaprop.frame.report.figures import HEIGHT, WIDTH, legend_mark
+from malaprop.frame.report.markup import tag
 
 HEAD = ("model", "texts", "defence", "copies, alpha", "vote", "d = 1", "d = 2", "d = 3", "d = 5", "any number")
 HELD = (

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from malaprop.cli import options as o
-from malaprop.cli.command import command
 from malaprop.core.errors import SettingError
-from malaprop.studies.settings import opt
-from malaprop.studies.vocabulary import SEVERAL
+from malaprop.frame.command import options as o
+from malaprop.frame.command.settings_command import command
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.vocabulary import SEVERAL
 
 if TYPE_CHECKING:
     from malaprop_bench.throughput import Setting

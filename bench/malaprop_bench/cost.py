@@ -51,11 +51,11 @@ def measure(victim: str, recipe: str, *, machine: str, data: str = "mr", n: int 
 
     from malaprop.data.base import load
     from malaprop.data.matching import agree
-    from malaprop.runs.api import recipe as make
-    from malaprop.runs.local import run
-    from malaprop.runs.services import services
-    from malaprop.runs.victims import device_of
-    from malaprop.runs.victims import victim as open_victim
+    from malaprop.frame.runs.local import run
+    from malaprop.frame.runs.make_attack import recipe as make
+    from malaprop.frame.runs.services import services
+    from malaprop.frame.runs.victims import device_of
+    from malaprop.frame.runs.victims import victim as open_victim
 
     torch.set_num_threads(1)
     place = device_of(device)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from malaprop.records.codec import decode
-from malaprop.records.defences import DefencesRecord
-from malaprop.reports.defenceboard import DATA, place_of, rank
+from malaprop.core.codec import decode
+from malaprop.features.defending.evaluation_record import DefencesRecord
+from malaprop.features.defending.leaderboard import DATA, place_of, rank
 from malaprop_bench import table
 
 MODELS = ("MiniLM", "MPNet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 HEAD = ("victim", "texts", "detector", "attack", "goal", "AUC", "caught at 5%", "clean rejected")
 EVADED = ("victim", "texts", "detector", "attack", "right without attack", "right under attack", "not knowing it")

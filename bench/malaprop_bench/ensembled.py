@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from malaprop.records.outcome import Outcome
-from malaprop.records.run import Run
-from malaprop.records.store import find_runs, outcomes_of
-from malaprop.records.summary import Rate
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import find_runs, outcomes_of
+from malaprop.frame.records.summary import Rate
 
 ALL = "strongest"
 HEAD = (

@@ -65,11 +65,11 @@ def measure(
     import torch
 
     from malaprop.core.errors import MalapropError
-    from malaprop.defences.harden import Hardening
-    from malaprop.models.zoo.train import Given
-    from malaprop.runs.victims import device_of
-    from malaprop.studies.epochtime import find_batch, time_epoch
-    from malaprop.studies.training import LearningData, find_named
+    from malaprop.features.hardening.epoch_time import find_batch, time_epoch
+    from malaprop.frame.runs.victims import device_of
+    from malaprop.frame.study.training_methods import Hardening
+    from malaprop.frame.study.training_tasks import LearningData, find_named
+    from malaprop.zoo.train import Given
 
     torch.set_num_threads(1)
     parts, place = LearningData(data=data).splits(), device_of(device)

@@ -16,7 +16,7 @@ from typing import Any
 
 from malaprop.core.errors import MalapropError, RecordError
 from malaprop.core.victim import find_rejected
-from malaprop.records.defences import DefencesRecord
+from malaprop.features.defending.evaluation_record import DefencesRecord
 
 _KEY = ("victim", "texts", "method", "recipe")
 

@@ -17,7 +17,7 @@ from typing import Any
 from malaprop.core.errors import MalapropError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 from malaprop_bench import child, peer, peer_lstm
 
 
@@ -42,7 +42,7 @@ def split_alike(example: Example) -> bool:
 
 def ours(victim: Any, rows: Sequence[Example], **settings: Any) -> dict[str, Any]:
     from malaprop.attacks.recipes.hotflip import hotflip_word
-    from malaprop.runs.local import run
+    from malaprop.frame.runs.local import run
 
     attack = hotflip_word(**settings)
     list(run(attack, victim, rows[:1]))  # opens taggers and vectors

@@ -15,11 +15,11 @@ def lowered(victim: Victim) -> Forward | None:
     """A transformer's forward with its weights cast once, which is faster than autocast; None: its own will do."""
     import torch
 
+    from malaprop.models.embeddings import last_linear
     from malaprop.models.gradients.tokens import TokenGradients
     from malaprop.models.scorers.int8 import quantise
     from malaprop.models.scorers.plain import attended
     from malaprop.models.victims.tokens import TokenVictim
-    from malaprop.models.zoo.embeddings import last_linear
 
     if not isinstance(victim, TokenVictim) or victim.precision == "fp32":
         return None

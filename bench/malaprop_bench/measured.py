@@ -12,7 +12,7 @@ from typing import Any
 
 from malaprop.core.errors import DataError
 from malaprop.core.text import Text, Words
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 Row = tuple[str, int]  # a text and its label
 

@@ -30,7 +30,7 @@ class Plain:
     """A victim of ours by its plain road of finished strings, padded to the longest text of the batch."""
 
     def __init__(self, spec: str) -> None:
-        from malaprop.models.victims.load import load
+        from malaprop.frame.runs.load_victim import load
 
         self.model = load(spec)
 

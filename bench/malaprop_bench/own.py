@@ -83,8 +83,8 @@ class TimedLookup:
 def folder(name: str, data: str) -> str:
     """What names the victim to every process: a zoo model's folder, trained first if need be, or what was given."""
     from malaprop.data import load
-    from malaprop.models.zoo import zoo
-    from malaprop.models.zoo.trained import trained
+    from malaprop.zoo import names as zoo
+    from malaprop.zoo.cache import trained
 
     if Path(name).exists() or not zoo.is_name(name):
         return name
@@ -98,7 +98,7 @@ def has_stock(spec: str) -> bool:
 
 
 def victim(spec: str, precision: str = "fp32") -> Victim:
-    from malaprop.models.victims.load import load
+    from malaprop.frame.runs.load_victim import load
 
     return load(spec, precision=precision)
 
@@ -135,8 +135,8 @@ def attack_all(attack: Attack, victim: Victim, rows: Sequence[Row], *, seed: int
     from malaprop.attacks.candidates.own import Own
     from malaprop.attacks.candidates.thesaurus import SERVICE as SYNONYMS
     from malaprop.engine.service import Scoring
-    from malaprop.runs.local import run as run_local
-    from malaprop.runs.services import services
+    from malaprop.frame.runs.local import run as run_local
+    from malaprop.frame.runs.services import services
 
     list(run_local(attack, victim, [Example("warm", {"text": WARM}, 0), Example("warm too", {"text": WARM}, 1)]))
     watch = Watch()

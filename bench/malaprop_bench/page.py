@@ -20,7 +20,7 @@ from typing import Any
 
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import DataError
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 from malaprop_bench import (
     architectures,
     audited,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from malaprop.core.example import Example
-from malaprop.models.fitting.seeds import seeded
+from malaprop.training.seeds import seeded
 
 LENGTH = 64  # tokens that are read; the peer's own default is 128
 HIDDEN = 150

@@ -21,8 +21,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
+from malaprop.frame.records.summary import Rate
 from malaprop.models.llm.template import TEXT_PROMPT
-from malaprop.records.summary import Rate
 
 MODEL = "causal:smollm2"
 DETAILED = (
@@ -99,9 +99,9 @@ class PromptTerms:
 def _equip(terms: PromptTerms, data: str, prompt: str, shots: int) -> tuple[Any, list[Any]]:
     """A victim asked with this prompt, and the examples."""
     from malaprop.data.matching import agree
-    from malaprop.runs.victims import victim
-    from malaprop.studies.prompting import Prompting
-    from malaprop.studies.selection import Selection
+    from malaprop.frame.runs.victims import victim
+    from malaprop.frame.study.prompt_options import Prompting
+    from malaprop.frame.study.selection import Selection
 
     texts = Selection(data=data, n=terms.first + terms.texts)
     found = texts.examples(trains=shots > 0)
@@ -111,8 +111,8 @@ def _equip(terms: PromptTerms, data: str, prompt: str, shots: int) -> tuple[Any,
 
 
 def _attack(victim: Any, examples: Sequence[Any], budget: int | None, *, width: int = 64) -> tuple[list[Any], float]:
-    from malaprop.runs.api import make_attack
-    from malaprop.runs.local import run
+    from malaprop.frame.runs.local import run
+    from malaprop.frame.runs.make_attack import make_attack
 
     attack = make_attack("pwws", {}).but(budget=budget)
     begun = process_time()

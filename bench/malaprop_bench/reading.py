@@ -14,10 +14,10 @@ from statistics import fmean, median
 from typing import Any
 
 from malaprop.assets.measures import why_not
-from malaprop.records.outcome import Outcome
-from malaprop.records.run import Run
-from malaprop.records.store import find_runs, outcomes_of
-from malaprop.records.summary import Rate
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import find_runs, outcomes_of
+from malaprop.frame.records.summary import Rate
 from malaprop_bench.strictness import Pair, read_perplexities, read_vectors
 
 MOST = 16  # successes of a recipe that are read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 from malaprop_bench.roster import ROSTER, PeerRecipe
 from malaprop_bench.table import lines, number
 

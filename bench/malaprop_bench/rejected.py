@@ -17,7 +17,7 @@ from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 HEAD = (
     *("model", "texts", "method", "epochs", "threshold costs", "right without attack"),
@@ -49,7 +49,7 @@ def measure(
     """Hardens, and attacks at each cost."""
     import malaprop as mp
     from malaprop.core.victim import REJECTED
-    from malaprop.studies.selection import Selection
+    from malaprop.frame.study.selection import Selection
 
     held = list(Selection(data=data).splits().held_out)
     tuned, attacked = held[: len(held) // 2], held[len(held) // 2 :][:texts]
@@ -74,7 +74,7 @@ def set_threshold(source: Path, target: Path, texts: Sequence[Any], cost: float,
     from safetensors.torch import load_file, save_file
 
     import malaprop as mp
-    from malaprop.defences.reject import find_shift
+    from malaprop.features.hardening.reject import find_shift
 
     shares = torch.from_numpy(mp.victim(str(source), device=device).predict([tuple(e.fields.values()) for e in texts]))
     move = find_shift(shares.clamp_min(1e-9).log(), torch.tensor([e.label for e in texts]), cost)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 HEAD = ("defence", "attack", "broken", "right under attack")
 

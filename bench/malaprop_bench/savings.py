@@ -24,9 +24,9 @@ from malaprop_bench.table import number
 
 if TYPE_CHECKING:
     from malaprop.models.scorers import Scorer
-    from malaprop.models.splits import Splits
     from malaprop.models.tokens.splice import Splice
     from malaprop.models.victims.tokens import TokenVictim
+    from malaprop.training.splits import Splits
 
 # The victims whose scorers are told apart, by how a row calls them.
 MODELS: Mapping[str, str] = {
@@ -68,7 +68,7 @@ def measure(
 ) -> dict[str, Any]:
     """One row a model: fresh weights, texts of the packaged reviews, words drawn from other texts."""
     from malaprop.data.base import load
-    from malaprop.models.splits import splits
+    from malaprop.training.splits import splits
 
     data = splits(load, "mr")
     restore = in_threads(threads)
@@ -141,7 +141,7 @@ def _cost(scorer: Scorer, work: Splice) -> dict[str, float]:
 
 
 def _fresh(spec: str, data: Splits, folder: Path, seed: int) -> TokenVictim:
-    from malaprop.models.victims.load import load
+    from malaprop.frame.runs.load_victim import load
     from malaprop.models.victims.tokens import TokenVictim
 
     made = (

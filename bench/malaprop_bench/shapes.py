@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from torch import nn
 
-    from malaprop.models.splits import Splits
+    from malaprop.training.splits import Splits
 
 PREFIX = "shape:"
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}  # in the order of ids
@@ -99,10 +99,11 @@ Rows = Sequence[Sequence[int]]
 
 
 def _words(shape: Shape, data: Splits, folder: Path, seconds: float, device: str, seed: int) -> None:
-    from malaprop.models.fitting.card import Card
-    from malaprop.models.fitting.seeds import seeded
     from malaprop.models.tokens.vocab import Vocab
-    from malaprop.models.zoo import checkpoint, zoo
+    from malaprop.training.card import Card
+    from malaprop.training.seeds import seeded
+    from malaprop.zoo import checkpoint
+    from malaprop.zoo import names as zoo
 
     spec = zoo.ZooSpec.of(shape.zoo)
     vocab = Vocab.build(_texts(data.train), least=2, most=30_000)
@@ -129,10 +130,10 @@ def _pieces(shape: Shape, data: Splits, folder: Path, seconds: float, device: st
         import transformers
     except ImportError:
         raise VictimError("this shape needs the transformers library; install malaprop[hf]") from None
-    from malaprop.models.fitting.seeds import seeded
     from malaprop.models.quiet import quietly
     from malaprop.models.tokens.wordpieces import WordPieces
-    from malaprop.models.zoo.blocks.transformer import Attending
+    from malaprop.training.seeds import seeded
+    from malaprop.zoo.blocks.transformer import Attending
 
     tokenizer = _learned(shape.tokens, data)
     config = getattr(transformers, f"{shape.kind}Config")(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 
 HEAD = (
     "victim", "texts", "attack", "right without attack", "behind `purify:spell`", "right under attack",

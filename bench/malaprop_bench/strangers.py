@@ -16,8 +16,8 @@ from typing import Any
 
 from malaprop.core.victim import Fields
 from malaprop.data.base import load
-from malaprop.defences.querymemory import QueryMemory
-from malaprop.records.summary import Rate
+from malaprop.features.defending.querymemory import QueryMemory
+from malaprop.frame.records.summary import Rate
 
 HEAD = ("texts of", "limit", "rejected", "milliseconds a text")
 LIMITS = (3, 5, 10)

@@ -18,10 +18,10 @@ import numpy as np
 from malaprop.attacks.quality import STRICT
 from malaprop.core.score import Floats
 from malaprop.core.text import Text, Words
-from malaprop.records.outcome import Outcome
-from malaprop.records.run import Run
-from malaprop.records.store import find_runs, outcomes_of
-from malaprop.records.summary import Rate
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import find_runs, outcomes_of
+from malaprop.frame.records.summary import Rate
 
 MOST = 100  # pairs of a recipe that are measured, of texts that both of its forms broke
 HEAD = (
@@ -102,7 +102,7 @@ def count_edits(before: str, after: str) -> int:
 
 def read_verdicts(pairs: Sequence[Pair], nli: str) -> dict[Pair, tuple[str, str]]:
     """What the second text of each pair is to the first, and the first to the second."""
-    from malaprop.runs.victims import victim
+    from malaprop.frame.runs.victims import victim
 
     judge = victim(nli)
     names = [name.lower() for name in judge.label_names]

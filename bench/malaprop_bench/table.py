@@ -8,7 +8,7 @@ from math import log
 from statistics import median_low
 from typing import Any
 
-from malaprop.records.summary import Rate
+from malaprop.frame.records.summary import Rate
 from malaprop_bench.peer import TOOLS
 
 Held = Mapping[str, Any]  # what JSON holds

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from malaprop.core.errors import DataError
 from malaprop.core.example import Example
 from malaprop.core.victim import Victim
-from malaprop.records.outcome import Outcome
-from malaprop.records.summary import Rate, Summary
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.summary import Rate, Summary
 from malaprop_bench import shapes
 from malaprop_bench.floor import GPU_SIZES, SIZES, Floor, floor
 from malaprop_bench.lowered import lowered
@@ -158,7 +158,7 @@ def row(held: Mapping[str, Any]) -> list[str]:
 
 def measure(setting: Setting) -> Throughput:
     """Attacks `n` texts that the victim gets right; the texts it read are then passed through the model alone."""
-    from malaprop.runs.victims import device_of
+    from malaprop.frame.runs.victims import device_of
 
     device = device_of(setting.device)
     with tempfile.TemporaryDirectory(prefix="malaprop-shape-") as folder:
@@ -220,7 +220,7 @@ def _settled(
 
 def recipe(name: str) -> Attack:
     """In the peer's variant where the comparison has one: it asks no tagger, so it runs where no tagger is."""
-    from malaprop.runs.api import recipe as of_library
+    from malaprop.frame.runs.make_attack import recipe as of_library
     from malaprop_bench import own
     from malaprop_bench.peer_textattack import RECIPES
 
@@ -247,8 +247,8 @@ def _road(victim: Victim) -> str:
 
 def _victim(setting: Setting, device: str, folder: Path) -> Victim:
     from malaprop.data.base import load
-    from malaprop.models.splits import splits
-    from malaprop.runs.victims import victim
+    from malaprop.frame.runs.victims import victim
+    from malaprop.training.splits import splits
 
     spec = setting.victim
     if shapes.is_shape(spec):
@@ -261,7 +261,7 @@ def _victim(setting: Setting, device: str, folder: Path) -> Victim:
 def _test(data: str) -> Sequence[Example]:
     """Of a file the part that no model was trained on."""
     from malaprop.data.base import load
-    from malaprop.models.splits import splits
+    from malaprop.training.splits import splits
 
     return splits(load, data).test if Path(data).is_file() else load(data).sample(None).examples
 
@@ -290,8 +290,8 @@ def _of_all_lengths(examples: Sequence[Example], many: int) -> list[Example]:
 def _attack(attack: Attack, victim: Victim, examples: Sequence[Example], setting: Setting) -> _Run:
     """With nothing remembered from an earlier run but what the process keeps for all."""
     from malaprop.engine.service import Scoring
-    from malaprop.runs.local import run
-    from malaprop.runs.services import services
+    from malaprop.frame.runs.local import run
+    from malaprop.frame.runs.services import services
 
     known = services(victim)
     began = perf_counter()

@@ -28,9 +28,9 @@ from malaprop.core.text import split_parts
 from malaprop.core.victim import REJECTED, Victim
 from malaprop.data.base import Dataset, load
 from malaprop.data.matching import agree
-from malaprop.records.check import sign_test
-from malaprop.records.defences import Gain
-from malaprop.records.summary import Rate
+from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.paired_texts import sign_test
+from malaprop.frame.records.summary import Rate
 
 HEAD = ("model", "trained on", "hardened with", "texts", "plain", "hardened", "rejected", "difference", "p of worse")
 MISSPELT = "misspelt:"
@@ -116,8 +116,8 @@ def answer(model: Victim, data: Dataset) -> tuple[list[bool], int]:
 
 def measure(plain: Path, hard: Mapping[str, str], texts: Sequence[str], n: int) -> Iterator[UnseenRow]:
     """A row for each hardened model and each kind of text."""
-    from malaprop.models.fitting.card import read_card
-    from malaprop.runs.victims import victim
+    from malaprop.frame.runs.victims import victim
+    from malaprop.training.card import read_card
 
     card, models = read_card(plain), {name: victim(spec) for name, spec in hard.items()}
     own = victim(str(plain))

@@ -23,11 +23,11 @@ from malaprop.core.catalogue import unknown
 from malaprop.core.errors import SettingError, TextError, plain
 from malaprop.core.example import PAIR, Example
 from malaprop.core.insight import Apart
+from malaprop.core.reasons import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
 from malaprop.core.score import Flags, Floats, winner
 from malaprop.core.text import Ints, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import find_rejected
-from malaprop.records.outcome import ALL_PROTECTED, NO_WORDS, NOTHING_TO_CHANGE, TARGET_ALREADY
 
 MEASURES = ("similarity", "perplexity", "grammar", "agreement", "distance")
 WRONG = "the victim does not give the true label"
@@ -160,7 +160,9 @@ class Attack:
     fallback: Fallback | None = None
     wants: frozenset[Capability] = field(default=frozenset(), repr=False)  # of the victim, beside what the goal needs
     encoder: str = "minilm"  # the sentence encoder that compares texts: minilm, mpnet, use
-    together: Together | None = None  # one change for all texts, not one for each; see `malaprop.runs.together`
+    together: Together | None = (
+        None  # one change for all texts, not one for each; see `malaprop.frame.runs.shared_change`
+    )
     abreast: int | None = None  # most examples in flight, where one fills batches alone; changes the memory alone
     stages: tuple[Attack, ...] = ()  # attacks tried in turn until one succeeds; the first has the parts above
 

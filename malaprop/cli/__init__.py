@@ -1,1 +1,16 @@
 """Commands: one file each; each imports its work when called."""
+
+from malaprop.frame.rooms import Command, Room
+
+ROOM = Room(
+    commands={
+        "run": Command(".run:run", "Run the study that a TOML file describes."),
+        "report": Command(".report:report", "Write the HTML report again, from the records of runs."),
+        "status": Command(".status:status", "Show what a folder holds and what is left of it."),
+        "list": Command(".list_:list_", "List recipes, models, defences, datasets or assets."),
+        "fetch": Command(".fetch:fetch", "Fetch a resource from outside."),
+    },
+    groups={
+        "study": "Do a paper's experiment as a whole, from training to figures.",
+    },
+)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from malaprop.cli import options as o
+from malaprop.frame.command import options as o
 
 
 def fetch(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from malaprop.cli import options as o
+from malaprop.frame.command import options as o
 
 KINDS = (
     "recipes",
@@ -69,17 +69,17 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
         return [{"name": name, "recipes": ", ".join(one.recipes), "what": one.about} for name, one in SUITES.items()]
     if kind == "victims":
-        from malaprop.runs.victims import WRITTEN
+        from malaprop.frame.runs.victims import WRITTEN
 
         return [{"name": written, "what": what} for written, what in WRITTEN.items()]
     if kind == "models":
-        from malaprop.models.zoo.trained import listing
+        from malaprop.zoo.cache import listing
 
         return listing()
     if kind == "defences":
-        from malaprop.defences import DEFENCES
-        from malaprop.defences.detection import DETECTORS
-        from malaprop.runs.victims import WRAPPERS
+        from malaprop.features.defending.detection import DETECTORS
+        from malaprop.frame.runs.victims import WRAPPERS
+        from malaprop.frame.study.training_methods_table import DEFENCES
 
         detectors = {f"detect:{name}": DETECTORS[name] for name in DETECTORS}  # as they are typed
         return _describe({**WRAPPERS, **DEFENCES, **detectors}, (*DEFENCES, *WRAPPERS, *detectors))

@@ -14,7 +14,8 @@ from typer.core import TyperGroup
 from malaprop import __version__
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import LimitReached, MalapropError, SettingError, extra_of, plain
-from malaprop.studies.table import COMMANDS, ELSEWHERE, GROUPS, Command, plugins
+from malaprop.frame.rooms import Command
+from malaprop.frame.study.commands import COMMANDS, ELSEWHERE, GROUPS, plugins
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -88,7 +89,7 @@ class Commands(TyperGroup):
 
 def _load(found: Command, name: str) -> Any:
     """The command as click has it."""
-    from malaprop.cli.command import SettingsCommand, command, perform
+    from malaprop.frame.command.settings_command import SettingsCommand, command, perform
 
     target = found.load()
     if isinstance(target, typer.Typer):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from malaprop.cli import options as o
 from malaprop.core.errors import RecordError
-from malaprop.records.documents import write_whole
+from malaprop.core.whole_files import write_whole
+from malaprop.frame.command import options as o
 
 if TYPE_CHECKING:
-    from malaprop.reports.page import Runs
+    from malaprop.frame.report.page import Runs
 
 
 def report(
@@ -54,9 +54,9 @@ def report(
 
       malaprop report docs/measured/defences --out board.html --leaderboard docs/leaderboard.md
     """
-    from malaprop.reports.comparison import compare_runs
-    from malaprop.reports.page import gather, write_page
-    from malaprop.reports.terminal import print_summary
+    from malaprop.frame.report.comparison import compare_runs
+    from malaprop.frame.report.page import gather, write_page
+    from malaprop.frame.report.terminal import print_summary
 
     runs, records, faults = gather(folders)
     for fault in faults:
@@ -79,7 +79,7 @@ def report(
 
 
 def _print_records(records: Sequence[Any]) -> None:
-    from malaprop.reports.page import sections
+    from malaprop.frame.report.page import sections
 
     for section, held in sections(records):
         for record in held:
@@ -90,8 +90,8 @@ def _write_leaderboard(records: Sequence[Any], page: Path | None, quiet: bool) -
     """The page that ranks defences, by data and model, where it was asked for."""
     if page is None:
         return
-    from malaprop.records.defences import DefencesRecord
-    from malaprop.reports.defenceboard import write_markdown
+    from malaprop.features.defending.evaluation_record import DefencesRecord
+    from malaprop.features.defending.leaderboard import write_markdown
 
     tests = [record for record in records if isinstance(record, DefencesRecord)]
     if not tests:
@@ -103,7 +103,7 @@ def _write_beside(runs: Runs, export: Path | None, card: Path | None, quiet: boo
     """The adversarial texts as a dataset, and the section of a model's card, where they were asked for."""
     if export is None and card is None:
         return
-    from malaprop.reports.export import model_card, write_export
+    from malaprop.frame.report.export import model_card, write_export
 
     if not runs:
         raise RecordError("--export and --card are about runs, and there are none below these folders")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from malaprop.cli.command import perform
+from malaprop.frame.command.settings_command import perform
 
 
 def run(
@@ -28,6 +28,6 @@ def run(
       malaprop run runs/look/study.toml jobs=4
     """
     from malaprop.core.settings import overrides
-    from malaprop.studies.table import read_study
+    from malaprop.frame.study.commands import read_study
 
     perform(read_study(file, overrides(settings or [])))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from malaprop.cli import options as o
+from malaprop.frame.command import options as o
 
 
 def status(
@@ -23,8 +23,8 @@ def status(
 
       malaprop status runs --json
     """
-    from malaprop.records.holdings import look
-    from malaprop.reports.tables import lines_of
+    from malaprop.frame.records.folder_contents import look
+    from malaprop.frame.report.tables import lines_of
 
     held = look(folders)
     if not quiet:

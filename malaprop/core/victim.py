@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from malaprop.core.ask import Steps
+from malaprop.core.budget import Meter
 from malaprop.core.capability import Capability
 from malaprop.core.errors import TextError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 
 T = TypeVar("T")

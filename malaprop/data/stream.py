@@ -12,12 +12,12 @@ import numpy as np
 
 from malaprop.core.errors import DataError, SettingError
 from malaprop.core.example import Example, content_id
+from malaprop.core.ids import Ids
 from malaprop.data.base import Dataset, choose, draw, editable, spelled, told
 from malaprop.data.files import Layout, Names, no_rows
 from malaprop.data.labels import cell_of, read_labels
 from malaprop.data.matching import order, turn
 from malaprop.data.rows import Row, kind, rows
-from malaprop.records.ids import Ids
 
 LARGE = 2 << 20  # bytes of a plain file from which on it is not held: held examples take twenty times as much
 HELD = 50_000  # a sample up to this size is held all the same

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from malaprop.core.budget import Meter, Purse, paid_by
 from malaprop.core.capability import Capability
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter, Purse, paid_by
 from malaprop.core.text import Ints
 from malaprop.core.victim import ANSWERS, Around, Fields, Paying, Piece, Piecewise, Victim, in_fields
 from malaprop.engine.cache import Disk, Predict

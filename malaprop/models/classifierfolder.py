@@ -13,8 +13,8 @@ from malaprop.assets.folders import offline
 from malaprop.core.errors import VictimError
 from malaprop.models.quiet import quietly
 from malaprop.models.victims.probes import check_vocabulary
-from malaprop.models.zoo.checkpoint import CARD
-from malaprop.models.zoo.zoo import FINE_TUNED
+from malaprop.zoo.checkpoint import CARD
+from malaprop.zoo.names import FINE_TUNED
 
 _TRANSLATE = "attack a translator with malaprop translate attack --victim {}"
 _PROMPT = "ask it with a prompt as --victim causal:{}"

@@ -1,12 +1,12 @@
-"""What is written to disk, and what it adds up to. Names are given when they are asked for."""
+"""The public names of malaprop.frame.records, under the name that scripts know."""
 
 from malaprop.core.catalogue import offer
 
 _PLACES = {
     "outcome": "OPS STATUSES Edit Op Outcome Queries Side Status compare_key edits_between to_json",
     "run": "Run",
-    "schema": "from_json",
+    "read_outcome": "from_json",
     "store": "Writer find_runs iter_outcomes merge read_outcomes",
     "summary": "Point Rate Spread Summary abused_pairs abused_words accuracy_by_change accuracy_by_queries",
 }
-__all__, __getattr__ = offer(__name__, _PLACES)
+__all__, __getattr__ = offer("malaprop.frame.records", _PLACES)

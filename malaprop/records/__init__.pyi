@@ -1,6 +1,6 @@
 """What is written to disk, and what it adds up to."""
 
-from malaprop.records.outcome import (
+from malaprop.frame.records.outcome import (
     OPS,
     STATUSES,
     Edit,
@@ -13,10 +13,10 @@ from malaprop.records.outcome import (
     edits_between,
     to_json,
 )
-from malaprop.records.run import Run
-from malaprop.records.schema import from_json
-from malaprop.records.store import Writer, find_runs, iter_outcomes, merge, read_outcomes
-from malaprop.records.summary import (
+from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import Writer, find_runs, iter_outcomes, merge, read_outcomes
+from malaprop.frame.records.summary import (
     Point,
     Rate,
     Spread,

@@ -1,6 +1,6 @@
-"""Reports made from records alone: one HTML file, or a table in the terminal."""
+"""The public names of malaprop.frame.report, under the name that scripts know."""
 
 from malaprop.core.catalogue import offer
 
 _PLACES = {"diff": "Patch Piece mark_changes patches", "page": "render write_report", "terminal": "print_summary"}
-__all__, __getattr__ = offer(__name__, _PLACES)
+__all__, __getattr__ = offer("malaprop.frame.report", _PLACES)

@@ -24,8 +24,8 @@ from malaprop.attacks.search.sampling import Exhaustive, Random
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError, TextError
 from malaprop.core.example import Example
-from malaprop.records.summary import Rate, Summary
-from malaprop.runs.api import goal as goal_typed
+from malaprop.frame.records.summary import Rate, Summary
+from malaprop.frame.runs.make_attack import goal as goal_typed
 
 SEARCHES = {
     "greedy": Greedy(),

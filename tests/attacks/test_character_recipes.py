@@ -20,14 +20,14 @@ from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.search.differential import DifferentialEvolution
 from malaprop.attacks.search.noise import VisualNoise
 from malaprop.attacks.search.rewrites import Rewrites
-from malaprop.attacks.translation.replacements import REPLACEMENTS
 from malaprop.attacks.trial import Trial
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words, word_pattern
 from malaprop.engine.drive import drive
-from malaprop.runs.api import recipe
+from malaprop.features.translation.attacks.replacements import REPLACEMENTS
+from malaprop.frame.runs.make_attack import recipe
 
 
 def trial(text: str, **parts) -> Trial:

@@ -32,7 +32,7 @@ from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.drive import drive
-from malaprop.models.translation import chrf
+from malaprop.models import chrf
 
 
 def trial(text: str, *rules, **parts) -> Trial:

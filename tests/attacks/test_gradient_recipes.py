@@ -74,7 +74,7 @@ def test_a_mixture_ends_with_few_changes_that_turn_the_label():
 
 @pytest.mark.parametrize("name", ["a2t", "fd", "gbda", "geometry"])
 def test_a_black_box_is_refused_before_the_first_query(name):
-    from malaprop.runs.local import run
+    from malaprop.frame.runs.local import run
 
     calls = toy.Calls()
     with pytest.raises(CapabilityError, match=r"needs (gradients|embeddings), which toy does not offer.*pwws"):

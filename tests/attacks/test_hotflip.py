@@ -78,7 +78,7 @@ def test_confidence_asks_for_more():
 
 
 def test_confidence_is_a_goal_of_any_recipe():
-    from malaprop.runs.api import goal
+    from malaprop.frame.runs.make_attack import goal
 
     assert goal("confident:0.9") == Confident(floor=0.9)
     assert goal("confident") == Confident()
@@ -138,7 +138,7 @@ def test_words_change_within_all_constraints():
 
 @pytest.mark.parametrize("name", ["hotflip-char", "hotflip-char-greedy", "hotflip-word"])
 def test_a_victim_without_gradients_is_refused_before_the_first_query(name):
-    from malaprop.runs.local import run
+    from malaprop.frame.runs.local import run
 
     calls = toy.Calls()
     instead = "pwws" if name == "hotflip-word" else r"key\* or deepwordbug"

@@ -9,10 +9,10 @@ from malaprop.attacks.attack import Together, try_in_turn
 from malaprop.attacks.constraints.edits import MaxWords
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.errors import SettingError
-from malaprop.records.outcome import to_json
-from malaprop.records.schema import from_json
-from malaprop.records.summary import Summary
-from malaprop.runs.api import recipe
+from malaprop.frame.records.outcome import to_json
+from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.summary import Summary
+from malaprop.frame.runs.make_attack import recipe
 
 CHEAP = listed({"fine": ("poor",)}, name="cheap")
 DEAR = listed({"good": ("awful",), "film": ("movie",)}, name="dear", constraints=(MaxWords(count=1),))

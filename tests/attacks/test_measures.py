@@ -8,7 +8,7 @@ from toy import examples, listed, toy_services, victim
 
 from malaprop.core.errors import SettingError
 from malaprop.engine.service import Batched
-from malaprop.runs.local import run
+from malaprop.frame.runs.local import run
 
 
 def vectors(texts):

@@ -16,9 +16,9 @@ from malaprop.attacks.search.oneword import Sweep
 from malaprop.attacks.search.sampling import Random
 from malaprop.core.capability import Capability
 from malaprop.core.errors import CapabilityError, SettingError
-from malaprop.records.outcome import compare_key
-from malaprop.records.totals import Totals
-from malaprop.runs.local import run
+from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.records.totals import Totals
+from malaprop.frame.runs.local import run
 
 ALL = frozenset({Capability.ATTENTION, Capability.EMBEDDINGS, Capability.PADDING})
 ANYTHING = ("awful", "bad", "great", "okay", "poor", "x", "longer")

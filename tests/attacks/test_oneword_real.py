@@ -8,16 +8,16 @@ import torch
 
 from malaprop.attacks.recipes import RECIPES
 from malaprop.core.example import number
-from malaprop.models.fitting.seeds import seeded
+from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.runs.local import run
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.inside.attention import WordAttention
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import SEP, UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.victims.zoo import gradients_of, padding_of
-from malaprop.models.zoo.special import SPECIAL_MODELS
-from malaprop.records.outcome import compare_key
-from malaprop.runs.local import run
+from malaprop.training.seeds import seeded
+from malaprop.zoo.special_models import SPECIAL_MODELS
+from malaprop.zoo.victim import gradients_of, padding_of
 
 WORDS = ("the", "film", "good", "bad", "okay", "poor", "a", "man", "sleeps", "runs", "well-made", "don't")
 SHAPE = {"BiLSTM-Attention": {"dim": 12, "hidden": 8}, "Transformer-3": {"dim": 16, "heads": 4, "inner": 32}}

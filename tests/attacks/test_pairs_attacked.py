@@ -9,7 +9,7 @@ from toy import examples, listed, toy_services, victim
 from malaprop.attacks.constraints.edits import MaxShare
 from malaprop.attacks.constraints.similarity import SentenceCosine
 from malaprop.engine.service import Batched
-from malaprop.runs.local import run
+from malaprop.frame.runs.local import run
 
 PREMISE = "a film that is as long as this one is and then some more of it"
 PAIR = {"premise": PREMISE, "hypothesis": "a good fine film"}

@@ -10,7 +10,7 @@ from malaprop.attacks.recipes import RECIPES
 from malaprop.attacks.recipes.presets import preset
 from malaprop.attacks.recipes.words import pwws
 from malaprop.core.errors import SettingError
-from malaprop.runs.api import recipe
+from malaprop.frame.runs.make_attack import recipe
 
 PRESETS = [name for name in RECIPES if ":" in name]
 

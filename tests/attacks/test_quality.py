@@ -21,7 +21,7 @@ from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
 from malaprop.core.text import Text, Words
 from malaprop.engine.drive import drive
-from malaprop.runs.api import recipe
+from malaprop.frame.runs.make_attack import recipe
 
 pytestmark = pytest.mark.usefixtures("tiny_assets")
 TABLE = {"great": ("good", "awful", "fine"), "film": ("movie", "films"), "paris": ("london",), "good": ("not good",)}

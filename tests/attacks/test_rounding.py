@@ -27,10 +27,10 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import Fields
 from malaprop.engine.service import Batched, Scoring
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.runs.local import run
+from malaprop.frame.runs.services import services
 from malaprop.models.victims.complete import complete
-from malaprop.records.outcome import Outcome
-from malaprop.runs.local import run
-from malaprop.runs.services import services
 
 
 def weight(text: str) -> float:

@@ -10,8 +10,8 @@ import pytest
 from malaprop_bench import certificates
 
 from malaprop.core.errors import RecordError
-from malaprop.records.certified import Certificate, CertifiedRecord, Challenge, TopCurve
-from malaprop.records.summary import Rate
+from malaprop.features.defending.certified_record import Certificate, CertifiedRecord, Challenge, TopCurve
+from malaprop.frame.records.summary import Rate
 
 DOCS = Path(__file__).parents[2] / "docs"
 RECORD = DOCS / "measured" / "certified.json"

@@ -9,12 +9,12 @@ import pytest
 from malaprop_bench import epochs
 from malaprop_bench.epochs import TimedTraining
 
-from malaprop.defences.blackbox import KeyStar
-from malaprop.defences.harden import Hardening
-from malaprop.models.zoo.train import Given
-from malaprop.models.zoo.training import Hooks
-from malaprop.studies.epochtime import time_epoch
-from malaprop.studies.training import LearningData
+from malaprop.features.hardening.epoch_time import time_epoch
+from malaprop.features.hardening.key_star import KeyStar
+from malaprop.frame.study.training_methods import Hardening
+from malaprop.frame.study.training_tasks import LearningData
+from malaprop.zoo.train import Given
+from malaprop.zoo.training import Hooks
 
 
 def row(method: str, step: float, **more) -> TimedTraining:
@@ -68,7 +68,7 @@ def test_a_few_steps_are_timed_and_nothing_is_left(tmp_path, monkeypatch):
                                                   ("reject:recipes=deepwordbug:every=6", [7, 7])])  # fmt: skip
 def test_timed_steps_hold_a_whole_round_of_attacks(method, searches, tmp_path, monkeypatch, tiny_assets):
     """Or an epoch seems to cost next to nothing: the first search is in the steps before the clock starts."""
-    from malaprop.runs import local
+    from malaprop.frame.runs import local
 
     seen, run = list[int](), local.run
     monkeypatch.setattr(local, "run", lambda *given, **more: seen.append(len(given[2])) or run(*given, **more))

@@ -10,9 +10,9 @@ import small_victims
 from malaprop_bench import evaded, page
 
 from malaprop.core.errors import RecordError
-from malaprop.studies.settings import build
-from malaprop.studies.study import conduct
-from malaprop.studies.table import find_study
+from malaprop.frame.study.commands import find_study
+from malaprop.frame.study.settings import build
+from malaprop.frame.study.study import conduct
 
 ABOUT = ["--victim", "toy", "--texts", "rows", "--method", "fgws"]
 

@@ -15,7 +15,7 @@ from malaprop.core.victim import REJECTED
 
 @pytest.fixture(autouse=True)
 def _small(tiny_assets, monkeypatch):
-    monkeypatch.setattr("malaprop.runs.services.tags", toy.tags)
+    monkeypatch.setattr("malaprop.frame.runs.services.tags", toy.tags)
 
 
 def test_a_line_is_written_for_each_cost_and_shown(tmp_path):

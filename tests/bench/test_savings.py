@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn import functional
 
 from malaprop.core.example import Example
-from malaprop.models.splits import Splits
-from malaprop.models.zoo.blocks.rows import recur
+from malaprop.models.padded_rows import recur
+from malaprop.training.splits import Splits
 
 X = torch.ones(3, 7, 10)
 
@@ -43,7 +43,7 @@ def data(monkeypatch):
         Example(str(i), {"text": f"a good warm film with a fine cast and {i} dull jokes"}, i % 2) for i in range(20)
     ]
     made = Splits("toy", rows, rows, rows, ("bad", "good"), "f", True)
-    monkeypatch.setattr("malaprop.models.splits.splits", lambda read, spec: made)
+    monkeypatch.setattr("malaprop.training.splits.splits", lambda read, spec: made)
 
 
 def test_incremental_scorers_save_and_agree(data):

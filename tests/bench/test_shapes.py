@@ -7,8 +7,8 @@ from malaprop_bench import shapes
 
 from malaprop.core.errors import SettingError
 from malaprop.core.example import Example
-from malaprop.models.splits import Splits
-from malaprop.models.victims.load import load
+from malaprop.frame.runs.load_victim import load
+from malaprop.training.splits import Splits
 
 GOOD, BAD = "a good warm film with a fine cast", "a bad cold film with a dull cast"
 

@@ -15,7 +15,7 @@ from toy import examples, listed
 
 from malaprop.attacks.attack import try_in_turn
 from malaprop.data.base import of
-from malaprop.runs.folder import run_to_folder
+from malaprop.frame.runs.folder import run_to_folder
 
 MEASURED = Path(__file__).parents[2] / "docs" / "measured"
 CHEAP = listed({"fine": ("poor",)}, name="cheap")
@@ -45,7 +45,7 @@ def test_pairs_are_measured_both_ways(tmp_path, monkeypatch):
         def predict(self, pairs):
             return np.eye(3)[[1 if "poor" in two or "poor" in one else 0 for one, two in pairs]]
 
-    monkeypatch.setattr("malaprop.runs.victims.victim", lambda _: Judge())
+    monkeypatch.setattr("malaprop.frame.runs.victims.victim", lambda _: Judge())
     monkeypatch.setattr(strictness, "read_vectors", lambda texts, _: dict(zip(texts, toy.encode(texts), strict=True)))
     monkeypatch.setattr(strictness, "read_perplexities", lambda texts: {text: float(len(text)) for text in texts})
     for attack in (DEAR, replace(CHEAP, name="dear:strict")):

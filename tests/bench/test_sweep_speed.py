@@ -13,12 +13,12 @@ from malaprop_bench.recording import Recording
 
 from malaprop.attacks.recipes.oneword import gs_gr
 from malaprop.core.example import number
-from malaprop.models.fitting.seeds import seeded
+from malaprop.frame.runs.local import run
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.victims.zoo import gradients_of, padding_of
-from malaprop.models.zoo.special import SPECIAL_MODELS
-from malaprop.runs.local import run
+from malaprop.training.seeds import seeded
+from malaprop.zoo.special_models import SPECIAL_MODELS
+from malaprop.zoo.victim import gradients_of, padding_of
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 WORDS = sorted({a + b + c for a in SYLLABLES for b in SYLLABLES for c in "nrst"})[:19_600]

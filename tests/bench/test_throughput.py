@@ -27,7 +27,7 @@ def setting(tmp_path, monkeypatch):
     examples = [{"text": text, "label": 1} for text in rows] + [{"text": "a fine end", "label": 0}]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(e) + "\n" for e in examples))
     monkeypatch.setattr(throughput, "_test", lambda data: [e for e in _load(tmp_path / "rows.jsonl") if e.label])
-    monkeypatch.setattr("malaprop.runs.victims.victim", lambda *_, **__: StringVictim(call=predict, name="toy"))
+    monkeypatch.setattr("malaprop.frame.runs.victims.victim", lambda *_, **__: StringVictim(call=predict, name="toy"))
     return Setting(victim="toy", n=6, width=4, device="cpu", repeats=2, floor_seconds=0.01)
 
 

@@ -61,8 +61,8 @@ def test_a_model_that_is_not_there_is_told_in_one_line(tmp_path, capsys):
 def test_models_are_compared_on_the_same_texts(tmp_path, monkeypatch):
     data = of([("good film", 1), ("bad film", 0), ("good one", 1), ("odd", 0)], name="x")
     right = {"plain": (True, True, False, False), "hard": (True, False, True, True)}
-    monkeypatch.setattr("malaprop.models.fitting.card.read_card", lambda _: SimpleNamespace(name="LSTM", data="mr"))
-    monkeypatch.setattr("malaprop.runs.victims.victim", str)
+    monkeypatch.setattr("malaprop.training.card.read_card", lambda _: SimpleNamespace(name="LSTM", data="mr"))
+    monkeypatch.setattr("malaprop.frame.runs.victims.victim", str)
     monkeypatch.setattr(unseen, "answer", lambda name, _: (right[name], 1))
     monkeypatch.setattr(unseen, "read_texts", lambda *_: data)
     file = tmp_path / "u.json"

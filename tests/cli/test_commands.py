@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from malaprop.cli.main import main
-from malaprop.defences.detection import DETECTORS
+from malaprop.features.defending.detection import DETECTORS
 
 MODEL = """
 import numpy as np
@@ -216,7 +216,7 @@ def test_a_broken_victim_ends_the_run_with_its_reason(place, type_in):
 
 
 def test_ctrl_c_is_answered_in_one_line_and_keeps_what_was_finished(place, type_in, monkeypatch):
-    from malaprop.records.store import Writer
+    from malaprop.frame.records.store import Writer
 
     real = Writer.add
 
@@ -328,7 +328,7 @@ def test_a_full_disk_keeps_what_was_finished(place, type_in, monkeypatch):
 def test_no_figure_of_a_list_is_broken_by_a_narrow_terminal(place, type_in, monkeypatch, columns, whole):
     row = {"name": "BiLSTM-WC-Random-1", "state": "on first use", "data": "reviews.jsonl", "accuracy": "73.7%"}
     row |= {"MB": 12.34, "parameters": 1568502, "date": "2026-11-15", "reads": "words and characters"}
-    monkeypatch.setattr("malaprop.models.zoo.trained.listing", lambda: [row])
+    monkeypatch.setattr("malaprop.zoo.cache.listing", lambda: [row])
     monkeypatch.setenv("COLUMNS", columns)
     code, out, _ = type_in("list", "models", "--json")
     assert code == 0

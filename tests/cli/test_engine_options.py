@@ -12,7 +12,7 @@ import pytest
 from malaprop.cli.main import main
 from malaprop.core.errors import RecordError
 from malaprop.data import stream
-from malaprop.records.store import check_writable
+from malaprop.frame.records.store import check_writable
 
 MODEL = """
 def predict(texts):

@@ -10,12 +10,12 @@ import toy
 
 from malaprop.cli.main import main
 from malaprop.core.errors import RecordError
-from malaprop.records.settings import keep_settings
+from malaprop.frame.records.kept_settings import keep_settings
 
 
 @pytest.fixture
 def type_in(tiny_assets, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("malaprop.runs.services.tags", toy.tags)
+    monkeypatch.setattr("malaprop.frame.runs.services.tags", toy.tags)
     monkeypatch.chdir(tmp_path)
     rows = [f"the {('good', 'great', 'bad', 'awful')[i % 4]} film {i},{int(i % 4 < 2)}" for i in range(120)]
     Path("rows.csv").write_text("text,label\n" + "\n".join(rows) + "\n")

@@ -9,7 +9,7 @@ import pytest
 from every_kind import RECORDS
 
 from malaprop.cli.main import main
-from malaprop.records import Outcome, Run, Side, Writer
+from malaprop.frame.records import Outcome, Run, Side, Writer
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 import typer
 
 import malaprop as mp
-from malaprop.cli import helping
 from malaprop.cli.main import Commands, Table, app, main
 from malaprop.core.errors import SettingError
-from malaprop.studies.audit import Audit
-from malaprop.studies.settings import build, flat, options, rename
-from malaprop.studies.table import COMMANDS
-from malaprop.studies.vocabulary import SECTIONS, VICTIM, VOCABULARY
+from malaprop.features.audit.study import Audit
+from malaprop.frame.command import helping
+from malaprop.frame.study.commands import COMMANDS
+from malaprop.frame.study.settings import build, flat, options, rename
+from malaprop.frame.study.vocabulary import SECTIONS, VICTIM, VOCABULARY
 
 MODEL = """
 def predict(texts):
@@ -165,7 +165,7 @@ OLD = [
 @pytest.mark.parametrize(("name", "words", "wanted"), OLD)
 def test_old_names_are_read_on_the_command_line(monkeypatch, type_in, name, words, wanted):
     seen = []
-    monkeypatch.setattr("malaprop.cli.command.perform", seen.append)
+    monkeypatch.setattr("malaprop.frame.command.settings_command.perform", seen.append)
     extra = ("--victim", "a:b") if name in ("attack", "certify") else ()
     code, _, said = type_in(*name.split(), *words, *extra)
     assert code == 0, said

@@ -26,8 +26,8 @@ from malaprop.attacks.search.greedy import Greedy
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError
 from malaprop.core.settings import plain, to_toml
-from malaprop.records.outcome import Outcome, compare_key, to_json
-from malaprop.records.schema import from_json
+from malaprop.frame.records.outcome import Outcome, compare_key, to_json
+from malaprop.frame.records.read_outcome import from_json
 
 pytestmark = pytest.mark.usefixtures("tiny_assets")
 
@@ -174,7 +174,9 @@ def test_width_and_order_do_not_change_outcomes(kind, name, toy_examples):
 def test_the_budget_holds(kind, name, budget, toy_examples):
     attack = small(as_attack(kind, name)).but(budget=budget)
     if attack.together is not None:
-        pytest.skip("its budget bounds the search for one change, not what a text asks: tests/studies/test_together.py")
+        pytest.skip(
+            "its budget bounds the search for one change, not what a text asks: tests/frame/study/test_together.py"
+        )
     calls = toy.Calls()
     outcomes = attack_all(attack, toy_examples[:8], toy.victim(calls))
     same(outcomes)

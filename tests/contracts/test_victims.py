@@ -22,15 +22,15 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import ANSWERS, MEMBERS, About, Victim
-from malaprop.defences.adaptive import Adaptive
-from malaprop.defences.wrap import defend
 from malaprop.engine.paid import Paid
+from malaprop.features.defending.adaptive import Adaptive
+from malaprop.frame.runs.services import services
+from malaprop.frame.runs.victims import WRAPPERS, victim
+from malaprop.frame.runs.wrap import defend
 from malaprop.models.victims.complete import Completed
 from malaprop.models.victims.ensemble import Ensemble
 from malaprop.models.victims.http import HttpVictim
 from malaprop.models.victims.strings import StringVictim
-from malaprop.runs.services import services
-from malaprop.runs.victims import WRAPPERS, victim
 
 TEXTS = [("the good film",), ("a bad one",)]
 

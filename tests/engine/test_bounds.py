@@ -11,7 +11,7 @@ import toy
 from malaprop.engine import service
 from malaprop.engine.cache import Memory, Recent
 from malaprop.engine.service import Scoring
-from malaprop.records.outcome import compare_key
+from malaprop.frame.records.outcome import compare_key
 
 
 def test_recent_keeps_within_its_bytes_and_forgets_the_oldest():

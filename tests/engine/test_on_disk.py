@@ -10,8 +10,8 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.engine.paid import Paid
-from malaprop.records.outcome import compare_key
-from malaprop.runs.local import run
+from malaprop.frame.records.outcome import compare_key
+from malaprop.frame.runs.local import run
 
 
 def attacked(model, examples):

@@ -18,8 +18,8 @@ from malaprop.attacks.search.genetic import Genetic
 from malaprop.attacks.search.greedy import Greedy
 from malaprop.attacks.search.sampling import Exhaustive, Random
 from malaprop.core.text import Words
+from malaprop.frame.records.outcome import compare_key
 from malaprop.models.victims.strings import StringVictim
-from malaprop.records.outcome import compare_key
 
 ATTACKS = {
     "greedy": listed(),
@@ -103,7 +103,7 @@ def test_a_second_table_of_words_gets_no_answers_of_the_first(monkeypatch):
     """Ids begin anew with each shard, so equal ids of equal owners stand for other words."""
     rows = toy.examples(["a good film", "an awful plot", "some nice day", "one bad hour"])
     whole = attack_all(listed(), rows)
-    monkeypatch.setattr("malaprop.runs.local.SHARD", 1)
+    monkeypatch.setattr("malaprop.frame.runs.local.SHARD", 1)
     assert [compare_key(o) for o in attack_all(listed(), rows)] == [compare_key(o) for o in whole]
 
 

@@ -18,13 +18,13 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
+from malaprop.frame.runs.load_victim import load
 from malaprop.models.scorers import int8
 from malaprop.models.scorers.buckets import Buckets
 from malaprop.models.scorers.masks import takes_added_mask
 from malaprop.models.scorers.packedmodel import pack
 from malaprop.models.scorers.packing import Packing
 from malaprop.models.scorers.plain import attended
-from malaprop.models.victims.load import load
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
 

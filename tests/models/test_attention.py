@@ -9,12 +9,12 @@ from test_hf import bert, tokenizer
 
 from malaprop.core.capability import Capability
 from malaprop.core.text import Text, Words
+from malaprop.frame.runs.load_victim import wrap
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.inside.attention import WordAttention
 from malaprop.models.tokens.splice import Frame
-from malaprop.models.victims.load import wrap
-from malaprop.models.zoo.blocks.attentive import bilstm_attention
-from malaprop.models.zoo.blocks.selfattention import transformer
+from malaprop.zoo.blocks.attentive import bilstm_attention
+from malaprop.zoo.blocks.selfattention import transformer
 
 LETTERS = "abcdefgh"
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from malaprop.models.scorers.buckets import Buckets, width_of
-from malaprop.models.scorers.fromhost import FromHost
+from malaprop.models.scorers.host_tensors import FromHost
 from malaprop.models.tokens.splice import Splice
 
 ROWS = [[1 + (n + k) % 50 for k in range(9 + n % 8)] for n in range(100)]

@@ -14,10 +14,10 @@ from malaprop.core.errors import MalapropError, SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.llm.branches import Branches
+from malaprop.frame.runs.load_victim import load, wrap
+from malaprop.frame.runs.local import run
+from malaprop.models.llm.label_tree import Branches
 from malaprop.models.llm.template import TEXT_PROMPT, Shot, Template
-from malaprop.models.victims.load import load, wrap
-from malaprop.runs.local import run
 
 LABELS = ("bad film", "very good", "very poor")  # of several tokens, and two that begin alike
 FILMS = (

@@ -16,10 +16,10 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
-from malaprop.models.gradients.looks import edited
-from malaprop.records.outcome import compare_key, to_json
-from malaprop.records.schema import from_json
-from malaprop.runs.local import run
+from malaprop.frame.records.outcome import compare_key, to_json
+from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.runs.local import run
+from malaprop.zoo.gradients.character_edits import edited
 
 
 def attacked(attack, rows, **more):

@@ -17,12 +17,12 @@ from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
 from malaprop.engine.service import Scoring
-from malaprop.models.scorers.cnn import CnnEdits
+from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.models.victims.ensemble import Ensemble, log_probabilities, member_specs
-from malaprop.models.victims.load import load, wrap
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.zoo.blocks.cnn import WordCNN
+from malaprop.zoo.scorers.cnn import CnnEdits
 
 
 def fixed(*row: float, **more) -> StringVictim:

@@ -9,8 +9,8 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.data import of
+from malaprop.frame.runs.load_victim import load, wrap
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.models.victims.load import load, wrap
 from malaprop.models.victims.tokens import TokenVictim
 
 transformers = pytest.importorskip("transformers")
@@ -187,9 +187,9 @@ def test_a_hub_out_of_reach_is_one_line(monkeypatch):
 
 def test_fine_tuning_a_small_encoder(tmp_path, monkeypatch):
     from malaprop.assets import store
-    from malaprop.models.splits import splits
-    from malaprop.models.zoo.train import Given, train
-    from malaprop.models.zoo.zoo import ZooSpec
+    from malaprop.training.splits import splits
+    from malaprop.zoo.names import ZooSpec
+    from malaprop.zoo.train import Given, train
 
     tokenizer(tmp_path / "base")
     transformers.BertModel(bert().config).save_pretrained(tmp_path / "base")

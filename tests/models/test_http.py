@@ -17,11 +17,11 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
+from malaprop.frame.runs.load_victim import load, wrap
+from malaprop.frame.runs.victims import assume_labels
 from malaprop.models.victims import endpoint
 from malaprop.models.victims.endpoint import _ends_early, in_line, split_address
 from malaprop.models.victims.http import HttpVictim, _place
-from malaprop.models.victims.load import load, wrap
-from malaprop.runs.victims import assume_labels
 
 TEXTS = [("a good film",), ("bad",), ("great, great plot",), ("poor",), ("the end",)]
 

@@ -16,12 +16,12 @@ from malaprop.cli.main import main
 from malaprop.core.example import Example, number
 from malaprop.core.secrets import scrub
 from malaprop.data.base import of
-from malaprop.models.scorers.cnn import CnnEdits
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.runs.folder import run_to_folder
 from malaprop.models.victims.http import HttpVictim
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.zoo.blocks.cnn import WordCNN
-from malaprop.records.outcome import Outcome
-from malaprop.runs.folder import run_to_folder
+from malaprop.zoo.blocks.cnn import WordCNN
+from malaprop.zoo.scorers.cnn import CnnEdits
 
 QUICK = {"pause": 0.001, "batch": 8, "timeout": 5.0}
 

@@ -12,15 +12,15 @@ from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.insight import Apart, Blank, Focus
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.fitting.seeds import seeded
+from malaprop.frame.runs.load_victim import wrap
+from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.gradients.layout import ByParts
 from malaprop.models.inside.attention import WordAttention
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import Vocab
-from malaprop.models.victims.load import wrap
-from malaprop.models.victims.zoo import gradients_of, padding_of
-from malaprop.models.zoo.embeddings import last_linear, read_by
-from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.training.seeds import seeded
+from malaprop.zoo.special_models import SPECIAL_MODELS
+from malaprop.zoo.victim import gradients_of, padding_of
 
 LETTERS = "abcdefgh"
 GIVEN = torch.tensor(

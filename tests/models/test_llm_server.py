@@ -22,13 +22,13 @@ from malaprop.cli.main import main
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError, VictimError
 from malaprop.core.victim import NO_LABEL
+from malaprop.features.audit.attack import AttackRun
+from malaprop.frame.records.summary import Summary
+from malaprop.frame.runs.load_victim import load
+from malaprop.frame.runs.local import run
+from malaprop.frame.study.settings import build
+from malaprop.frame.study.study import conduct
 from malaprop.models.llm.replies import find_label, join_stream, read_reply, weigh_top
-from malaprop.models.victims.load import load
-from malaprop.records.summary import Summary
-from malaprop.runs.local import run
-from malaprop.studies.attack import AttackRun
-from malaprop.studies.settings import build
-from malaprop.studies.study import conduct
 
 WORDS = ("bad", "good")
 FILMS = ("a good film", "a bad film about a great actor", "awful , bad story", "a fine , great movie", "this is a film")

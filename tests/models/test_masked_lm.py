@@ -13,8 +13,8 @@ from malaprop.core.cloze import Cloze, Gap
 from malaprop.core.errors import AssetError
 from malaprop.core.text import word_pattern
 from malaprop.models.encoders.masked_lm import MaskedLanguageModel, load_masked_lm
-from malaprop.models.pretrain import job
 from malaprop.models.scorers.int8 import can_quantise
+from malaprop.zoo.pretrain import job
 
 
 @pytest.fixture(scope="module", params=["roberta", "mlm-head"])

@@ -9,7 +9,7 @@ from malaprop.core.pool import Pool
 from malaprop.models.scorers.plain import Plain
 from malaprop.models.tokens.pieces import Pieces
 from malaprop.models.tokens.splice import Frame, splice
-from malaprop.models.zoo.blocks.cnn import WordCNN
+from malaprop.zoo.blocks.cnn import WordCNN
 
 
 def _plain(holds: int, seen: list[int]) -> tuple[Plain, WordCNN]:

@@ -9,12 +9,12 @@ import torch
 from word_edits import VOCABULARY
 
 from malaprop.core.errors import MalapropError
+from malaprop.frame.runs.load_victim import load
 from malaprop.models import precision
 from malaprop.models.precision import LEAST, ROUNDING, dtype_for, full_precision, has_bf16_units, resolve
-from malaprop.models.scorers import roads
+from malaprop.models.scorers import select_scorer as roads
 from malaprop.models.scorers.int8 import can_quantise
 from malaprop.models.victims.hf import load_transformers
-from malaprop.models.victims.load import load
 
 CPU = torch.device("cpu")
 
@@ -124,7 +124,7 @@ def test_attacks_in_fewer_bits_end_with_confirmed_successes(folder: Path) -> Non
     from malaprop.attacks.candidates.lookup import Listed
     from malaprop.attacks.search.greedy import Greedy
     from malaprop.core.example import Example
-    from malaprop.runs.local import run
+    from malaprop.frame.runs.local import run
 
     words = [a + b for a in "abcde" for b in "abcde"]
     rng = np.random.default_rng(0)
@@ -147,7 +147,7 @@ def test_attacks_in_fewer_bits_end_with_confirmed_successes(folder: Path) -> Non
 
 
 def test_a_wrong_name_is_refused_for_every_victim() -> None:
-    from malaprop.runs.victims import victim
+    from malaprop.frame.runs.victims import victim
 
     with pytest.raises(MalapropError, match="half"):
         victim(lambda texts: np.zeros((len(texts), 2)), precision="half")

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from malaprop.core.errors import SettingError
+from malaprop.frame.runs.victims import device_of
+from malaprop.frame.tasks.worker_context import Place
 from malaprop.models.tokens import batches
 from malaprop.models.tokens.batches import bounds_for, crowded, share_gpu, sleep_while_waiting
-from malaprop.models.tokens.sending import send
-from malaprop.runs.victims import device_of
-from malaprop.tasks.desk import Place
+from malaprop.models.tokens.to_device import send
 
 GIB = 1 << 30
 CUDA = torch.device("cuda")

@@ -5,7 +5,7 @@ import pytest
 
 from malaprop.core.errors import VictimError
 from malaprop.data.base import turn
-from malaprop.models.victims.load import load, wrap
+from malaprop.frame.runs.load_victim import load, wrap
 
 pytest.importorskip("sklearn")
 from sklearn.feature_extraction.text import TfidfVectorizer

@@ -7,11 +7,11 @@ import torch
 from malaprop.core.pool import Pool
 from malaprop.core.text import Text, Words
 from malaprop.core.variants import Variants
-from malaprop.models.fitting.seeds import seeded
 from malaprop.models.tokens.vocab import UNKNOWN, Vocab
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.zoo.blocks.charwords import CharWords
-from malaprop.models.zoo.special import SPECIAL_MODELS
+from malaprop.training.seeds import seeded
+from malaprop.zoo.blocks.charwords import CharWords
+from malaprop.zoo.special_models import SPECIAL_MODELS
 
 SMALL = {
     "Transformer": {"dim": 16, "heads": 4, "inner": 32},

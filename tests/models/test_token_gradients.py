@@ -16,8 +16,8 @@ from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.tokens.splice import Frame
 from malaprop.models.tokens.vocab import UNK, Vocab
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.models.zoo.blocks.cnn import WordCNN
-from malaprop.models.zoo.blocks.lstm import WordLSTM
+from malaprop.zoo.blocks.cnn import WordCNN
+from malaprop.zoo.blocks.lstm import WordLSTM
 
 VOCAB = Vocab.build(["the good film , a bad one", "well made and not so dull", "nice"])
 

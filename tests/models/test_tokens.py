@@ -16,11 +16,11 @@ from malaprop.core.pool import Pool
 from malaprop.core.text import BREAK, Text, Words
 from malaprop.core.variants import Variants
 from malaprop.core.victim import Victim
-from malaprop.models.scorers.cnn import CnnEdits
-from malaprop.models.scorers.lstm import LstmEdits
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.zoo.blocks.cnn import WordCNN
-from malaprop.models.zoo.blocks.lstm import WordLSTM
+from malaprop.zoo.blocks.cnn import WordCNN
+from malaprop.zoo.blocks.lstm import WordLSTM
+from malaprop.zoo.scorers.cnn import CnnEdits
+from malaprop.zoo.scorers.lstm import LstmEdits
 
 
 def bag(ids: Tensor, lengths: Tensor) -> Tensor:

@@ -51,10 +51,10 @@ WELL, COMPLETE, FAILED = "well", "complete", "failed"  # how a command ended; `c
 def finish_record(words: Sequence[str]) -> bool:
     """Writes the record of an interrupted command's study where nothing of it was left to do; whether that was so."""
     from malaprop.core.errors import MalapropError
-    from malaprop.studies.study import FILE
-    from malaprop.studies.table import read_study
-    from malaprop.tasks.executor import find_wanted
-    from malaprop.tasks.task import plan_of
+    from malaprop.frame.study.commands import read_study
+    from malaprop.frame.study.study import FILE
+    from malaprop.frame.tasks.executor import find_wanted
+    from malaprop.frame.tasks.task import plan_of
 
     if "--out" not in words:
         return False
@@ -137,7 +137,7 @@ class Driver:
 
     def keep(self, step: str, to: str) -> None:
         """The records of a step, in small, as `reproduce --records` writes them."""
-        from malaprop.studies.reproduce.kept import keep
+        from malaprop.papers.claims.kept_records import keep
 
         if step in self.aids:
             return

@@ -161,9 +161,9 @@ def stage_cache(data: Path, to: Path) -> None:
     from malaprop.assets.folders import cache_root
     from malaprop.data.base import load
     from malaprop.data.images import load as load_images
-    from malaprop.models.encoders.vectors import TRAINED, trained
-    from malaprop.models.splits import splits
     from malaprop.models.tokens.vocab import tokens
+    from malaprop.training.splits import splits
+    from malaprop.zoo.start_vectors import TRAINED, trained
 
     for name, least in TABLES.items():
         parts = splits(load, name)

@@ -53,7 +53,7 @@ def main() -> None:
         parser.error(f"{asked.out.parent} is no folder")
     sys.path.insert(0, str(ROOT))
     from malaprop.data.base import load
-    from malaprop.models.splits import splits
+    from malaprop.training.splits import splits
 
     parts = splits(load, "mr-full")
     rows = [json.loads(line) for line in gzip.decompress(place.read_bytes()).decode("utf-8").splitlines()]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from malaprop.studies.reproduce.claim import Step
+    from malaprop.papers.claims.claim import Step
 
 TEXTS = "ag_news,mr-full,sst2,yelp,imdb-full"
 ENCODERS = {  # steps, and settings: as many tokens as in some two minutes of a whole H200
@@ -114,7 +114,7 @@ def as_options(told: str) -> str:
 
 @cache
 def _steps() -> dict[str, Step]:
-    from malaprop.studies.reproduce.book import choose_claims, steps_of
+    from malaprop.papers.claims.study import choose_claims, steps_of
 
     return {step.name: step for step in steps_of(choose_claims(["all"]), "full")}
 
@@ -262,7 +262,7 @@ def choose_lanes(lanes: list[Lane], asked: str) -> list[Lane]:
 
 def list_lines(turn: Turn, size: str, root: Path, jobs: int) -> list[list[str]]:
     """The words of each command of a turn, as they are typed behind `malaprop`."""
-    from malaprop.studies.reproduce.book import drop_measures
+    from malaprop.papers.claims.study import drop_measures
 
     if turn.commands:
         lines = [shlex.split(line.format(root=root, jobs=jobs)) for line in turn.commands]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from malaprop.attacks.candidates.lookup import recase
+from malaprop.attacks.rule_files import Best, Rules
 from malaprop.attacks.trial import Held, Space, Trial
 from malaprop.core.ask import Steps
 from malaprop.core.score import Floats, ranked
 from malaprop.core.text import Ints
-from malaprop.records.rules import Best, Rules
 
 _NONE = np.empty(0, np.int64)
 

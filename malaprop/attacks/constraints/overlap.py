@@ -27,7 +27,7 @@ class BleuFloor:
 
     def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
         yield from ()  # a generator like its siblings, though it asks nothing
-        from malaprop.models.translation import bleu
+        from malaprop.models import bleu
 
         return _reach(trial, texts, bleu.sentence, self.floor)
 
@@ -44,7 +44,7 @@ class ChrfFloor:
 
     def texts(self, trial: Trial, texts: Sequence[Text]) -> Steps[Flags]:
         yield from ()  # a generator like its siblings, though it asks nothing
-        from malaprop.models.translation import chrf
+        from malaprop.models import chrf
 
         return _reach(trial, texts, chrf.sentence, self.floor)
 

@@ -9,9 +9,9 @@ from importlib.resources import files
 from malaprop.attacks.attack import Attack
 from malaprop.attacks.candidates.rules import BySalience, RuleWords
 from malaprop.attacks.constraints.edits import MaxShare
+from malaprop.attacks.rule_files import Rules, parse_rules, read_rules
 from malaprop.attacks.search.blind import Blind
 from malaprop.attacks.search.greedy import Greedy
-from malaprop.records.rules import Rules, parse_rules, read_rules
 
 PACKAGED = "reviews-rules.csv.bz2"  # packed, for it is the largest file of the package
 

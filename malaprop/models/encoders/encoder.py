@@ -20,7 +20,7 @@ from malaprop.models.encoders.sketching import Sketch, worthwhile
 from malaprop.models.quiet import quietly
 from malaprop.models.tokens.batches import Bounds, batches, bounds_for
 from malaprop.models.tokens.wordpieces import WordPieces
-from malaprop.models.zoo import checkpoint
+from malaprop.zoo import checkpoint
 
 States = Callable[[Tensor, Tensor], Tensor]  # ids and which of them are no padding to the last states
 LIMIT = 128  # tokens; MiniLM was trained on sentences of at most 128

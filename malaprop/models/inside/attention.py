@@ -18,9 +18,9 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.models.gradients.layout import Laid, Layout
 from malaprop.models.gradients.tokens import padded
+from malaprop.models.inside.network import Ids, Lengths, Weights
 from malaprop.models.scorers.plain import second_segment
 from malaprop.models.tokens.batches import Bounds, batches
-from malaprop.models.zoo.blocks.offers import Ids, Lengths, Weights
 
 Weigh = Callable[[Ids, Lengths], Weights]
 Maps = NDArray[np.float32]  # [layer, head, query, slot]

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from malaprop.models.zoo.blocks.selfattention import EncoderLayer, SelfAttention
-
 Doubles = NDArray[np.float64]
 
 
@@ -30,14 +28,6 @@ class FirstLayer:
         return np.asarray(
             [np.linalg.norm(q, 2) * np.linalg.norm(k, 2) for q, k in zip(self.query, self.key, strict=True)]
         )
-
-
-def of_encoder(encoder: SelfAttention) -> FirstLayer:
-    """Of a Transformer of the zoo."""
-    layer = encoder.stack[0]
-    assert isinstance(layer, EncoderLayer)
-    query, key, _ = layer.mixed.weight.chunk(3)
-    return _split(query, key, layer.mixed.bias.chunk(3)[0], layer.heads)
 
 
 def of_transformers(model: Any) -> FirstLayer | None:

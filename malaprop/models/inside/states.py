@@ -16,9 +16,9 @@ from malaprop.core.score import Floats
 from malaprop.core.text import Text
 from malaprop.models.gradients.layout import Laid, Layout
 from malaprop.models.inside.firstlayer import FirstLayer
+from malaprop.models.inside.network import Ids, Lengths, Vectors
 from malaprop.models.precision import full_precision
 from malaprop.models.scorers.plain import second_segment
-from malaprop.models.zoo.blocks.offers import Ids, Lengths, Vectors
 
 Read = Callable[[Ids, Lengths], tuple[Vectors, ...]]
 

@@ -12,19 +12,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from malaprop.core.budget import Meter
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
-from malaprop.models.llm.branches import Branches
+from malaprop.models.llm.label_tree import Branches
+from malaprop.models.llm.prefix_cache import EMPTY, Request, Trunk, Trunks, can_share, common
 from malaprop.models.llm.template import Template, chat_of, check_fields
-from malaprop.models.llm.trunks import EMPTY, Request, Trunk, Trunks, can_share, common
 from malaprop.models.precision import ROUNDING, full_precision
 from malaprop.models.tokens.batches import Bounds, batches
-from malaprop.models.tokens.sending import Begun, send
+from malaprop.models.tokens.to_device import Begun, send
 from malaprop.models.victims.strings import shortened
 
 SAME = 1e-4  # of two probabilities: how far the fast path may be from whole forward passes

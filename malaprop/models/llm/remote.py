@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from malaprop.core.budget import Meter
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter
 from malaprop.core.victim import ANSWERS, NO_LABEL, Fields, in_fields
-from malaprop.models.llm.asking import Asking
+from malaprop.models.llm.prompt_settings import Asking
 from malaprop.models.llm.replies import count_usage, find_label, is_plausible, parse, read_reply, weigh_top
 from malaprop.models.llm.template import Template, check_fields
 from malaprop.models.victims.endpoint import OPENAI_KEY_ENV, Endpoint, RefusedError

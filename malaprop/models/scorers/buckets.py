@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from malaprop.core.text import Ints
-from malaprop.models.scorers.fromhost import FromHost
+from malaprop.models.scorers.host_tensors import FromHost
 from malaprop.models.scorers.packing import waits
 from malaprop.models.scorers.plain import Forward, in_order
 from malaprop.models.tokens.splice import Splice

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from malaprop.core.budget import Meter
 from malaprop.core.capability import Capability
 from malaprop.core.errors import VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, MEMBERS, Fields, Victim, in_fields
 

@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from malaprop.core.budget import Meter, add_meters
 from malaprop.core.capability import Capability
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
-from malaprop.core.spending import Meter, add_meters
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, Paying, Victim, in_fields
 

@@ -13,7 +13,7 @@ import torch
 
 from malaprop.core.errors import SettingError, VictimError
 from malaprop.models.classifierfolder import read_classifier
-from malaprop.models.fitting.card import read_card
+from malaprop.models.embeddings import last_linear, read_by
 from malaprop.models.gradients.layout import ByOffsets
 from malaprop.models.gradients.tokens import TokenGradients
 from malaprop.models.inside.attention import WordAttention, from_transformers
@@ -22,7 +22,7 @@ from malaprop.models.inside.states import WordStates
 from malaprop.models.inside.states import from_transformers as states_of
 from malaprop.models.precision import ROUNDING, resolve
 from malaprop.models.scorers.plain import without_padding
-from malaprop.models.scorers.roads import Road
+from malaprop.models.scorers.select_scorer import Road
 from malaprop.models.tokens.joins import best_join
 from malaprop.models.tokens.padding import ZeroWords
 from malaprop.models.tokens.pieces import at_breaks
@@ -38,8 +38,8 @@ from malaprop.models.victims.probes import (
 )
 from malaprop.models.victims.strings import StringVictim
 from malaprop.models.victims.tokens import TokenVictim
-from malaprop.models.zoo import checkpoint
-from malaprop.models.zoo.embeddings import last_linear, read_by
+from malaprop.training.card import read_card
+from malaprop.zoo import checkpoint
 
 MOST = 4_096  # tokens, for models that state no limit
 

@@ -19,7 +19,7 @@ from torch import nn
 from malaprop.core.catalogue import unknown
 from malaprop.core.errors import VictimError
 from malaprop.core.score import Floats
-from malaprop.models.zoo.embeddings import last_linear
+from malaprop.models.embeddings import last_linear
 
 MOST = 8  # labels; of more, one is chosen
 NONE = "none"  # the set without labels

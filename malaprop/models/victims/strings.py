@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from malaprop.core.budget import Meter
 from malaprop.core.capability import Capability
 from malaprop.core.errors import MalapropError, SettingError, VictimError
 from malaprop.core.errors import plain as in_one_line
 from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.secrets import scrub, secrets_around
-from malaprop.core.spending import Meter
 from malaprop.core.text import Ints, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
 from malaprop.models.victims.answers import read_answer

@@ -22,6 +22,7 @@ from malaprop.core.pool import Pool
 from malaprop.core.score import Floats
 from malaprop.core.text import BREAK, Ints, Text, Words
 from malaprop.core.victim import ANSWERS, Fields, in_fields
+from malaprop.models.embeddings import L1
 from malaprop.models.inside.attention import WordAttention
 from malaprop.models.inside.states import WordStates
 from malaprop.models.precision import full_precision
@@ -30,9 +31,8 @@ from malaprop.models.scorers.plain import Forward, Plain
 from malaprop.models.tokens.batches import Bounds
 from malaprop.models.tokens.joins import Join, Joined, join
 from malaprop.models.tokens.pieces import Cut, Pieces
-from malaprop.models.tokens.sending import Begun, send
 from malaprop.models.tokens.splice import Frame, Splice, ship, splice
-from malaprop.models.zoo.embeddings import L1
+from malaprop.models.tokens.to_device import Begun, send
 
 _TABLES = 2  # kept at a time: a run goes from one table to the next, with the last round of one still in flight
 

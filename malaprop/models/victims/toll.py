@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from malaprop.core.spending import Meter, find_payer
+from malaprop.core.budget import Meter, find_payer
 
 LETTERS = 4  # of a token, where nobody counts them
 

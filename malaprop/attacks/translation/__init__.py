@@ -1,1 +1,0 @@
-"""Attacks on translation models: goals on the output, replacements, and the searches that reach them."""

@@ -1,0 +1,1 @@
+"""What a user does with a model. Each folder holds all of one idea, and none imports another."""

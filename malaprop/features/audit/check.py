@@ -1,0 +1,380 @@
+"""malaprop check: the gate. The same attacks on the same texts as a baseline; is the model less robust than it was?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.settings import read_toml
+from malaprop.features.audit.study import Audit
+from malaprop.frame.study.attack_tasks import DataReading, RunFigures
+from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.prompt_options import Prompting
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.settings import build, flat, known_names, opt, rename, show
+from malaprop.frame.study.shared_tasks import slug
+from malaprop.frame.study.study import FILE, View
+from malaprop.frame.study.vocabulary import ATTACKS, SEVERAL, VICTIM
+
+if TYPE_CHECKING:
+    from malaprop.features.audit.check_record import BarResult, CheckRecord
+    from malaprop.frame.records.paired_texts import CheckRow, MarkedRun, NewlyBroken
+    from malaprop.frame.study.study import Result
+    from malaprop.frame.tasks.task import Task
+
+LESS_ROBUST = 3  # the exit code
+# what a baseline settles: another value would be another test
+SUITE = (
+    "attack", "n", "seed", "split", "text_column", "label_column", "fields", "labels", "budget", "goal", "keep",
+    "quality",
+)  # fmt: skip
+ASKED = ("prompt", "shots", "label_words")  # may change, and may be what is tested
+BARS = {
+    "accuracy": "no attack",
+    "clean-accuracy": "no attack",
+    "accuracy-under-attack": "",
+    "accuracy-under-every-attack": "every attack",
+}
+_AS_BASELINE = " As the baseline has it, if not given."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What a check compares with: how it was run, and every text's mark."""
+
+    settings: Mapping[str, Any]
+    digests: Mapping[str, str]
+    runs: tuple[MarkedRun, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Attack a model as a baseline was attacked, and fail where it is less robust (exit code 3).
+
+    The baseline is a folder that audit, attack or check wrote, or a check.json. The same attacks are run with the same
+    seed on the same texts, and compared text by text. Writes check.json, junit.xml, summary.md and badge.svg.
+
+    Examples:
+
+      malaprop audit --victim my_model:predict --data reviews.csv --attack quick --n 200 --out baseline
+
+      malaprop check --baseline baseline
+
+      malaprop check --baseline baseline --victim ./new-model --max-drop 0.02 --out runs/check --json
+
+      malaprop check --victim my_model:predict --data reviews.csv --attack quick --min accuracy-under-attack=0.3
+    """
+
+    command: ClassVar[str] = "check"
+
+    baseline: Path | None = opt(None, "A folder that audit, attack or check wrote, or a check.json.", free=True)
+    victim: tuple[Any, ...] | None = opt(None, f"{VICTIM} {SEVERAL}{_AS_BASELINE}", repeat=True)
+    data: Any = opt(None, "The texts, as audit takes them." + _AS_BASELINE)
+    attacks: tuple[Any, ...] | None = opt(
+        None, f"{ATTACKS}{_AS_BASELINE} Without a baseline quick.",
+        name="attack", old=("attacks",), repeat=True, grows=True,
+    )  # fmt: skip
+    max_drop: float = opt(0.05, "The drop of accuracy that is accepted, such as 0.05.", min=0, free=True)
+    alpha: float = opt(0.01, "Significance level: the chance of a false alarm that you accept.", min=0, free=True)
+    bars: Mapping[str, Any] = opt(
+        {}, "A minimum, as name=0.3: accuracy, accuracy-under-attack or accuracy-under-every-attack; may be repeated.",
+        name="min", free=True,
+    )  # fmt: skip
+    n: int | None = opt(None, "How many examples; all (or 0) for all." + _AS_BASELINE, min=0, words={"all": 0})
+    seed: int | None = opt(None, "The seed." + _AS_BASELINE, min=0)
+    budget: int | None = opt(
+        None, "Query budget: the most queries an attack may ask about one example." + _AS_BASELINE, min=1
+    )
+    keep: tuple[str, ...] | None = opt(None, "What must stay as it is, as audit takes it." + _AS_BASELINE, repeat=True)
+    quality: str | None = opt(None, "paper or strict, as audit takes it." + _AS_BASELINE)
+    split: str | None = opt(None, "The part of the data." + _AS_BASELINE)
+    labels: tuple[str, ...] | None = opt(None, "The victim's labels in its order." + _AS_BASELINE)
+    cache: Path | None = opt(
+        Path("none"), "A file that keeps the victim's answers; none: they are asked anew.", free=True
+    )
+    width: int = width_option()
+    prompting: Prompting = opt(Prompting())
+    spending: Spending = Spending()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    @cached_property
+    def before(self) -> Baseline | None:
+        return None if self.baseline is None else read_baseline(Path(self.baseline))
+
+    @cached_property
+    def inner(self) -> Audit:
+        """The audit that is run: the baseline's, with what was given."""
+        held = {} if self.before is None else dict(self.before.settings)
+        own = flat(self)
+        given = {name: own[name] for name in (*SUITE, "victim", "data") if own.get(name) is not None}
+        for name in SUITE:
+            if self.before is not None and name in given and show(given[name]) != show(held.get(name)):
+                there, here = show(held.get(name)), show(given[name])
+                raise SettingError(
+                    f"the baseline was run with {name} = {there!r}, and here it is {here!r}; leave out "
+                    f"--{name.replace('_', '-')}, or make another baseline"
+                )
+        prompts = flat(self.prompting) if self.prompting.given else {}
+        chosen: dict[str, Any] = {"attack": ("quick",), **held, **given, **prompts}
+        for name in ("victim", "data"):
+            if chosen.get(name) is None or "<" in str(show(chosen[name]))[:2]:
+                raise SettingError(f"--{name} is missing: the baseline holds none that a file can name; give it")
+        audit = build(Audit, {name: value for name, value in chosen.items() if value is not None})
+        return replace(
+            audit, conditions=replace(audit.conditions, cache=self.cache, width=self.width), spending=self.spending,
+            where=self.where, saving=self.saving,
+        )  # fmt: skip
+
+    @property
+    def reading(self) -> DataReading:
+        return self.inner.reading
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The bars by their names."""
+        found = {}
+        for name, value in self.bars.items():
+            shown = name.replace("_", "-")
+            if shown not in BARS:
+                raise unknown("bar", shown, BARS)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise SettingError(f"--min {shown} takes a share between 0 and 1, got {value!r}")
+            found[shown] = float(value)
+        return found
+
+    def check(self) -> None:
+        if self.baseline is None and not self.limits:
+            raise SettingError(
+                "check compares: give --baseline FOLDER, or a bar such as --min accuracy-under-attack=0.3"
+            )
+        if not 0 <= self.max_drop <= 1 or not 0 < self.alpha < 1:
+            raise SettingError(f"--max-drop is a share and --alpha a chance, got {self.max_drop:g} and {self.alpha:g}")
+        if self.before is not None:
+            victims = list(dict.fromkeys(run.victim for run in self.before.runs))
+            if len(victims) != len(self.inner.victim):
+                raise SettingError(
+                    f"the baseline holds {len(victims)} victims ({', '.join(victims)[:80]}), and --victim names "
+                    f"{len(self.inner.victim)}; give as many, or the folder of one of them"
+                )
+            self._compare_texts(self.before.digests)
+        self.inner.check()
+
+    def _compare_texts(self, known: Mapping[str, str]) -> None:
+        """Refuses a baseline of other texts, before anything is asked."""
+        from malaprop.frame.records.paired_texts import digest
+
+        here = {example.id: digest(example.fields) for example in self.reading.examples}
+        other = [id for id, one in known.items() if here.get(id) != one]
+        if other:
+            raise RecordError(
+                f"{self.baseline} is a baseline of other texts: {len(other)} of its {len(known)} are not among the "
+                f"{len(here)} of {self.reading.examples.name} (first {other[0]!r}); use the same --data or make another"
+            )
+
+    def plan(self) -> Iterator[Task]:
+        return self.inner.plan()
+
+    def gather(self, root: Path) -> CheckRecord:
+        from malaprop.features.audit.check_record import CheckRecord, smallest_drop
+        from malaprop.frame.records.paired_texts import EVERY, compare
+
+        digests, now = read_runs(root, self._folders(root))
+        before = () if self.before is None else _rename(self.before.runs, now)
+        rows = compare(before, now, max_drop=self.max_drop, alpha=self.alpha)
+        rows = tuple(_fill(row, root, self._folders(root)) for row in rows)
+        bars = tuple(bar for row in rows for bar in self._bars(row, any(one.attack == EVERY for one in rows)))
+        notes = []
+        if tested := [row for row in rows if row.before is not None]:
+            least = smallest_drop(len(digests), len(tested), max_drop=self.max_drop, alpha=self.alpha)
+            notes.append(f"with {len(digests)} texts a drop of {100 * least:.1f} points is the least that can be seen")
+            missing = len(self.before.digests if self.before else ()) - max(row.now.total for row in tested)
+            notes += (
+                [f"{missing} texts of the baseline are not compared: they ended in an error, or were not done"]
+                if missing > 0
+                else []
+            )
+        wanted = len(self.reading.examples)
+        complete = len(now) == len(self._folders(root)) and all(
+            run.complete and len(run.marks) == wanted for run in now
+        )
+        kept = {name: value for name, value in flat(self.inner).items() if name in (*SUITE, *ASKED, "victim", "data")}
+        return CheckRecord(
+            passed=complete and not any(row.worse for row in rows) and all(bar.passed for bar in bars),
+            complete=complete, max_drop=self.max_drop,
+            alpha=self.alpha, baseline=str(self.baseline or ""), rows=rows, bars=bars, notes=tuple(notes),
+            settings={name: show(value) for name, value in kept.items() if value is not None}, digests=digests,
+            runs=now,
+        )  # fmt: skip
+
+    def _folders(self, root: Path) -> dict[Path, tuple[str, str]]:
+        """The run folders, with the names of victim and attack."""
+        return {
+            root / place / name: (place, attack.name)
+            for place in self.inner.places
+            for name, attack in self.inner.suite.items()
+        }
+
+    def _bars(self, row: CheckRow, together: bool) -> Iterator[BarResult]:
+        from malaprop.features.audit.check_record import BarResult
+        from malaprop.frame.records.paired_texts import CLEAN, EVERY
+
+        for name, bound in self.limits.items():
+            wanted = BARS[name] or row.attack
+            if name == "accuracy-under-every-attack" and not together:
+                wanted = row.attack if row.attack != CLEAN else ""
+            if row.attack == wanted and not (not BARS[name] and row.attack in (CLEAN, EVERY)):
+                yield BarResult(name=name, bound=bound, row=f"{row.victim}, {row.attack}", found=row.now)
+
+    def view(self, record: CheckRecord) -> View:
+        from malaprop.features.audit.check_report import annotate, badge, headline, junit, markdown
+
+        rows = [
+            {
+                "victim": row.victim, "attack": row.attack, "before": row.before and row.before.value,
+                "now": row.now.value, "lost": row.lost, "won": row.won, "p": row.p, "worse": row.worse,
+            }
+            for row in record.rows
+        ]  # fmt: skip
+        less = any(row.worse for row in record.rows) or not all(bar.passed for bar in record.bars)
+        return View(
+            rows=rows,
+            summary={
+                "passed": record.passed, "baseline": record.baseline, "max_drop": record.max_drop, "rows": rows,
+                "failures": record.failures(),
+                "newly_broken": {
+                    f"{row.victim}, {row.attack}": [one.id for one in row.broken] for row in record.rows if row.worse
+                },
+            },
+            files={"junit.xml": junit(record), "badge.svg": badge(record), "summary.md": markdown(record)},
+            markdown=markdown(record), annotations=annotate(record),
+            troubles=[] if record.passed else record.failures(),
+            last=f"{headline(record)}; all of it is in the folder, with junit.xml, summary.md and badge.svg",
+            code=0 if record.passed else LESS_ROBUST if less else 1,
+        )  # fmt: skip
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The baseline in a check.json, or of the runs below a folder."""
+    from malaprop.features.audit.check_record import CheckRecord
+    from malaprop.frame.records.kinds import kind_of
+    from malaprop.frame.records.store import find_runs
+
+    if path.is_file() or (path / "check.json").is_file():
+        record = kind_of(CheckRecord).read(path if path.is_file() else path / "check.json")
+        return Baseline(settings=rename(Audit, record.settings), digests=record.digests, runs=record.runs)
+    if not path.is_dir():
+        raise RecordError(f"--baseline {path} is no folder and no file; give what audit, attack or check wrote")
+    folders = find_runs([path])
+    if not folders:
+        raise RecordError(f"--baseline {path} holds no runs; make one with malaprop audit --out {path}")
+    digests, runs = read_runs(path, dict.fromkeys(folders, ("", "")))
+    return Baseline(settings=_read_settings(path), digests=digests, runs=runs)
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    """How the runs of a folder were made, from the study.toml there or above it."""
+    place = next((one for one in (path, *path.absolute().parents[:2]) if (one / FILE).is_file()), None)
+    if place is None:
+        raise RecordError(f"--baseline {path} has no {FILE}; give a folder that audit, attack or check wrote")
+    held = read_toml(place / FILE)
+    command = held.get("command")
+    if command == "attack":
+        from malaprop.features.audit.attack import AttackRun
+
+        known = known_names(AttackRun)
+        run = build(AttackRun, {name: value for name, value in held.items() if name in known})
+        held |= {"attack": [run.attack], "victim": [run.target], "budget": None, "goal": None, "quality": None}
+    elif command not in ("audit", "check"):
+        raise RecordError(f"--baseline {path} was written by {command}; give what audit, attack or check wrote")
+    if place.absolute() != path.absolute() and command == "audit":
+        held["victim"] = [one for one in held["victim"] if slug(one) == path.name] or held["victim"]
+    held = rename(Audit, held)
+    return {name: held[name] for name in (*SUITE, *ASKED, "victim", "data") if name in held}
+
+
+def read_runs(root: Path, folders: Mapping[Path, tuple[str, str]]) -> tuple[dict[str, str], tuple[MarkedRun, ...]]:
+    """Digests of all texts, and each run's marks; a run of which most examples ended in an error is refused."""
+    from malaprop.frame.records.clean import FILE as CLEAN
+    from malaprop.frame.records.clean import CleanAnswer
+    from malaprop.frame.records.paired_texts import MarkedRun, digest, mark
+    from malaprop.frame.records.run import FILE as RUN_FILE
+    from malaprop.frame.records.run import Run
+    from malaprop.frame.records.store import iter_outcomes
+    from malaprop.frame.tasks.outputs import GrowingFile, read_skipped
+
+    digests: dict[str, str] = {}
+    found = []
+    for folder, (victim, attack) in folders.items():
+        if (why := read_skipped(folder)) is not None:
+            raise RecordError(f"{folder.relative_to(root)}: {why.reason}")
+        if not (folder / RUN_FILE).is_file():
+            continue  # a spending limit was reached before
+        RunFigures.of(folder)
+        run, marks = Run.read(folder), {}
+        for outcome in iter_outcomes(folder):
+            digests[outcome.id] = digest(outcome.original.fields)
+            marks[outcome.id] = mark(outcome)
+        if run.state == "budget":
+            place = folder if (folder / CLEAN).is_file() else folder.parent
+            for row in GrowingFile(CleanAnswer, CLEAN).value(place):
+                if row.right is not None:
+                    marks.setdefault(row.id, "right" if row.right else "not right")
+        found.append(MarkedRun(victim=victim or run.victim, attack=attack or run.recipe, marks=marks))
+    if not digests:
+        raise RecordError(f"{root} holds no outcomes")
+    return digests, tuple(found)
+
+
+def _rename(runs: Sequence[MarkedRun], now: Sequence[MarkedRun]) -> list[MarkedRun]:
+    """The baseline's runs under the names that its victims have here: they are matched by their order."""
+    here = list(dict.fromkeys(run.victim for run in now))
+    names = dict(zip(dict.fromkeys(run.victim for run in runs), here, strict=False))
+    return [replace(run, victim=names.get(run.victim, run.victim)) for run in runs]
+
+
+def _fill(row: CheckRow, root: Path, folders: Mapping[Path, tuple[str, str]]) -> CheckRow:
+    """The row with the words of the texts that newly break."""
+    from malaprop.features.audit.check_record import SHOWN
+    from malaprop.frame.records.paired_texts import NewlyBroken
+    from malaprop.frame.records.store import iter_outcomes
+
+    wanted = [one.id for one in row.broken]
+    texts: dict[str, NewlyBroken] = {}
+    for folder, (victim, attack) in folders.items():
+        if victim != row.victim or (
+            row.attack in dict.fromkeys(a for _, a in folders.values()) and attack != row.attack
+        ):
+            continue
+        for outcome in iter_outcomes(folder) if wanted and (folder / "run.toml").is_file() else ():
+            if outcome.id in wanted and (outcome.status == "success" or outcome.id not in texts):
+                broken = outcome.adversarial.text if outcome.status == "success" and outcome.adversarial else ""
+                texts[outcome.id] = NewlyBroken(id=outcome.id, text=outcome.original.text, adversarial=broken)
+    del root
+    return replace(row, broken=tuple(texts.get(id, NewlyBroken(id=id, text="")) for id in wanted[: 5 * SHOWN]))
+
+
+def check(
+    victim: Any,
+    data: Any = None,
+    *,
+    baseline: str | os.PathLike[str] | None = None,
+    min: Mapping[str, float] | None = None,
+    **settings: Any,
+) -> Result:
+    """Tests a model as `malaprop check` does; `found.record.passed` says whether it is as robust as it has to be.
+
+    `victim` and `data` are what `mp.audit` takes; `baseline` is a folder or a check.json, `min` holds bars, such as
+    {"accuracy-under-attack": 0.3}. Further keywords are options of the command.
+    """
+    from malaprop.frame.study.study import conduct
+
+    victims = tuple(victim) if isinstance(victim, (list, tuple)) else victim if isinstance(victim, str) else (victim,)
+    given = {"victim": victims, "data": data, "baseline": baseline, "min": dict(min or {})}
+    return conduct(build(Check, {"quiet": True, **{k: v for k, v in given.items() if v is not None}, **settings}))

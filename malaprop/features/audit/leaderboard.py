@@ -1,0 +1,204 @@
+"""malaprop study leaderboard: several victims under several attacks, ranked by what is left of their accuracy.
+
+The whole study is in this file: settings, tasks, record, and the section of a report that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.summary import Rate, Summary
+from malaprop.frame.report.markup import Markup, join
+from malaprop.frame.report.section import Section
+from malaprop.frame.report.tables import DASH, bullets, card, lines_of, table
+from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.shared_tasks import Examined, attack_share, describe_errors, examine, name_models
+from malaprop.frame.study.study import View
+from malaprop.frame.study.vocabulary import ATTACK, SEVERAL, VICTIM
+from malaprop.frame.tasks.outputs import JsonFile, RunFolder, Skipped
+from malaprop.frame.tasks.task import Inputs, Share, Task
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.data.base import Dataset
+    from malaprop.frame.tasks.worker_context import Desk
+
+NAMES = ("Victim", "Accuracy", "Under all attacks")
+LEAD = "A text counts while no attack has broken it; texts on which an attack failed with an error are left out."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaderboard:
+    """Rank victims by their accuracy under all attacks: a text counts while no attack has broken it.
+
+    The same --out resumes an interrupted run, and with more attacks.
+
+    Examples:
+
+      malaprop study leaderboard --victim my_model:predict,five(BERT) --attack pwws,typos --data reviews.csv --jobs 2
+    """
+
+    command: ClassVar[str] = "study leaderboard"
+
+    victims: tuple[Any, ...] = opt(
+        ("LSTM-W-GloVe-1", "CNN-W-GloVe-1", "BERT"), f"{VICTIM} {SEVERAL}",
+        name="victim", old=("victims",), repeat=True,
+    )  # fmt: skip
+    attacks: tuple[str, ...] = opt(
+        ("pwws", "deepwordbug", "typos", "homoglyph"), f"{ATTACK} {SEVERAL}",
+        name="attack", old=("attacks",), repeat=True, free=True,
+    )  # fmt: skip
+    budget: int | None = opt(None, min=1)
+    texts: Selection = Selection(n=100)
+    width: int = width_option()
+    where: Where = Where()
+    spending: Spending = Spending()
+    saving: Saving = Saving()
+
+    @property
+    def named(self) -> dict[str, Any]:
+        return name_models(self.victims, "--victim")
+
+    def attack(self, name: str) -> Attack:
+        from malaprop.frame.runs.make_attack import recipe
+
+        return recipe(name, budget=self.budget)
+
+    def check(self) -> None:
+        assert self.named
+        assert all(map(self.attack, self.attacks))
+
+    def plan(self) -> Iterator[Task]:
+        self.data()  # what is wrong with it is said once, before any victim is loaded
+        for name, spec in self.named.items():
+            clean, at = f"clean/{name}", {"victim": spec}
+            yield Task(
+                name=clean, work=self.examine, output=JsonFile(Examined), victims=at, holds=(name,), reads=self.read,
+                optional=True,
+            )  # fmt: skip
+            for attack in self.attacks:
+                yield Task(
+                    name=f"runs/{name}/{attack}", work=partial(self.run, attack, name), output=RunFolder(), victims=at,
+                    holds=(name,), after=(clean,), follows=True, items=partial(self.examples, name), optional=True,
+                )  # fmt: skip
+
+    def data(self) -> Dataset:
+        return self.texts.held(self.victims)
+
+    def read(self, inputs: Inputs) -> Inputs:
+        return {**inputs, "data": self.data()}
+
+    def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
+        yield examine(desk.victim(inputs["victim"]), inputs["data"])
+
+    def examples(self, name: str, inputs: Inputs) -> Dataset:
+        from malaprop.data.matching import agree
+
+        return agree(self.data(), inputs[f"clean/{name}"])
+
+    def run(self, attack: str, name: str, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        made, victim = self.attack(attack), inputs["victim"]
+        if missing := made.needs - set(inputs[f"clean/{name}"].offers):
+            yield Skipped(f"needs {' and '.join(sorted(missing))}")
+            return
+        yield from attack_share(desk, made, desk.victim(victim), share, seed=self.texts.seed, width=self.width)
+
+    def gather(self, root: Path) -> LeaderboardRecord:
+        found = {name: JsonFile(Examined).value(root / "clean" / name) for name in self.named}
+        seen = {name: one for name, one in found.items() if not isinstance(one, Skipped)}
+        entries = [LeaderboardEntry(victim=name, reason=found[name].reason) for name in found if name not in seen]
+        entries += [self._entry(root, name, one) for name, one in seen.items()]
+        entries.sort(key=lambda one: (-one.under_all.value if one.under_all else 1, one.victim))
+        data, texts = next(((one.data, len(one.ids)) for one in seen.values()), (str(self.texts.data), 0))
+        return LeaderboardRecord(data=data, texts=texts, attacks=self.attacks, entries=tuple(entries))
+
+    def _entry(self, root: Path, name: str, seen: Examined) -> LeaderboardEntry:
+        """A text is known where no attack ended in an error on it, or one has broken it all the same."""
+        found = {attack: RunFolder().value(root / "runs" / name / attack) for attack in self.attacks}
+        why = {attack: run.reason for attack, run in found.items() if isinstance(run, Skipped)}
+        runs = {attack: found[attack] for attack in found if attack not in why}
+        fell, erred = ({o.id for run in runs.values() for o in run if o.status == s} for s in ("success", "error"))
+        known = [(id, fine) for id, fine in zip(seen.ids, seen.right, strict=True) if id in fell or id not in erred]
+        return LeaderboardEntry(
+            victim=name,
+            clean=Rate(sum(seen.right), len(seen.ids)),
+            under_all=Rate(sum(fine and id not in fell for id, fine in known), len(known)),
+            under={attack: Summary.of(run).under_attack for attack, run in runs.items()},
+            not_run=why,
+            errors={attack: said for attack, run in runs.items() if (said := describe_errors(run))},
+        )
+
+    def view(self, record: LeaderboardRecord) -> View:
+        rows = [
+            {
+                "rank": rank, "victim": one.victim, "clean": one.clean and one.clean.value,
+                "under all": one.under_all and one.under_all.value,
+                **{attack: one.under[attack].value if attack in one.under else None for attack in record.attacks},
+            }
+            for rank, one in enumerate(record.entries, start=1)
+        ]  # fmt: skip
+        return View(rows=rows, summary={"kind": "leaderboard", "ranking": rows}, notes=record.errors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardEntry:
+    """One victim: accuracy on the texts as they are, under each attack, and under all of them; or why there is none."""
+
+    victim: str
+    clean: Rate | None = None
+    under_all: Rate | None = None
+    under: Mapping[str, Rate] = field(default_factory=dict)
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)  # an attack: on how many texts it failed, and why
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardRecord(Record):
+    """The victims, best first."""
+
+    data: str
+    texts: int
+    attacks: tuple[str, ...]
+    entries: tuple[LeaderboardEntry, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        """A line a victim and attack that ended in an error on some texts."""
+        return [f"{at} on {one.victim}: {why}" for one in self.entries for at, why in one.errors.items()]
+
+
+def rows_of(record: LeaderboardRecord, show: Callable[[Rate], str]) -> list[tuple[str, ...]]:
+    """A row a victim, best first."""
+    return [
+        (
+            f"{rank}. {one.victim}", show(one.clean) if one.clean else one.reason,
+            show(one.under_all) if one.under_all else DASH,
+            *(show(one.under[a]) if a in one.under else one.not_run.get(a, DASH) for a in record.attacks),
+        )
+        for rank, one in enumerate(record.entries, start=1)
+    ]  # fmt: skip
+
+
+def body(records: Sequence[LeaderboardRecord]) -> Markup:
+    cards = list[Markup]()
+    for one in records:
+        parts = table("Ranking", (*NAMES, *one.attacks), rows_of(one, str)), bullets("Errors", one.errors)
+        cards.append(card(f"board-{len(cards)}", "Leaderboard", f"{one.texts:,} texts of {one.data}. {LEAD}", *parts))
+    return join(*cards)
+
+
+def terminal(record: LeaderboardRecord) -> str:
+    rows = rows_of(record, lambda rate: f"{rate.value:.1%}")
+    return lines_of(f"{record.data}, {record.texts:,} texts", (*NAMES, *record.attacks), rows)
+
+
+SECTION = Section(rank=15, title="Leaderboard", body=body, terminal=terminal)

@@ -1,0 +1,123 @@
+"""Certificates on disk: one line a text, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.codec import decode, encode
+from malaprop.core.whole_files import read_lines
+from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.store import LineKind
+from malaprop.frame.records.summary import Rate
+
+FILE, LINES = "certified.json", "certificates.jsonl"
+LEAST, MOST = 5, 10  # changed words up to which certified accuracy is told, at least and at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """Of one text: `radius` words may change and the label stays; None: not even as it stands is it sure."""
+
+    id: str
+    label: int
+    prediction: int
+    hits: int  # copies, of those that bound the chance, with the predicted label
+    lower: float  # bound on the chance of that label
+    words: int
+    changeable: int | None  # words that can change at all, in the sense of the certificate; None: words may be added
+    radius: int | None
+    upper: float | None = None  # bound on the chance of any other label; None: 1 - lower
+    exact: bool = False  # all copies were asked, so the bound is the chance itself and the certificate is certain
+
+    @property
+    def right(self) -> bool:
+        return self.prediction == self.label
+
+    def to_json(self) -> str:
+        return json.dumps(encode(self), ensure_ascii=False)
+
+    def holds(self, changed: int) -> bool:
+        """Whether the text is right, and sure to be after so many changes; fewer words than that can all change."""
+        most = changed if self.changeable is None else min(changed, self.changeable)
+        return self.right and self.radius is not None and self.radius >= most
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the text is right, and sure to be whatever number of words changes."""
+        return self.changeable is not None and self.holds(self.changeable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Challenge:
+    """Texts changed at random inside certificates, each voted on by as many copies as made the certificate."""
+
+    texts: int  # certified texts that were changed
+    tries: int  # changed texts
+    flipped: int  # of those, texts with another label than the certified one
+    contradicted: int  # of those, texts that keep the other label when many more copies vote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopCurve:
+    """What an attack on the vote leaves: the upper bound beside the lower one of certificates."""
+
+    recipe: str = ""
+    accuracy: tuple[Rate, ...]  # right when at most 0, 1, 2 ... words may change
+    inside: int  # attacked texts, broken or not, that lie inside the certificate of their original
+    flipped: int  # of those, texts with another label than the certified one, by as many copies as certified it
+    contradicted: int  # of those, texts that keep the other label when many more copies vote
+    errors: int = 0  # texts that could not be attacked, which count as they were
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertifiedRecord(Record):
+    """What the certificates of one smoothed victim add up to."""
+
+    victim: str
+    data: str
+    defence: str
+    about: str  # which changes the certificates speak of
+    settings: dict[str, Any] = field(default_factory=dict)
+    samples: int
+    alpha: float
+    plain: Rate  # accuracy of the victim inside, as it is
+    clean: Rate  # accuracy of the vote
+    certified: tuple[Rate, ...]  # right and sure under 0, 1, 2 ... changed words
+    every: Rate  # right and sure whatever number of words changes
+    unsure: int  # texts without a certificate
+    seconds: float = 0.0
+    exact: int = 0  # texts of which all copies were asked
+    top: TopCurve | None = None
+    challenge: Challenge | None = None
+
+    @property
+    def half(self) -> int | None:
+        """The most changed words, of those told, under which half of the texts are right and sure; None: not even 0."""
+        found = [d for d, rate in enumerate(self.certified) if rate.total and rate.value >= 0.5]
+        return max(found, default=None)
+
+    @classmethod
+    def of(cls, found: Sequence[Certificate], **about: Any) -> CertifiedRecord:
+        many = len(found)
+        most = max(LEAST, min(MOST, max((c.radius or 0 for c in found), default=0)))
+        return cls(
+            clean=Rate(sum(c.right for c in found), many),
+            certified=tuple(Rate(sum(c.holds(d) for c in found), many) for d in range(most + 1)),
+            every=Rate(sum(c.lasts for c in found), many),
+            unsure=sum(c.radius is None for c in found),
+            exact=sum(c.exact for c in found),
+            **about,
+        )
+
+
+CERTIFICATES = LineKind(file=LINES, what="certificates", read=partial(decode, Certificate), write=Certificate.to_json)
+
+
+def read_certificates(folder: Path) -> list[Certificate]:
+    """The lines, where there are any."""
+    return read_lines(folder / LINES, CERTIFICATES.read)

@@ -1,0 +1,269 @@
+"""malaprop certify: how many words of a text may change without a change of label, proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from malaprop.core.errors import DataError, SettingError, VictimError
+from malaprop.features.defending.certified_record import Challenge, TopCurve
+from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.shared_tasks import Examined, attack_share, examine
+from malaprop.frame.study.study import View
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.example import Example
+    from malaprop.data.base import Examples
+    from malaprop.features.defending.certified_record import CertifiedRecord
+    from malaprop.features.defending.certify import Certifier
+    from malaprop.features.defending.smooth import Noise
+    from malaprop.frame.runs.defended import Method
+    from malaprop.frame.tasks.task import Inputs, Share, Task
+    from malaprop.frame.tasks.worker_context import Desk
+
+_LINES = "certificates"  # the task that writes them, in the study's own folder
+_ATTACK, _TOP, _TRIES = "attack", "top", "tries"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certify:
+    """Prove, text by text, how many words may change before a smoothed victim changes its label.
+
+    The victim is the model inside, best one that was trained with the same noise (malaprop harden ranmask).
+
+    Examples:
+
+      malaprop harden ranmask --model BERT --out models/ranmask
+
+      malaprop certify --victim models/ranmask --defence ranmask --n 200 --samples 2000 --alpha 0.01
+
+      malaprop certify --victim models/ranmask --defence ranmask:keep=0.1 --attack pwws --words 4 --tries 1000
+    """
+
+    command: ClassVar[str] = "certify"
+
+    victim: Any = opt(repeat=True)
+    defence: str = opt(
+        "ranmask",
+        "ranmask (any words replaced), randel (words replaced, added or deleted) or safer (synonyms), with settings "
+        "after a colon: ranmask:keep=0.2, randel:delete=0.8, safer:sets=nearest.",
+        repeat=True,
+    )
+    samples: int = opt(1000, "How many noisy copies of a text are counted for its certificate.", min=1)
+    select: int = opt(100, "How many further noisy copies choose the label that is certified.", min=1)
+    alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
+    attack: str = opt(
+        "none",
+        "A recipe that attacks the vote too: what it leaves is the upper bound beside the certificates' lower one.",
+        repeat=True,
+    )
+    words: int = opt(5, "The most words that --attack changes in a text.", min=1)
+    tries: int = opt(0, "Changed texts inside the certificates that are voted on, to see whether any is wrong.", min=0)
+    width: int = width_option()
+    texts: Selection = Selection()
+    where: Where = Where()
+    spending: Spending = Spending()
+    saving: Saving = Saving()
+
+    @property
+    def certifier(self) -> Certifier:
+        from malaprop.features.defending.certify import Certifier
+
+        return Certifier(samples=self.samples, select=self.select, alpha=self.alpha, seed=self.texts.seed)
+
+    @property
+    def method(self) -> Method:
+        from malaprop.frame.runs.wrap import parse, read_layer
+
+        return read_layer(*parse(self.defence).layers[0])[0]
+
+    @property
+    def noise(self) -> Noise:
+        from malaprop.features.defending.certify import noise_of_method
+
+        noise = noise_of_method(self.method)
+        assert noise is not None, "a defence without certificates is refused"
+        return noise
+
+    @property
+    def limited(self) -> Attack:
+        """The attack, with as many words as it may change."""
+        from malaprop.features.defending.challenge import limit_words
+        from malaprop.frame.runs.make_attack import make_attack
+
+        return limit_words(self.noise, make_attack(self.attack, {}), self.words, self.method.samples)
+
+    def check(self) -> None:
+        from malaprop.features.defending.defended_models import NOISY
+        from malaprop.frame.runs.wrap import parse, read_layer
+
+        assert self.certifier
+        layers, inner = parse(self.defence)
+        if len(layers) != 1 or inner or layers[0].name not in NOISY:
+            raise SettingError(
+                f"certificates are of {', '.join(NOISY[:-1])} and {NOISY[-1]}, with settings or without; got --defence "
+                f"{self.defence}"
+            )
+        read_layer(*layers[0])  # a wrong setting should not wait for a model
+        assert self.attack == "none" or self.limited
+        if self.texts.fields is not None:
+            raise SettingError("certificates speak of all words of a text; leave out --fields")
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.frame.tasks.outputs import JsonFile, RunFolder
+        from malaprop.frame.tasks.task import Task
+
+        given: dict[str, Any] = {"victims": {"victim": self.victim}, "holds": ("victim",), "vital": True}
+        examined = JsonFile(Examined, again=True)
+        yield Task(name="examined", work=self.examine, output=examined, reads=self.read, **given)
+        lines = RunFolder(
+            lines="malaprop.features.defending.certified_record:CERTIFICATES",
+            error="malaprop.features.defending.certify_study:refuse_text",
+            checks=True,
+        )
+        yield Task(
+            name=_LINES, work=self.certify, output=lines, after=("examined",), items=self.choose, at=".", **given
+        )
+        if self.attack != "none":
+            yield Task(
+                name=_ATTACK, work=self.assail, output=RunFolder(), after=("examined",), items=self.choose, **given
+            )
+            yield Task(name=_TOP, work=self.draw_top, output=JsonFile(TopCurve), after=(_LINES, _ATTACK), **given)
+        if self.tries:
+            challenge = JsonFile(Challenge)
+            reads = self.read_agreed
+            yield Task(
+                name=_TRIES, work=self.challenge, output=challenge, after=("examined", _LINES), reads=reads, **given
+            )
+
+    def _examples(self) -> Examples:
+        found = self.texts.examples([self.victim] if isinstance(self.victim, str) else [])
+        names = next((tuple(example.fields) for example in found), ())
+        if len(names) > 1:
+            raise DataError(
+                f"certificates are of single texts, and {found.name} has {len(names)} to an example "
+                f"({', '.join(names)}); name one with --text-column"
+            )
+        return found
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        found = self._examples()
+        if self.attack != "none":
+            from malaprop.core.text import split_parts
+
+            longest = max((len(split_parts("".join(one.fields.values()))) // 2 for one in found), default=0)
+            if self.words > longest:
+                raise SettingError(f"--words {self.words}: the longest of these texts has {longest} words; give fewer")
+        return {"data": found}
+
+    def examine(self, desk: Desk, inputs: Inputs) -> Iterator[Examined]:
+        """Which texts the victim inside answers correctly, as it is; refuses an attack that the vote does not allow."""
+        from malaprop.core.capability import check
+        from malaprop.frame.runs.wrap import defend
+
+        if self.attack != "none":
+            vote, attack = defend(self.defence, desk.victim(inputs["victim"])), self.limited
+            check(attack.name, attack.needs, vote.name, vote.offers, vote.withheld)
+        yield examine(desk.victim(inputs["victim"]), inputs["data"])
+
+    def choose(self, inputs: Inputs) -> Examples:
+        """The texts, with labels in the victim's own terms."""
+        from malaprop.data.matching import agree
+
+        return agree(self._examples(), inputs["examined"])
+
+    def certify(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        from malaprop.features.defending.certificates import describe_certificates
+        from malaprop.features.defending.certify import noise_of
+        from malaprop.frame.runs.defended import Defended
+        from malaprop.frame.runs.wrap import defend
+
+        made = defend(self.defence, desk.victim(inputs["victim"]))
+        noise = noise_of(made)
+        assert noise is not None
+        assert isinstance(made, Defended)
+        yield describe_certificates(self.certifier, made, noise, share.whole)
+        yield from self.certifier.certify(made.victim, noise, share.items)
+
+    def read_agreed(self, inputs: Inputs) -> Inputs:
+        return {"data": list(self.choose(inputs))}
+
+    def assail(self, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """The attack on the vote."""
+        from malaprop.frame.runs.wrap import defend
+
+        vote = desk.hold(lambda: defend(self.defence, desk.victim(inputs["victim"])))
+        yield from attack_share(desk, self.limited, vote, share, seed=self.texts.seed, width=self.width)
+
+    def draw_top(self, desk: Desk, inputs: Inputs) -> Iterator[TopCurve]:
+        from malaprop.features.defending.challenge import draw_top
+
+        victim = desk.victim(inputs["victim"])
+        found = draw_top(self.certifier, victim, self.noise, inputs[_LINES], inputs[_ATTACK], self.words)
+        yield replace(found, recipe=self.limited.name)
+
+    def challenge(self, desk: Desk, inputs: Inputs) -> Iterator[Challenge]:
+        """Changed texts inside the certificates."""
+        from malaprop.features.defending.challenge import challenge
+
+        victim = desk.victim(inputs["victim"])
+        yield challenge(self.certifier, victim, self.noise, inputs["data"], inputs[_LINES], self.tries)
+
+    def gather(self, root: Path) -> CertifiedRecord:
+        from malaprop.features.defending.certificates import add_certificates
+        from malaprop.features.defending.certified_record import read_certificates
+        from malaprop.frame.records.run import Run
+        from malaprop.frame.records.summary import Rate
+        from malaprop.frame.tasks.events import read_log
+        from malaprop.frame.tasks.outputs import read_json, value_file
+
+        right = read_json(value_file(root / "examined"), Examined).right
+        seconds = sum(one.get("seconds", 0.0) for one in read_log(root) if one.get("task") == _LINES)
+        found = add_certificates(
+            Run.read(root), read_certificates(root), Rate(sum(right), len(right)), round(seconds, 2)
+        )
+        top, tried = (value_file(root / name) for name in (_TOP, _TRIES))
+        return replace(
+            found,
+            top=read_json(top, TopCurve) if top.is_file() else None,
+            challenge=read_json(tried, Challenge) if tried.is_file() else None,
+        )
+
+    def gather_part(self, root: Path) -> CertifiedRecord | None:
+        from malaprop.frame.records.run import FILE
+
+        return self.gather(root) if (root / FILE).is_file() else None
+
+    def view(self, record: CertifiedRecord) -> View:
+        rates, top, tried = [rate.to_dict() for rate in record.certified], record.top, record.challenge
+        return View(
+            rows=[
+                {"changed words": changed, "certified": rate.hits, "of": rate.total}
+                for changed, rate in enumerate(record.certified)
+            ],
+            summary={
+                "clean_accuracy": record.clean.to_dict(),
+                "plain_accuracy": record.plain.to_dict(),
+                "certified_accuracy": rates,
+                "certified_any": record.every.to_dict(),
+                "certified_half": record.half,
+                "attacked_accuracy": None if top is None else [rate.to_dict() for rate in top.accuracy],
+                "inside": None if top is None else top.inside,
+                "tries": None if tried is None else tried.tries,
+                "contradicted": sum(one.contradicted for one in (top, tried) if one is not None),
+                "seconds": record.seconds,
+            },
+        )
+
+
+def refuse_text(example: Example, seed: int, why: str) -> NoReturn:
+    """A text without a certificate would count as one that is not sure, which nobody found out: the run fails."""
+    del seed
+    raise VictimError(f"{example.id}: {why}")

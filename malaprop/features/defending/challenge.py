@@ -1,0 +1,143 @@
+"""Certificates put to the test: changed texts inside them, and what an attack leaves beside what they promise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.constraints.edits import MaxWords
+from malaprop.attacks.goals.confident import Confident
+from malaprop.attacks.goals.goal import Untargeted
+from malaprop.core.example import Example
+from malaprop.core.seeds import generator
+from malaprop.core.text import Text, Words
+from malaprop.core.victim import Fields, Victim
+from malaprop.features.defending.certifiable import Certifiable
+from malaprop.features.defending.certified_record import Certificate, Challenge, TopCurve
+from malaprop.features.defending.certify import Certifier
+from malaprop.features.defending.safer import Swaps
+from malaprop.features.defending.smooth import Noise, cut_text
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.summary import Rate
+
+_BLOCK = 64  # changed texts that are voted on together
+_KNOWN = 5000  # words that new ones are drawn from: the most common of the texts
+_MORE = 20  # times as many copies as made a certificate decide whether it is contradicted
+_STRONG = 100  # words that speak most against a label
+
+
+def challenge(
+    certifier: Certifier, victim: Victim, noise: Noise, examples: Sequence[Example], lines: Iterable[Certificate],
+    tries: int,
+) -> Challenge:  # fmt: skip
+    """Votes on `tries` texts with as many words changed as certificates allow; as many copies vote as certified them.
+
+    Certified texts are taken in turn. Every other time the new words are those that the victim, shown each word alone,
+    takes most for another label.
+    """
+    by_id = {example.id: tuple(example.fields.values()) for example in examples}
+    sure = sorted((line for line in lines if line.radius), key=lambda line: line.id)
+    if not sure:
+        return Challenge(texts=0, tries=0, flipped=0, contradicted=0)
+    words = _common_words(by_id.values())
+    against = _words_against(victim, words, {line.prediction for line in sure})
+    done = flipped = contradicted = 0
+    for start in range(0, tries, _BLOCK):
+        table, texts, promised = Words(), [], []
+        for number in range(start, min(tries, start + _BLOCK)):
+            line = sure[number % len(sure)]
+            before = cut_text(by_id[line.id], table)
+            fresh = against[line.prediction] if number // len(sure) % 2 else words
+            rng = generator(certifier.seed, "try", line.id, str(number))
+            after = cut_text(noise.change(before, line.radius or 0, fresh, rng), table)
+            distance = noise.distance(before, after)
+            if distance is not None and distance <= (line.radius or 0):
+                texts.append(after)
+                promised.append(line.prediction)
+        found = certifier.vote(victim, noise, texts) if texts else []
+        done += len(texts)
+        for text, label, other in zip(texts, found, promised, strict=True):
+            if label != other:
+                flipped += 1
+                contradicted += _contradicts(certifier, victim, noise, text, other)
+    return Challenge(texts=min(len(sure), tries), tries=done, flipped=flipped, contradicted=contradicted)
+
+
+def _contradicts(certifier: Certifier, victim: Victim, noise: Noise, text: Text, label: int) -> bool:
+    """Whether many more copies vote against a certified label too: near a tie, few may do so by chance."""
+    many = replace(certifier, samples=_MORE * certifier.samples)
+    return many.vote(victim, noise, [text])[0] != label
+
+
+def _common_words(texts: Iterable[Fields]) -> list[str]:
+    counts = Counter(word for fields in texts for word in cut_text(fields, Words()).strings)
+    return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_KNOWN]]
+
+
+def _words_against(victim: Victim, words: Sequence[str], labels: Iterable[int]) -> Mapping[int, list[str]]:
+    """For each label the words that the victim, shown each alone, takes least for it."""
+    scores = victim.predict([(word,) for word in words])
+    return {label: [words[i] for i in np.argsort(scores[:, label], kind="stable")[:_STRONG]] for label in labels}
+
+
+def limit_words(noise: Noise, attack: Attack, words: int, copies: int) -> Attack:
+    """The attack with at most so many words changed, each in a way that certificates of this noise speak of.
+
+    It goes on until another label leads by more than the chance of a vote of `copies` would explain (two standard
+    deviations): what turns the vote by chance alone breaks nothing.
+    """
+    few = MaxWords(count=words)
+    found = replace(attack, stages=tuple(limit_words(noise, stage, words, copies) for stage in attack.stages))
+    if isinstance(attack.goal, Untargeted):
+        found = replace(found, goal=Confident(floor=min(0.9, 0.5 + copies**-0.5)))
+    if isinstance(noise, Swaps):
+        return replace(found, candidates=Certifiable(noise=noise), constraints=(few,))
+    return replace(found, constraints=(*attack.constraints, few))
+
+
+def draw_top(
+    certifier: Certifier, victim: Victim, noise: Noise, lines: Iterable[Certificate], outcomes: Sequence[Outcome],
+    words: int,
+) -> TopCurve:  # fmt: skip
+    """What an attack leaves of the accuracy by the number of words that it changed.
+
+    A success counts when it also changes the vote of as many copies as certified the text.
+    """
+    known = {line.id: line for line in lines}
+    inside = flipped = contradicted = 0
+    broken: dict[str, int] = {}
+    for outcome, after, distance, label in _confirm(certifier, victim, noise, outcomes):
+        line = known[outcome.id]
+        sure = distance is not None and line.radius is not None and 0 < distance <= line.radius
+        inside += sure
+        if sure and label != line.prediction:
+            flipped += 1
+            contradicted += _contradicts(certifier, victim, noise, after, line.prediction)
+        if line.right and label != line.label:
+            broken[line.id] = distance if distance is not None else words
+    right = [line.id for line in known.values() if line.right]
+    left = [Rate(sum(broken.get(one, words + 1) > d for one in right), len(known)) for d in range(words + 1)]
+    errors = sum(outcome.status == "error" for outcome in outcomes)
+    return TopCurve(accuracy=tuple(left), inside=inside, flipped=flipped, contradicted=contradicted, errors=errors)
+
+
+def _confirm(
+    certifier: Certifier, victim: Victim, noise: Noise, outcomes: Sequence[Outcome]
+) -> Iterator[tuple[Outcome, Text, int | None, int]]:
+    """Each attacked text with the number of its changed words and the label that as many copies vote for."""
+    rest = iter([outcome for outcome in outcomes if outcome.adversarial is not None])
+    while block := list(islice(rest, _BLOCK)):
+        table = Words()
+        before = [cut_text(_fields(outcome.original.fields), table) for outcome in block]
+        after = [cut_text(_fields(o.adversarial.fields), table) for o in block if o.adversarial is not None]
+        labels = certifier.vote(victim, noise, after)
+        yield from zip(block, after, map(noise.distance, before, after), labels, strict=True)
+
+
+def _fields(fields: Mapping[str, str]) -> Fields:
+    return tuple(fields.values())

@@ -1,0 +1,17 @@
+"""Detectors by name: how suspicious a text is, from what a victim says of it or from the text itself."""
+
+from malaprop.core.catalogue import Catalogue
+
+DETECTORS = Catalogue(
+    "detector",
+    {
+        "fgws": "malaprop.features.defending.detection.fgws:FrequencyGuided",
+        "wdr": "malaprop.features.defending.detection.wdr:WordDifferences",
+        "rde": "malaprop.features.defending.detection.rde:RobustDensity",
+        "rtd": "malaprop.features.defending.detection.rtd:ReplacedTokens",
+        "perplexity": "malaprop.features.defending.detection.perplexity:Perplexity",
+        "near": "malaprop.features.defending.detection.near:NearTexts",
+        "cloze": "malaprop.features.defending.detection.cloze:ClozeFits",
+        "all": "malaprop.features.defending.detection.stacked:SeveralDetectors",
+    },
+)

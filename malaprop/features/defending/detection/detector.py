@@ -1,0 +1,218 @@
+"""Detector: a way to detect with what it has learnt and a threshold; made from texts, kept in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.core.settings import call
+from malaprop.core.text import Text
+from malaprop.core.victim import Victim
+from malaprop.features.defending.detection import DETECTORS
+from malaprop.features.defending.detection.parts import LEAST, FitParts, FitTexts, cut_texts
+from malaprop.features.defending.detection.rates import count_wanted, find_auc, find_strictest, find_threshold
+from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, Suspicion
+from malaprop.frame.records.summary import Rate
+from malaprop.frame.runs.defended import cut_up
+from malaprop.frame.runs.wrap import read_settings
+
+CARD, ARRAYS, WORDS = "detector.json", "detector.safetensors", "words.json"
+FORMAT = 3  # older ones misread some of the texts that they learnt from
+_AT_ONCE = 256  # texts that are judged at a time
+_NOTHING = Rate(0, 0)
+_COUNTING = ("fgws", "near", "cloze", "all")  # what counts words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectorCard:
+    """What a fitted detector is: for which victim, from which texts, and where its threshold lies."""
+
+    method: str  # as it is typed: rtd:worst=0.5
+    victim: str
+    spec: str = ""  # the victim as it was typed; empty of an object of Python
+    fingerprint: str = ""  # of the victim; empty: not known
+    labels: tuple[str, ...] = ()
+    data: str
+    data_fingerprint: str = ""
+    attack: str = ""  # that made the adversarial texts it learnt from
+    false_positives: float  # the share of clean texts that may be rejected ...
+    threshold: float  # ... and the score above which texts are, fixed on held-out clean texts
+    least_accuracy: float | None = None  # of originals, where that fixed the threshold and the share above was found
+    right: Rate = _NOTHING  # held-out originals that the victim answers rightly without the detector ...
+    left: Rate = _NOTHING  # ... and those that are not rejected either
+    scale: float = 1.0  # spread of the scores of clean texts
+    clean: int = 0  # texts it learnt from
+    attacked: int = 0
+    held_out: int = 0  # clean texts that the threshold was fixed on
+    auc: float | None = None  # of held-out adversarial texts against held-out clean ones
+    seed: int = 0
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Detector:
+    """Judges texts of one victim."""
+
+    card: DetectorCard
+    suspicion: Suspicion
+    learnt: Learnt
+    state: str = ""  # changes when what it learnt does
+
+    def check(self, victim: Victim) -> None:
+        """Refuses another victim than it was fitted for."""
+        mine, other = self.card.fingerprint, victim.fingerprint
+        if mine and other and mine != other:
+            raise SettingError(
+                f"this {self.card.method} was fitted for {self.card.victim}, and {victim.name} is another model; fit "
+                f"one for it: malaprop detect fit {self.card.method} --victim {victim.name}"
+            )
+        self.suspicion.check(victim)
+
+    def judge(self, victim: Victim, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """How suspicious each text is."""
+        parts = [
+            self.suspicion.score(victim, self.learnt, texts[a : a + _AT_ONCE], exact=exact)
+            for a in range(0, len(texts), _AT_ONCE)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def count_passes(self, victim: Victim, text: Text) -> int:
+        """Forward passes of the victim that judging a text takes, beside the answer for the text itself."""
+        return self.suspicion.count_passes(victim, self.learnt, text)
+
+    def weigh(self, scores: Numbers) -> Numbers:
+        """Scores as distances from the threshold in spreads of clean texts: above 0 a text is rejected."""
+        return (scores - self.card.threshold) / self.card.scale
+
+    def write(self, folder: Path) -> None:
+        """The folder; the card, which marks it as whole, comes last."""
+        from safetensors.numpy import save
+
+        from malaprop.core.codec import encode
+        from malaprop.core.whole_files import write_whole
+
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = {name: np.ascontiguousarray(value) for name, value in self.learnt.arrays.items()}
+        (folder / ARRAYS).write_bytes(save(arrays))
+        words = {name: list(value) for name, value in self.learnt.words.items()}
+        write_whole(folder / WORDS, json.dumps(words, ensure_ascii=False))
+        write_whole(folder / CARD, json.dumps(encode(self.card), ensure_ascii=False, indent=1) + "\n")
+
+
+def parse_method(spec: str) -> Suspicion:
+    """A way to detect as it is typed: fgws, or rtd:worst=0.5."""
+    name, *settings = spec.split(":")
+    made: Suspicion = call(DETECTORS[name.strip()], read_settings(name, settings), name)
+    return made
+
+
+def fit_detector(victim: Victim, card: DetectorCard, texts: FitTexts) -> Detector:
+    """The detector, fitted on most of the examples; its threshold is fixed on the clean texts of the others.
+
+    What learns from adversarial texts is shown each beside its original, so that it learns what an attack does and not
+    which texts can be broken.
+    """
+    suspicion = parse_method(card.method)
+    suspicion.check(victim)
+    if suspicion.needs_attacked and len(texts.attacked) < LEAST:
+        raise SettingError(
+            f"{card.method} learns from adversarial texts, and the attack found {len(texts.attacked)}; at least "
+            f"{LEAST} are wanted: take more texts (--n) or another --attack"
+        )
+    parts = cut_held_out(card, texts)
+    learns, rest = set(parts.learns), set(parts.held)
+    pairs = [(texts.clean[id], fields) for id, fields in texts.attacked if id in learns]
+    lessons = Lessons(
+        clean=cut_up([clean for clean, _ in pairs] or [texts.clean[id] for id in parts.learns]),
+        attacked=cut_up([fields for _, fields in pairs]),
+        corpus=parts.corpus,
+    )
+    made = Detector(card=card, suspicion=suspicion, learnt=suspicion.learn(victim, lessons))
+    held = cut_up([texts.clean[id] for id in parts.held])
+    exact = victim.rounding > 0  # else both roads say the same, and one is faster
+    scores = made.judge(victim, held, exact=exact)
+    others = cut_up([fields for id, fields in texts.attacked if id in rest])
+    found = made.judge(victim, others, exact=exact)
+    return replace(
+        made,
+        card=replace(
+            _fix_threshold(card, parts, scores),
+            clean=len(lessons.clean), attacked=len(lessons.attacked), held_out=len(held),
+            auc=find_auc(scores.tolist(), found.tolist()).value if len(found) else None,
+        ),
+    )  # fmt: skip
+
+
+def cut_held_out(card: DetectorCard, texts: FitTexts) -> FitParts:
+    """What is learnt from and what is held out; refuses an accuracy that the victim has not got on what is held out."""
+    if len(texts.clean) < 2 * LEAST:
+        raise SettingError(f"a threshold wants at least {2 * LEAST} clean texts, got {len(texts.clean)}; raise --n")
+    parts = cut_texts(texts, counts=card.method.partition(":")[0] in _COUNTING)
+    if not parts.held:
+        raise SettingError(f"a threshold wants clean texts that differ, and of these {len(texts.clean)} too few do")
+    least, has = card.least_accuracy, Rate(len(parts.right), len(parts.right) + len(parts.wrong))
+    if least is not None and has.hits < count_wanted(has.total, least):
+        raise SettingError(
+            f"--least-accuracy {least:g} is more than {card.victim} has without a detector: it answers {has} of the "
+            "held-out texts rightly"
+        )
+    return parts
+
+
+def _fix_threshold(card: DetectorCard, parts: FitParts, scores: Numbers) -> DetectorCard:
+    """The card with the threshold, by the rule that it names, and what that leaves; scores are of held-out texts."""
+    own, total = set(parts.right), len(parts.right) + len(parts.wrong)
+    right = scores[[id in own for id in parts.held]]
+    least, allowed = card.least_accuracy, card.false_positives
+    if least is None:
+        threshold = find_threshold(scores.tolist(), allowed)
+    else:
+        threshold = find_strictest(right.tolist(), total, least)
+        allowed = round(float((scores > threshold).mean()), 4)
+    low, high = np.quantile(scores, (0.25, 0.75)).tolist()
+    return replace(
+        card, threshold=threshold, false_positives=allowed, scale=max((high - low) / 1.349, 1e-6),
+        right=Rate(len(right), total), left=Rate(int((right <= threshold).sum()), total),
+    )  # fmt: skip
+
+
+def read_detector(folder: Path) -> Detector:
+    """The detector of a folder; read again when its card changes."""
+    path = folder / CARD
+    if not path.is_file():
+        raise SettingError(
+            f"{folder} holds no detector; fit one with: malaprop detect fit METHOD --victim VICTIM --out {folder}"
+        )
+    return _read(folder.resolve(), os.stat(path).st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read(folder: Path, changed: int) -> Detector:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    from malaprop.core.codec import decode
+
+    del changed
+    try:
+        whole = (folder / CARD).read_bytes()
+        card = decode(DetectorCard, json.loads(whole))
+        stored = (folder / ARRAYS).read_bytes()
+        words: Mapping[str, list[str]] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+        learnt = Learnt(load(stored), words)
+    except (OSError, ValueError, RecordError, SafetensorError) as error:
+        raise SettingError(f"{folder} is no whole detector ({error}); fit it again with malaprop detect fit") from None
+    if card.format > FORMAT:
+        raise SettingError(f"{folder} was written by a newer version of malaprop; update it, or fit it again")
+    if card.format < FORMAT:
+        raise SettingError(f"{folder} was written by an older version of malaprop; fit it again: malaprop detect fit")
+    state = blake2b(whole + stored, digest_size=8).hexdigest()
+    return Detector(card=card, suspicion=parse_method(card.method), learnt=learnt, state=state)

@@ -1,0 +1,76 @@
+"""Detectors that the cache keeps: one for each method with its settings, and victim."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from malaprop.assets.folders import cache_root
+from malaprop.core.victim import Victim
+from malaprop.features.defending.detection import DETECTORS
+from malaprop.features.defending.detection.detector import CARD
+from malaprop.frame.runs.wrap import read_settings
+
+
+def place_kept(method: str, victim: Victim) -> Path:
+    """Where the cache keeps a detector: by its method, its settings where they are not the defaults, and its victim."""
+    marks = (_take_name(method), mark_settings(method), _mark_victim(victim))
+    return cache_root() / "detectors" / "-".join(filter(None, marks))
+
+
+def find_kept(method: str, victim: Victim) -> Path | None:
+    """The folder of the detector that was fitted with these settings; None where there is none.
+
+    Before settings had folders of their own, the last detector of a method lay in that of the default ones.
+    """
+    places = (place_kept(method, victim), place_kept(_take_name(method), victim))
+    return next((place for place in places if _holds(place, method)), None)
+
+
+def list_kept(method: str, victim: Victim) -> list[str]:
+    """The detectors of this method that are kept for a victim, with their settings as they were typed."""
+    places = (cache_root() / "detectors").glob(f"{_take_name(method)}-*{_mark_victim(victim)}")
+    found = (_read_method(place) for place in sorted(places))
+    return [one for one in found if one and _take_name(one) == _take_name(method)]
+
+
+def mark_settings(method: str) -> str:
+    """What tells the settings of a method from others, however they are typed; empty where they are the defaults."""
+    name, *typed = method.split(":")
+    usual = {key: _unify(one.default) for key, one in signature(DETECTORS[name.strip()]).parameters.items()}
+    given = {key: _unify(value) for key, value in read_settings(name, typed).items()}
+    own = sorted((key, repr(value)) for key, value in given.items() if key not in usual or usual[key] != value)
+    return blake2b(repr(own).encode(), digest_size=6).hexdigest() if own else ""
+
+
+def _unify(value: Any) -> Any:
+    """A value to compare: 50 is 50.0."""
+    return float(value) if isinstance(value, (int, float)) else value
+
+
+def _take_name(method: str) -> str:
+    return method.partition(":")[0].strip()
+
+
+def _mark_victim(victim: Victim) -> str:
+    """What tells a victim from others, or its name."""
+    return victim.fingerprint or blake2b(victim.name.encode(), digest_size=8).hexdigest()
+
+
+def _holds(folder: Path, method: str) -> bool:
+    """Whether a detector with these settings lies there; of a damaged one, whoever reads it says what is wrong."""
+    if not (folder / CARD).is_file():
+        return False
+    said = _read_method(folder)
+    return not said or mark_settings(said) == mark_settings(method)
+
+
+def _read_method(folder: Path) -> str:
+    """The method of a detector as it was typed; empty where its card cannot be read."""
+    try:
+        return str(json.loads((folder / CARD).read_text(encoding="utf-8"))["method"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

@@ -1,0 +1,190 @@
+"""Near texts: an adversarial text hangs by rare words, and more frequent ones in their place bring its label back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from malaprop.attacks.candidates.lookup import recase
+from malaprop.core.errors import SettingError
+from malaprop.core.seeds import generator
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Victim
+from malaprop.features.defending.detection.counts import count_words, find_neighbours, ids_of, read_counts
+from malaprop.features.defending.detection.leads import find_leads
+from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers, ask, need_sklearn
+from malaprop.features.defending.detection.trees import apply_trees, learn_trees
+
+_LEAST = 3  # letters of a word that is swapped
+_NEAREST = 8  # of counter-fitted space, beside the synonyms of WordNet
+_SWAPPED = 0.3  # chance of a word to be swapped in a text of many swaps
+_RARE, _USUAL = 1.7, 3.0  # logarithms of one more than a word's count in the texts of the fit
+
+
+class NearSwaps(NamedTuple):
+    """Words that may stand in a text's slots, and which of them are more frequent than what stands there."""
+
+    slots: Ints
+    words: Ints
+    upward: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    sizes: Ints  # [slot] how many there are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearTexts:
+    """A small classifier over what happens to the lead of the predicted label in texts near by.
+
+    An attack has put rarer words in, so a swap for a more frequent neighbour undoes an adversarial text, where a clean
+    one is rather undone by rarer words. Each word is swapped for its `up` most frequent neighbours of those that are
+    more frequent than it and for `down` of the others, each is left out in turn, and in `many` texts several words are
+    swapped at once. Features are how far the lead falls by either kind of swap, and how rare the words are by which
+    the lead stands.
+    """
+
+    up: int = 4
+    down: int = 3
+    many: int = 16
+    needs_attacked: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if min(self.up, self.down, self.many) < 1:
+            raise SettingError(f"near wants up, down and many of 1 or more, got {self.up}, {self.down} and {self.many}")
+
+    def check(self, victim: Victim) -> None:
+        del victim
+        need_sklearn("near")
+
+    def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
+        """How often each word occurs."""
+        known = count_words(lessons.corpus)
+        return known, self.describe(victim, known, lessons.texts, exact=False)
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
+        return learn_trees(self, victim, lessons)
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        return apply_trees(learnt.arrays, self.describe(victim, learnt, texts, exact=exact))
+
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim
+        return sum(len(one) for one, _ in self._find_each(text, learnt)) + self.many + text.slots
+
+    def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """The features [text, feature]."""
+        known = read_counts(learnt)
+        swaps = [self.find_swaps(text, learnt) for text in texts]
+        groups = [self.make_texts(text, own) for text, own in zip(texts, swaps, strict=True)]
+        leads = find_leads(ask(victim, groups, exact=exact), groups)
+        return np.stack([
+            self.summarise(next(leads), own, count_logs(text, known)) for text, own in zip(texts, swaps, strict=True)
+        ])  # fmt: skip
+
+    def find_swaps(self, text: Text, learnt: Learnt) -> NearSwaps:
+        """The words of its slots that are tried in their place, the more frequent first."""
+        each = self._find_each(text, learnt)
+        sizes = np.asarray([len(words) for words, _ in each], np.int64)
+        words = [word for words, _ in each for word in words]
+        upward = np.asarray([up for _, ups in each for up in ups], np.bool_)
+        return NearSwaps(np.repeat(np.arange(len(each)), sizes), ids_of(text.table, words), upward, sizes)
+
+    def _find_each(self, text: Text, learnt: Learnt) -> list[tuple[tuple[str, ...], tuple[bool, ...]]]:
+        up, down = self.up, self.down
+        return [_find_word_swaps(learnt, word, up, down) for word in text.strings]
+
+    def make_texts(self, text: Text, swaps: NearSwaps) -> Variants:
+        """The text itself, with each swap, without each word, and with many swaps at once."""
+        one, left = len(swaps.slots), np.arange(text.slots)
+        there = swaps.sizes > 0
+        sizes, starts = swaps.sizes[there], (np.cumsum(swaps.sizes) - swaps.sizes)[there]
+        rng = generator(0, "near", *text.values())
+        turns, places = np.nonzero(rng.random((self.many, len(sizes))) < _SWAPPED)
+        rows, edits = 1 + one + text.slots + turns, starts[places] + rng.integers(sizes[places])
+        return Variants(
+            text,
+            np.concatenate([swaps.slots, left, swaps.slots[edits]]),
+            np.concatenate([swaps.words, np.zeros(text.slots, np.int64), swaps.words[edits]]),
+            np.concatenate([1 + np.arange(one), 1 + one + left, rows]),
+            1 + one + text.slots + self.many,
+        )
+
+    def summarise(self, leads: Numbers, swaps: NearSwaps, logs: Numbers) -> Numbers:
+        """The features of one text, from the leads of all texts near it and the logarithms of its words' counts."""
+        own, one, words = leads[0], len(swaps.slots), len(logs)
+        falls = own - leads[1:]
+        single, without, several = falls[:one], falls[one : one + words], falls[one + words :]
+        up, down = swaps.upward, ~swaps.upward
+        rises = _take_largest(single[up], swaps.slots[up], 5)
+        sinks = _take_largest(single[down], swaps.slots[down], 4)
+        return np.asarray([
+            own, *rises, *sinks, *(own - rises[:3]), np.maximum(rises, 0).sum(), rises[0] - sinks[0],
+            rises[:3].sum() - sinks[:3].sum(), average(single[up]), average(single[down]),
+            average(single[up] > own), average(single[down] > own), up.sum(), (swaps.sizes > 0).sum(),
+            average(several > own), average(several), several.std(), average(np.sort(several)[-4:]),
+            *_weigh_rarity(without, logs),
+        ])  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 16)
+def _find_word_swaps(learnt: Learnt, word: str, up: int, down: int) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """What is tried in the place of a word, and which of that is more frequent than it."""
+    known, low = read_counts(learnt), word.lower()
+    if len(low) < _LEAST or not low.isalpha():
+        return (), ()
+    mine = known.get(low, 0)
+    near = [other for other in find_neighbours(low, _NEAREST) if other != low and other.isalpha()]
+    near.sort(key=lambda other: (-known.get(other, 0), other))
+    more = [other for other in near if known.get(other, 0) > mine][:up]
+    less = [other for other in near if known.get(other, 0) <= mine][:down]
+    return tuple(recase(other, word) for other in (*more, *less)), (True,) * len(more) + (False,) * len(less)
+
+
+def average(values: Numbers | np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+    """The mean, 0 of nothing; in a third of the time that numpy's own takes for a few values."""
+    return float(np.add.reduce(values, dtype=np.float64) / len(values)) if len(values) else 0.0
+
+
+def find_largest(falls: Numbers, slots: Ints) -> tuple[Ints, Numbers]:
+    """Words that are swapped, in order, and of each the largest fall."""
+    if not len(slots):
+        return slots, falls
+    begins = np.flatnonzero(np.concatenate([[True], slots[1:] != slots[:-1]]))
+    return slots[begins], np.maximum.reduceat(falls, begins)
+
+
+def _take_largest(falls: Numbers, slots: Ints, many: int) -> Numbers:
+    """Of each word the largest fall; of these the largest, padded with zeros."""
+    out, best = np.zeros(many), np.sort(find_largest(falls, slots)[1])[::-1][:many]
+    out[: len(best)] = best
+    return out
+
+
+def count_logs(text: Text, known: Mapping[str, int]) -> Numbers:
+    """Of each word the logarithm of one more than its count."""
+    return np.log1p(np.asarray([known.get(word.lower(), 0) for word in text.strings], np.float64))
+
+
+def _weigh_rarity(falls: Numbers, logs: Numbers) -> list[float]:
+    """How frequent the words are without which the lead falls most, beside the others."""
+    if not len(falls):
+        return [0.0] * 17
+    order, usual = np.argsort(-falls, kind="stable")[:5], average(logs)
+    heavy = np.full(5, usual)
+    heavy[: len(order)] = logs[order]
+    weights = np.maximum(falls, 0) + 1e-6
+    weighted = float(weights @ logs / weights.sum())
+    far, apart = falls - average(falls), logs - usual
+    spread = sqrt(average(far * far)) * sqrt(average(apart * apart))
+    ties = average(far * apart) / spread if spread > 1e-9 else 0.0
+    rare, unusual, rest = falls[logs < _RARE], falls[logs < _USUAL], falls[logs >= _USUAL]
+    least = np.sort(logs)
+    return [
+        *heavy.tolist(), weighted, weighted - usual, ties, rare.sum(), rare.max(initial=0),
+        unusual.max(initial=0), rest.max(initial=0), unusual.sum() - rest.sum(),
+        usual, average(least[: max(1, len(least) // 4)]), average(logs < 1), average(least[:3]),
+    ]  # fmt: skip

@@ -1,0 +1,70 @@
+"""Replaced-token scores: how little a masked language model expects the words that stand in a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from malaprop.core.cloze import Cloze
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Text
+from malaprop.core.victim import Victim
+from malaprop.features.defending.detection.suspicion import Learnt, Lessons, Numbers
+
+_LEAST = -20.0  # the logarithm of a chance that no word falls below
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacedTokens:
+    """The mean surprise of the `worst` share of a text's words, by a masked language model that reads the whole text.
+
+    After the replaced-token detection of ELECTRA (Clark et al. 2020). There is no model here that was trained for that,
+    but one that fills gaps has seen words replaced at random in its training: it is asked how likely it finds the word
+    that stands there. Words of several tokens are left out. With `hidden` each word is hidden in turn, which takes as
+    many passes as the text has words and told no more where we tried it. `model` is a masked language model by folder
+    or hub name; empty: the packaged one.
+    """
+
+    worst: float = 1.0
+    hidden: bool = False
+    model: str = ""
+    needs_attacked: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.worst <= 1:
+            raise SettingError(f"rtd: worst is a share of a text's words, above 0 and at most 1, got {self.worst}")
+
+    def check(self, victim: Victim) -> None:
+        """Any victim will do: it is not asked."""
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt:
+        del victim, lessons
+        return Learnt()
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        from malaprop.models.encoders.masked_lm import open_fast_masked_lm
+
+        del learnt, exact
+        clozes = [cloze for text in texts for cloze in self._find_places(text)]
+        logs = iter(open_fast_masked_lm(self.model, victim.device).fill(clozes))
+        out = []
+        for text in texts:
+            each = np.asarray([float(next(logs).logs[0]) for _ in range(text.slots)])
+            found = np.sort(np.maximum(each[~np.isnan(each)], _LEAST))
+            many = max(1, round(self.worst * len(found)))
+            out.append(-found[:many].mean() if len(found) else 0.0)
+        return np.asarray(out)
+
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        del victim, learnt, text
+        return 0
+
+    def _find_places(self, text: Text) -> list[Cloze]:
+        values, fields, spans, words = text.values(), text.field_of_slots().tolist(), text.spans(), text.strings
+        return [
+            Cloze(values[fields[slot]], *spans[slot], hidden=self.hidden, words=(words[slot],))
+            for slot in range(text.slots)
+        ]

@@ -1,0 +1,129 @@
+"""What a detector is: it learns from texts, and says of each text how suspicious it is. The larger, the more so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import groupby
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core.errors import AssetError
+from malaprop.core.pool import Pool
+from malaprop.core.text import Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Fields, Victim
+from malaprop.features.defending.detection.answered import Answered
+from malaprop.models.victims.ensemble import log_probabilities
+
+Numbers = NDArray[np.float64]
+_AT_ONCE = 1 << 14  # variants of one question to the victim
+_GROUPS = 256  # texts whose variants are asked about together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learnt:
+    """What a detector has learnt, as it is stored: arrays and lists of words by name."""
+
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Lessons:
+    """What a detector learns from: texts as they are, and what an attack made of some; `corpus` is for counts alone."""
+
+    clean: Sequence[Text]
+    attacked: Sequence[Text]
+    corpus: Sequence[Fields]
+
+    @property
+    def texts(self) -> list[Text]:
+        """The texts as they are, and behind them the others."""
+        return [*self.clean, *self.attacked]
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """0 of the texts as they are, and behind them 1 of the others."""
+        return np.repeat([0, 1], [len(self.clean), len(self.attacked)])
+
+
+class Suspicion(Protocol):
+    """A way to detect: settings alone. What it has learnt is handed to it."""
+
+    needs_attacked: ClassVar[bool]  # whether it cannot be fitted without adversarial texts
+
+    def check(self, victim: Victim) -> None:
+        """Refuses a victim that it cannot judge texts of."""
+
+    def learn(self, victim: Victim, lessons: Lessons) -> Learnt: ...
+
+    def score(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """[text], the larger the more suspicious. `exact` asks the victim by its plain road."""
+
+    def count_passes(self, victim: Victim, learnt: Learnt, text: Text) -> int:
+        """Forward passes of the victim that the score of a text takes, beside the answer for the text itself."""
+
+
+@runtime_checkable
+class Describing(Suspicion, Protocol):
+    """One whose score is a small classifier's over features, which others can learn from too."""
+
+    def study(self, victim: Victim, lessons: Lessons) -> tuple[Learnt, Numbers]:
+        """What it must know to describe a text, and the features of the texts it learns from, as of unknown ones."""
+
+    def describe(self, victim: Victim, learnt: Learnt, texts: Sequence[Text], *, exact: bool) -> Numbers:
+        """The features [text, feature]."""
+
+
+def ask(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
+    """Log-probabilities [variant, label] of all variants, group by group; what is known of texts is not asked again."""
+    if not isinstance(victim, Answered):
+        return _ask_all(victim, groups, exact=exact)
+    served = np.asarray([victim.knows(group, exact=exact) for group in groups], np.bool_)
+    counts = np.asarray([group.count for group in groups], np.int64)
+    ends = np.cumsum(counts)
+    wanted = np.ones(counts.sum(), np.bool_)
+    wanted[(ends - counts)[served]] = False
+    rest = [group.keep(flags) for group, flags in zip(groups, np.split(wanted, ends)[:-1], strict=True)]
+    asked = _ask_all(victim.inside, rest, exact=exact)
+    known = [victim.known[group.base] for group, here in zip(groups, served, strict=True) if here]
+    if not known:
+        return asked
+    out = np.empty((len(wanted), len(known[0])))
+    out[~wanted] = known
+    if len(asked):  # else nothing says how many labels it has
+        out[wanted] = asked
+    return out
+
+
+def _ask_all(victim: Victim, groups: Sequence[Variants], *, exact: bool) -> Numbers:
+    """The same of a victim of which nothing is known; it hears of one table at a time."""
+    found = []
+    for part in split_by_table([group for group in groups if group.count]):
+        if exact:
+            scores = victim.predict([text.values() for group in part for text in group.texts()])
+        else:
+            pool = Pool(part)
+            wanted = np.arange(pool.size)
+            scores = np.concatenate(
+                [victim.finish(victim.begin(pool, wanted[a : a + _AT_ONCE])) for a in range(0, pool.size, _AT_ONCE)]
+            )
+        found.append(log_probabilities(scores))
+    return np.concatenate(found) if found else np.empty((0, victim.labels or 0))
+
+
+def split_by_table(groups: Sequence[Variants]) -> Iterator[list[Variants]]:
+    """What a victim can be asked about at once: texts in order that share a table of words, and not too many."""
+    for _, same in groupby(groups, key=lambda group: id(group.base.table)):
+        whole = list(same)
+        yield from (whole[begin : begin + _GROUPS] for begin in range(0, len(whole), _GROUPS))
+
+
+def need_sklearn(what: str) -> None:
+    """Raises where scikit-learn, which fits a part of this detector, is not installed."""
+    if find_spec("sklearn") is None:
+        raise AssetError(f"{what} is fitted with scikit-learn; install malaprop[sklearn]")

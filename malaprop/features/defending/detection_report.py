@@ -1,0 +1,49 @@
+"""Detectors on the page and in the terminal, from their records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from malaprop.features.defending.detection_record import DetectedRun, DetectionRecord
+from malaprop.frame.report import tables
+from malaprop.frame.report.markup import Markup
+from malaprop.frame.report.section import Section
+
+TITLE = "Detection"
+NAMES = ("Texts", "Attack", "Goal", "AUC", "Caught", "Rejected at its threshold", "Clean texts rejected")
+
+
+def detectors(found: Sequence[DetectionRecord]) -> Markup:
+    """One table a detector."""
+    if not found:
+        return Markup("")
+    lead = (
+        "AUC is the chance that an adversarial text is more suspicious than a clean one; 0.5 is a guess. Caught are "
+        "adversarial texts above the score that the allowed share of these originals exceeds; rejected are those above "
+        "the threshold that was fixed when the detector was fitted."
+    )
+    parts = [tables.table(_title(one), NAMES, list(map(cells, one.runs))) for one in found]
+    return tables.card("detection", TITLE, lead, *parts)
+
+
+def cells(run: DetectedRun) -> tuple[str, ...]:
+    """A row of the table."""
+    auc = "-" if run.auc is None else f"{run.auc:.3f} ({run.auc_low:.3f}-{run.auc_high:.3f})"
+    rates = (str(rate) if rate.total else "-" for rate in (run.caught, run.rejected, run.rejected_clean))
+    return run.name, run.recipe or "-", run.goal or "-", auc, *rates
+
+
+def _title(one: DetectionRecord) -> str:
+    learnt = f", learnt from {one.attack}" if one.attack else ""
+    least = one.least_accuracy
+    most = f", the most that leaves {100 * least:g}% of the held-out originals right" if least is not None else ""
+    allowed = f"{100 * one.false_positives:g}% allowed{most}"
+    return f"{one.method} on {one.victim}, fitted on {one.fitted_on}{learnt}; {allowed}"
+
+
+def terminal(one: DetectionRecord) -> str:
+    """The same figures for people at a terminal."""
+    return tables.lines_of(_title(one), NAMES, list(map(cells, one.runs)))
+
+
+SECTION = Section(rank=42, title=TITLE, body=detectors, terminal=terminal)

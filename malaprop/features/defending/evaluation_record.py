@@ -1,0 +1,168 @@
+"""The record of a defence test: what defences are worth on their own, against made samples, and under attack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from malaprop.core.codec import Real
+from malaprop.features.defending.certified_record import CertifiedRecord
+from malaprop.frame.records.gain import Gain
+from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.summary import Rate, Spread
+
+FILE = "defences.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefenceAttacked:
+    """One attack on one defence; `draws` and `fresh` are 0 where it knows nothing of the defence."""
+
+    accuracy: Rate
+    success: Rate
+    asked: Spread
+    changed: Spread
+    draws: int = 0
+    fresh: int = 0
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Attacked texts that lie inside the certificate of their original."""
+
+    inside: int  # changed texts that the certificate speaks of, whether the attack succeeded or not
+    flipped: int  # of those, successes against the few copies that were voting
+    contradicted: int  # of those, texts whose label is another when as many copies vote as certified it
+    within: DefenceAttacked | None = None  # an attack that makes no other changes than the certificate speaks of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackedDefence:
+    """One attack of several on one defence, as `DefenceRow` has the first of them."""
+
+    attack: str
+    active: DefenceAttacked
+    adaptive: DefenceAttacked | None = None
+    transferred: Rate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefenceRow:
+    """One row of the table; `active`, `adaptive` and `transferred` are of the first attack."""
+
+    name: str
+    about: str
+    clean: Rate
+    premade: Rate
+    active: DefenceAttacked
+    adaptive: DefenceAttacked | None  # None: it draws nothing, so the active attack sees all of it, or it was left out
+    worst: Rate  # right under every attack: plain, knowing it, and transferred
+    gain: Gain  # under the plain attacks, over no defence
+    kept: Gain  # under every attack, over no defence
+    cost: float | None  # time for a text, as a multiple of no defence's
+    passes: float  # of the model inside, for a text
+    verdict: str
+    certified: CertifiedRecord | None = None
+    checked: Checked | None = None
+    f1: dict[str, Real] = field(default_factory=dict)  # the mean over labels: of clean, premade and active
+    transferred: Rate | None = None  # right on what broke the undefended victim, else on the text; None of no defence
+    others: tuple[AttackedDefence, ...] = ()  # the attacks after the first
+    steady: bool | None = None  # its answer hangs on no draws; None of records from before this was kept
+
+    def summary(self) -> dict[str, Any]:
+        """The figures for machines."""
+        knowing = self.adaptive or self.active
+        return {
+            "clean": self.clean.to_dict(),
+            "premade": self.premade.to_dict(),
+            "active": self.active.accuracy.to_dict(),
+            "adaptive": knowing.accuracy.to_dict(),
+            "transferred": self.transferred.to_dict() if self.transferred else None,
+            "worst": self.worst.to_dict(),
+            "gain": {"value": self.kept.value, "low": self.kept.low, "high": self.kept.high},
+            "cost": self.cost,
+            "passes": self.passes,
+            "certified": [rate.to_dict() for rate in self.certified.certified] if self.certified else None,
+            "contradicted": self.checked.contradicted if self.checked else None,
+            "f1": self.f1,
+            "verdict": self.verdict,
+            "others": {
+                one.attack: {
+                    "active": one.active.accuracy.to_dict(),
+                    "adaptive": (one.adaptive or one.active).accuracy.to_dict(),
+                    "transferred": one.transferred.to_dict() if one.transferred else None,
+                }
+                for one in self.others
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourStrip:
+    """What a model makes of the nearest words of a word, each in its place in the text."""
+
+    model: str
+    around: str  # the word
+    adversarial: bool  # whether it is the word that the attack put
+    words: tuple[str, ...]  # the word itself first
+    labels: tuple[int, ...]
+    scores: tuple[float, ...]  # of the true label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseField:
+    """Noisy vectors of the original and of the adversarial word, laid out in a plane, by what the model says there."""
+
+    model: str
+    noise: float
+    how: str  # how they were laid out
+    points: tuple[tuple[float, float, int, bool], ...]  # x, y, label, whether it is around the adversarial word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """One attacked text looked at closely."""
+
+    id: str
+    label: int
+    original: str
+    adversarial: str
+    word: str
+    swapped: str
+    strips: tuple[NeighbourStrip, ...]
+    fields: tuple[NoiseField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighboursKept:
+    """Over all successes of the attack: how many neighbours keep the true label, each in its place in the text."""
+
+    model: str
+    original: Rate
+    adversarial: Rate
+    texts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefencesRecord(Record):
+    """The whole test."""
+
+    victim: str
+    data: str
+    attack: str  # the first of them
+    texts: int
+    labels: tuple[str, ...]
+    premade: str  # where the made texts come from
+    rows: tuple[DefenceRow, ...] = ()
+    around: tuple[NeighboursKept, ...] = ()
+    pictures: tuple[Neighbourhood, ...] = ()
+    learnt: int = 0  # texts that the victim was trained on; 0: not known
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The names of all attacks."""
+        return (self.attack, *(one.attack for one in (self.rows[0].others if self.rows else ())))
+
+    def parts(self) -> tuple[CertifiedRecord, ...]:
+        return tuple(row.certified for row in self.rows if row.certified)

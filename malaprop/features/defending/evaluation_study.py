@@ -1,0 +1,387 @@
+"""malaprop study defences: each defence on clean texts, on made samples, under attack, and under one that knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import MalapropError, SettingError
+from malaprop.features.defending.evaluation_columns import (
+    DefenceColumn,
+    DefenceCost,
+    columns,
+    open_defence,
+    place_of,
+    sort_by_id,
+)
+from malaprop.features.defending.evaluation_record import DefenceRow, DefencesRecord, Neighbourhood, NeighboursKept
+from malaprop.frame.study.attack_tasks import Conditions, DataReading
+from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.shared_tasks import slug
+from malaprop.frame.study.study import View
+from malaprop.frame.study.vocabulary import ATTACK, SEVERAL
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.data.base import Examples
+    from malaprop.features.defending.certify import Certifier
+    from malaprop.frame.runs.pregenerated import Premade
+    from malaprop.frame.tasks.task import Inputs, Task
+    from malaprop.frame.tasks.worker_context import Desk
+
+NONE, TWIN = "none", "twin"
+LAYOUTS = ("pca", "tsne")
+_TIMED = 64  # texts whose answers are timed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What models say around the words that an attack put."""
+
+    around: tuple[NeighboursKept, ...] = ()
+    pictures: tuple[Neighbourhood, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceTest:
+    """Test defences of one victim under attacks: plain, knowing the defence, and transferred from no defence.
+
+    Hardened models (every method of harden), votes and purification stand side by side, with certificates where there
+    are some and what an answer costs. What is left under the worst of the attacks is what a defence is worth.
+
+    The same --out resumes an interrupted run, and takes more defences.
+
+    Examples:
+
+      malaprop study defences --victim BERT --defence none,twin,fuse,five,fact,five(fact),safer,ranmask --n 100
+
+      malaprop study defences --victim models/plain --defence fact=models/fact,five(fact) --data reviews.csv --jobs 2
+
+      malaprop study defences --victim ./my-bert --defence a2t,purify:spell --attack textfooler,pwws --data my.csv
+
+      malaprop study defences --victim my:predict --defence stateful:limit=5 --surrogate BERT --data my.csv
+    """
+
+    command: ClassVar[str] = "study defences"
+
+    victim: tuple[str, ...] = opt(("LSTM-W-GloVe-1",), repeat=True)
+    defences: tuple[str, ...] = opt(
+        help="What is tested: any method of harden (fact, a2t ...), any defence around a victim (fuse, five, safer, "
+        "ranmask, purify:spell ...), twin, none, one around another as five(fact), with settings as five:noise=2; see "
+        f"malaprop list defences. {SEVERAL}",
+        name="defence",
+        old=("defences",),
+        repeat=True,
+        free=True,
+    )
+    attacks: tuple[Any, ...] = opt(
+        ("textfooler",), f"{ATTACK} {SEVERAL} Certificates and pictures are of the first.",
+        name="attack", old=("attacks",), repeat=True,
+    )  # fmt: skip
+    hardened: Mapping[str, Any] = opt({}, "A model that is there already, as fact=FOLDER; may be repeated.", free=True)
+    premade: Path | None = opt(
+        None, "Adversarial texts made before, a run folder or a file with text,label; if not given, those of this test."
+    )
+    draws: int = opt(4, "Draws that the attack that knows a defence averages; 0 leaves that attack out.", min=0)
+    fresh: int = opt(9, "Fresh draws of which most must be fooled.", min=1)
+    surrogate: str | None = opt(
+        None, "With stateful: the model that an attack which knows it searches on; the undefended victim if not given."
+    )
+    samples: int = opt(1000, "Copies behind a certificate of safer, ranmask or randel; 0 for none.", min=0)
+    alpha: float = opt(0.05, "Significance level: the largest chance that a certificate is wrong.")
+    pictures: int = opt(3, "Where a model was hardened: texts whose neighbourhoods are drawn.", min=0, free=True)
+    layout: str = opt("pca", "With --pictures: noisy vectors are laid out by pca or tsne.", free=True)
+    training: Mapping[str, Any] = opt(
+        {}, "A setting of the training of models that are not there yet, as name=value; may be repeated.", name="set"
+    )
+    conditions: Conditions = opt(Conditions())
+    texts: Selection = Selection()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    # --- what is asked for
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The defences in their order, none first; what is written fact=FOLDER is called fact."""
+        from malaprop.features.defending.defended_models import split_folders
+
+        return (NONE, *(name for name in dict.fromkeys(split_folders(self.defences)[0]) if name != NONE))
+
+    @cached_property
+    def folders(self) -> dict[str, Path]:
+        """The models that are there already, by the defence that they are."""
+        from malaprop.features.defending.defended_models import folders, split_folders
+
+        return folders(
+            (*split_folders(self.defences)[1], *(f"{name}={folder}" for name, folder in self.hardened.items()))
+        )
+
+    @cached_property
+    def suite(self) -> tuple[Attack, ...]:
+        """The attacks, each once."""
+        from malaprop.frame.runs.make_attack import make_attack
+
+        made = (self.conditions.apply(make_attack(named, {})) for named in self.attacks)
+        return tuple({attack.name: attack for attack in made}.values())
+
+    @property
+    def attack(self) -> Attack:
+        """The first of them: its successes are the made samples, and certificates are held against it."""
+        return self.suite[0]
+
+    @cached_property
+    def reading(self) -> DataReading:
+        """The texts of the test; of a file that has no parts, those that no model here was trained on."""
+        from malaprop.zoo import checkpoint
+
+        path = Path(self.victim[0]).expanduser()
+        trains = checkpoint.is_checkpoint(path) or (path.is_dir() and bool(self.trained))
+        return DataReading(
+            selection=self.texts, victims=(self.victim[0], *map(str, self.folders.values())), trains=trains
+        )
+
+    @property
+    def trained(self) -> list[str]:
+        """The models that are not there yet."""
+        from malaprop.features.defending.defended_models import find_folder, name_model
+
+        models = dict.fromkeys(map(name_model, self.names))
+        return [model for model in models if model != NONE and find_folder(model, self.folders) is None]
+
+    def check(self) -> None:
+        from malaprop.features.defending.defended_models import check_defences
+
+        if len(self.victim) != 1 or not self.attacks:
+            raise SettingError("defences are tested on one victim, under one attack or several; name one victim")
+        self.conditions.check(self.where, *self.suite)
+        check_defences(self.names, self.folders)
+        if self.layout not in LAYOUTS:
+            raise SettingError(f"--layout takes pca or tsne, got {self.layout!r}")
+        if self.samples:
+            assert self.certifier
+        self.read_made({})  # a bad file should not wait for a model
+        assert self.reading.examples is not None
+
+    @property
+    def certifier(self) -> Certifier:
+        from malaprop.features.defending.certify import Certifier
+
+        return Certifier(samples=self.samples, alpha=self.alpha, seed=self.texts.seed)
+
+    def cell(self, name: str, column: str) -> str:
+        """The task of a defence and a column."""
+        return f"{place_of(name)}/{column}"
+
+    # --- the table: a row a defence, a column a test
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.frame.tasks.outputs import JsonFile, OwnFolder
+        from malaprop.frame.tasks.task import Task
+
+        for model in self.trained:
+            yield Task(
+                name=f"models/{slug(model)}", work=partial(self.train, model), output=OwnFolder(), optional=True,
+                victims={"plain": self.victim[0]}, reads=partial(self.read_origin, model),
+            )  # fmt: skip
+        for name in self.names:
+            yield from (self._task(name, column) for column in columns(self, name))
+        if self.pictures and self.shown:
+            cells = [self.cell(NONE, self.attack.name), *(self.cell(name, "row") for name in self.shown)]
+            given = [self._models(name) for name in self.shown]
+            yield Task(
+                name=self.pictured, work=self.draw, output=JsonFile(Surroundings),
+                victims={"plain": self.victim[0], **{key: one for victims, _ in given for key, one in victims.items()}},
+                after=(*cells, *(before for _, models in given for before in models)),
+            )  # fmt: skip
+
+    def _task(self, name: str, column: DefenceColumn) -> Task:
+        from malaprop.features.defending.defended_models import name_model
+        from malaprop.frame.tasks.task import Task
+
+        victims, models = self._models(name)
+        first = () if column.name == "clean" else ("clean",)
+        before = [self.cell(name, one) for one in (*first, *column.sees)]
+        before += [self.cell(NONE, one) for one in column.beside]
+        plain = name == NONE
+        surrogate = {} if self.surrogate is None else {"surrogate": self.surrogate}
+        return Task(
+            name=self.cell(name, column.name), work=partial(column.work, self, name), output=column.output,
+            victims={"plain": self.victim[0], **surrogate, **victims}, after=tuple(dict.fromkeys((*models, *before))),
+            holds=(name_model(name),), reads=column.reads, items=partial(self.choose, name) if column.shared else None,
+            alone=column.alone, at=column.at, follows=True, vital=plain, optional=not plain,
+        )  # fmt: skip
+
+    def _models(self, name: str) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Where the model inside a defence comes from: a victim that was named, or a task that trains it."""
+        from malaprop.features.defending.defended_models import find_folder, name_model
+
+        model = name_model(name)
+        if model in self.trained:
+            return {}, (f"models/{slug(model)}",)
+        folder = find_folder(model, self.folders)
+        return {} if folder is None else {f"model {model}": str(folder)}, ()
+
+    @property
+    def shown(self) -> list[str]:
+        """The hardened models without a vote, whose neighbourhoods are looked at beside the plain one's."""
+        from malaprop.frame.runs.wrap import parse
+
+        return [name for name in self.names if not parse(name).layers and name not in (NONE, TWIN)]
+
+    @property
+    def pictured(self) -> str:
+        return f"surroundings/{slug('-'.join([*self.shown, str(self.pictures), self.layout]))}"
+
+    # --- what the driver reads
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"data": self.reading.examples}
+
+    def read_some(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"texts": list(islice(self.reading.examples, _TIMED))}
+
+    def read_made(self, inputs: Inputs) -> Inputs:
+        """The made texts that were given, or those that the attack on the plain victim made."""
+        from malaprop.frame.runs.pregenerated import from_outcomes, read_premade
+
+        if self.premade is not None:
+            return {"premade": read_premade(self.premade, text=self.texts.text, label=self.texts.label)}
+        said = f"{self.attack.name} against {self.victim[0]}, in this run"
+        return {"premade": from_outcomes(sort_by_id(inputs.get(self.cell(NONE, self.attack.name), ())), said)}
+
+    def read_origin(self, model: str, inputs: Inputs) -> Inputs:
+        """What a model is trained from, or why it cannot be."""
+        from malaprop.features.defending.defended_models import find_origin
+        from malaprop.frame.tasks.outputs import Skipped
+
+        del inputs
+        try:
+            return {"origin": find_origin(model, self.victim[0], self.texts.data, self.texts.columns)}
+        except MalapropError as error:
+            return {"origin": Skipped(str(error), failed=True)}
+
+    def choose(self, name: str, inputs: Inputs) -> Examples:
+        """The texts, with labels in the victim's own terms."""
+        from malaprop.data.matching import agree
+
+        return agree(self.reading.examples, inputs[self.cell(name, "clean")].seen)
+
+    # --- tasks
+
+    def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """A model that is not there yet: in the cache, where other tests find it; a user's own is trained further."""
+        from malaprop.assets.folders import locked
+        from malaprop.features.defending.defended_models import harden_with
+        from malaprop.frame.study.training_tasks import place_files, train_named
+        from malaprop.frame.tasks.outputs import Note, Skipped
+        from malaprop.training.card import read_card
+        from malaprop.zoo.checkpoint import CARD, is_checkpoint
+        from malaprop.zoo.train import Given
+
+        origin = inputs["origin"]
+        if isinstance(origin, Skipped):
+            yield origin
+            return
+        parts, home = origin.parts, origin.home(model, self.training) or desk.folder
+        with locked(home.name):
+            if not is_checkpoint(home):
+                yield from map(Note, filter(None, (origin.note, origin.describe(model))))
+                train_named(
+                    desk, origin.name(model) or str(inputs["plain"]), parts, home,
+                    given=Given(settings=dict(self.training)), seed=origin.seed, hardening=harden_with(model),
+                )  # fmt: skip
+        if home != desk.folder:
+            place_files(home, desk.folder, CARD)
+        card = read_card(home)
+        yield Note(f"{card.name} is right on {card.figures['test_accuracy']:.1%} of {len(parts.test)} test texts")
+
+    def draw(self, desk: Desk, inputs: Inputs) -> Iterator[Surroundings]:
+        """The neighbourhoods of words that the attack put, in the hardened models that could be tested."""
+        from malaprop.frame.tasks.outputs import Skipped
+        from malaprop.papers.firebert.neighbourhood import around, pictures
+
+        tested = [name for name in self.shown if not isinstance(inputs[self.cell(name, "row")], Skipped)]
+        if not tested:
+            yield Surroundings()
+            return
+        models = {name: open_defence(self, name, desk, inputs) for name in (NONE, *tested)}
+        outcomes = sort_by_id(inputs[self.cell(NONE, self.attack.name)])
+        layout: Any = self.layout
+        looks = pictures(models, outcomes, many=self.pictures, layout=layout, seed=self.texts.seed)
+        yield Surroundings(around=tuple(around(models, outcomes)), pictures=tuple(looks))
+
+    # --- what they add up to
+
+    def gather(self, root: Path) -> DefencesRecord:
+        found = self.gather_part(root)
+        assert found is not None, "the victim without a defence is tested, or the study fails"
+        return found
+
+    def gather_part(self, root: Path) -> DefencesRecord | None:
+        rows = [row for name in self.names if (row := self._read_row(root, name)) is not None]
+        if not rows or rows[0].name != NONE:
+            return None
+        from malaprop.frame.tasks.outputs import read_json, value_file
+
+        first, drawn = rows[0], value_file(root / self.pictured)
+        seen = read_json(drawn, Surroundings) if self.pictures and self.shown and drawn.is_file() else Surroundings()
+        made: Premade = self.read_made({})["premade"]
+        source = f"{self.attack.name} against {first.about}, in this run" if self.premade is None else made.source
+        return DefencesRecord(
+            victim=first.about,
+            data=self.reading.examples.name,
+            attack=self.attack.name,
+            texts=first.active.accuracy.total + first.active.errors,
+            labels=self.reading.examples.labels,
+            premade=source,
+            rows=tuple(rows),
+            around=seen.around,
+            pictures=seen.pictures,
+            learnt=_count_learnt(self.victim[0]),
+        )
+
+    def _read_row(self, root: Path, name: str) -> DefenceRow | None:
+        """The row of a defence with what it cost; None where it is left out, or not there yet."""
+        from malaprop.frame.tasks.events import read_log
+        from malaprop.frame.tasks.outputs import read_json, value_file
+
+        row, cost = (value_file(root / self.cell(name, column)) for column in ("row", "cost"))
+        if not row.is_file():
+            return None
+        found = read_json(row, DefenceRow)
+        if found.certified is not None:
+            task = self.cell(name, "certificates")
+            seconds = sum(one.get("seconds", 0.0) for one in read_log(root) if one.get("task") == task)
+            found = replace(found, certified=replace(found.certified, seconds=round(seconds, 2)))
+        return replace(found, cost=read_json(cost, DefenceCost).ratio) if cost.is_file() else found
+
+    def view(self, record: DefencesRecord) -> View:
+        from malaprop.frame.tasks.outputs import read_skipped
+
+        root = self.saving.out
+        why = {} if root is None else {name: read_skipped(root / self.cell(name, "row")) for name in self.names}
+        proofs = [(place_of(row.name), row.certified) for row in record.rows if row.certified is not None]
+        return View(
+            rows=[{"defence": row.name, **row.summary()} for row in record.rows],
+            summary={"kind": "defences", "defences": {row.name: row.summary() for row in record.rows}},
+            files=dict(proof.as_file(place) for place, proof in proofs),
+            troubles=[f"{name} is left out: {reason.reason}" for name, reason in why.items() if reason is not None],
+        )
+
+
+def _count_learnt(victim: str) -> int:
+    """The texts that a victim was trained on, where its folder says so."""
+    from malaprop.training.card import read_card
+    from malaprop.zoo.checkpoint import is_checkpoint
+
+    folder = Path(victim).expanduser()
+    return int(read_card(folder).figures.get("train_rows", 0)) if is_checkpoint(folder) else 0

@@ -1,0 +1,120 @@
+"""RanDel (Huang et al. 2023 and 2024, RS-Del and CERT-ED): votes over copies that lost words, drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from malaprop.attacks.constraints.edits import levenshtein
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Ints, Text
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Fields
+from malaprop.features.defending.noisy import NoisyTraining
+from malaprop.features.defending.smooth import CopiesVote, cut_text
+from malaprop.features.defending.votes import Vote
+from malaprop.training.splits import Splits
+from malaprop.zoo.train import Job
+from malaprop.zoo.training import Hooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordDrops:
+    """Each word of a copy is deleted with the chance q, whatever becomes of the others; what is left is joined.
+
+    Let z be what two texts x and y have in common when r words were replaced, added or deleted: x is z and a more
+    words, y is z and b more, and neither a nor b is above r. A copy of x is one of z with the chance q**a, when all a
+    are deleted. So a label's chances are P(x) <= q**a P(z) + 1 - q**a and P(y) >= q**b P(z), hence
+
+        P(y) >= q**(b-a) (P(x) - 1 + q**a) = q**b - q**(b-a) (1 - P(x)).
+
+    With s words replaced, i added and d deleted, a = s + d, b = s + i and r = s + i + d. For given d the right side is
+    least at i = 0 and a = b + d = r, where it is (P(x) - 1 + q**r) / q**d. So P(x) - (1 - q**r) > 1/2 makes P(y) > 1/2
+    for every kind of r edits: the largest shift is 1 - q**r, reached by replacing.
+
+    Of several labels one stays ahead of another when it leads by 2 (1 - q**r). The lead that is needed is
+    q**(a-b) + 1 - 2 q**a, because the other's chance is 1 less that of all but it; this is largest at a = b = r if q**r
+    is above 1/2.
+
+    Copies hold words alone, no punctuation and one space between words, so changes there are none; a copy without words
+    is the unknown word.
+    """
+
+    delete: float = 0.9
+
+    def __post_init__(self) -> None:
+        if isinstance(self.delete, bool) or not 0 < self.delete < 1:
+            raise SettingError(f"randel deletes a word with a chance above 0 and below 1, got {self.delete}")
+
+    @property
+    def about(self) -> str:
+        return "any d words replaced, added or deleted, and any change of punctuation"
+
+    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:
+        words, fields = np.asarray(text.strings, object), _slots_by_field(text)
+        kept = rng.random((many, text.slots)) >= self.delete
+        copies = [tuple(" ".join(words[own[row[own]]]) or unknown for own in fields) for row in kept]
+        made = {copy: Variants.itself(cut_text(copy, text.table)) for copy in set(copies)}
+        return [made[copy] for copy in copies]
+
+    def every(self, text: Text, most: int, unknown: str) -> Variants | None:  # noqa: ARG002
+        """None: copies are not all as likely."""
+        return None
+
+    def shift(self, text: Text, words: int) -> float:  # noqa: ARG002
+        return 1 - self.delete**words
+
+    def limit(self, text: Text) -> int | None:  # noqa: ARG002
+        return None
+
+    def distance(self, origin: Text, changed: Text) -> int | None:
+        before, after = ([[t.strings[s] for s in own] for own in _slots_by_field(t)] for t in (origin, changed))
+        return sum(map(levenshtein, before, after))
+
+    def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
+        """Words are replaced, deleted and added, each as likely."""
+        now = list(text.strings)
+        for kind, share, number in zip(
+            rng.integers(3, size=words), rng.random(words), rng.integers(len(fresh), size=words), strict=True
+        ):
+            at, new = int(share * len(now)), [fresh[int(number)]]
+            now[at : at + (kind < 2)] = new if kind != 1 else []
+        return (" ".join(now),)
+
+
+def _slots_by_field(text: Text) -> list[Ints]:
+    field = text.field_of_slots()
+    return [np.flatnonzero(field == number) for number in range(len(text.names))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanDel(CopiesVote):
+    """The vote of copies that lost words. The victim inside should have been trained so: malaprop harden randel."""
+
+    kind: ClassVar[str] = "randel"
+    delete: float = 0.9
+    samples: int = 64
+    vote: Vote = "majority"
+
+    @property
+    def noise(self) -> WordDrops:
+        return WordDrops(delete=self.delete)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionTraining:
+    """Training on texts that lost words alone, drawn anew whenever a text comes."""
+
+    delete: float = 0.9
+
+    def __post_init__(self) -> None:
+        WordDrops(delete=self.delete)
+
+    def __str__(self) -> str:
+        return f"trained on texts of which each word is deleted with a chance of {self.delete:.0%} (RanDel)"
+
+    def hooks(self, job: Job, data: Splits) -> Hooks:
+        return NoisyTraining(job=job, data=data, noise=WordDrops(delete=self.delete)).hooks

@@ -1,0 +1,122 @@
+"""Smoothing: a text is answered by the vote of noisy copies of it. Defences of this kind differ in the noise alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from malaprop.core.pool import Pool
+from malaprop.core.score import Floats
+from malaprop.core.seeds import generator
+from malaprop.core.text import Text, Words
+from malaprop.core.variants import Variants
+from malaprop.core.victim import Fields, Victim
+from malaprop.features.defending.votes import Vote, check_samples, check_vote, poll
+from malaprop.frame.runs.defended import Counters
+
+
+class Noise(Protocol):
+    """How copies are drawn, and how far the chance of a label can move when words change."""
+
+    @property
+    def about(self) -> str:
+        """Which changes its certificate speaks of, in words."""
+
+    def draw(self, text: Text, many: int, unknown: str, rng: np.random.Generator) -> list[Variants]:
+        """Noisy copies of a text, `many` in all; `unknown` is a word that the victim reads as unknown."""
+
+    def every(self, text: Text, most: int, unknown: str) -> Variants | None:
+        """All copies, each as likely as any other; None where there are more than `most`, or they are not so likely."""
+
+    def shift(self, text: Text, words: int) -> float:
+        """The most by which the chance of any label can differ between this text and one with `words` words changed."""
+
+    def limit(self, text: Text) -> int | None:
+        """How many words of a text can change at all; None: there is no end, because words may be added."""
+
+    def distance(self, origin: Text, changed: Text) -> int | None:
+        """How many changed words the certificate counts between two texts; None: it says nothing about this change."""
+
+    def change(self, text: Text, words: int, fresh: Sequence[str], rng: np.random.Generator) -> Fields:
+        """The text with at most `words` words changed in a way that the certificate covers, to words of `fresh`."""
+
+
+class CopiesVote:
+    """What defences by the vote of noisy copies share: a subclass has settings, and says what its noise is."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    samples: int
+    vote: Vote
+
+    def __post_init__(self) -> None:
+        check_samples(self.samples, f"{self.kind}'s samples")
+        check_vote(self.vote, f"{self.kind}'s vote")
+        _ = self.noise  # which refuses settings of its own
+
+    @property
+    def discrete(self) -> bool:
+        return self.vote == "majority"
+
+    @property
+    def noise(self) -> Noise:
+        raise NotImplementedError
+
+    def check(self, victim: Victim) -> None:
+        """Any victim will do."""
+
+    def prepare(self, victim: Victim, texts: Sequence[Text], counters: Counters) -> Sequence[Text]:  # noqa: ARG002
+        return texts
+
+    def answers(
+        self, victim: Victim, prepared: Sequence[Text], seeds: Sequence[int], counters: Counters, *, exact: bool
+    ) -> Floats:
+        noise = self.noise
+        return answer_by_vote(victim, noise, prepared, self.samples, seeds, counters, vote=self.vote, exact=exact)
+
+
+def answer_by_vote(
+    victim: Victim,
+    noise: Noise,
+    texts: Sequence[Text],
+    samples: int,
+    seeds: Sequence[int],
+    counters: Counters,
+    *,
+    vote: Vote = "majority",
+    exact: bool = False,
+) -> Floats:
+    """Scores [text, label] by the vote of `samples` copies; those of text i are drawn by seeds[i] and its words alone.
+
+    `exact` goes the victim's plain road.
+    """
+    drawn = (
+        noise.draw(text, samples, victim.unknown, generator(seed, "copies", *text.values()))
+        for text, seed in zip(texts, seeds, strict=True)
+    )
+    counters.inner += samples * len(texts)
+    scores = answer_copies(victim, list(chain.from_iterable(drawn)), exact=exact)
+    return poll(scores, np.repeat(np.arange(len(texts)), samples), len(texts), vote)
+
+
+def answer_copies(victim: Victim, copies: Sequence[Variants], *, exact: bool) -> Floats:
+    """Scores [copy, label]; copies that are the same text are asked about once."""
+    pool = Pool(copies)
+    _, first, again = np.unique(pool.keys(), return_index=True, return_inverse=True)
+    order = np.argsort(first)  # as they were drawn, so that neighbours share a base
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    wanted = first[order]
+    if exact:
+        scores = victim.predict([copy.values() for copy in pool.texts(wanted)])
+    else:
+        scores = victim.finish(victim.begin(pool, wanted))
+    return np.asarray(scores[place[again]])
+
+
+def cut_text(fields: Fields, table: Words) -> Text:
+    """Finished strings cut anew, so that a text has the same slots however it came about."""
+    return Text.of({str(number): value for number, value in enumerate(fields)}, table)

@@ -1,0 +1,194 @@
+"""Where a victim looks before and after an attack, and what one changed word does to it over many texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from malaprop.core.capability import Capability
+from malaprop.core.codec import finite
+from malaprop.core.errors import DataError
+from malaprop.core.example import Example
+from malaprop.core.score import Floats
+from malaprop.core.seeds import generator
+from malaprop.core.text import Text, Words
+from malaprop.core.victim import Victim
+from malaprop.data.base import Dataset
+from malaprop.features.explain.record import AttentionLayer, AttentionModel, AttentionRecord, AttentionSight, Row
+from malaprop.features.explain.variation import Movement, column, mean, pooled_variation, variation
+from malaprop.frame.records.outcome import Outcome
+from malaprop.models.inside.attention import Maps, WordAttention
+
+Pair = tuple[Text, Text]
+_SHOWN = (Capability.STATES, Capability.ATTENTION, Capability.EMBEDDINGS)
+
+
+def same_slots(origin: Text, final: Text) -> Pair:
+    """The two, if they differ in words alone and not in their number."""
+    if origin.slots != final.slots or origin.names != final.names:
+        raise DataError(
+            f"the texts have {origin.slots} and {final.slots} words; positions are compared only where the second is "
+            "the first with some words replaced"
+        )
+    if not len(final.changed(origin)):
+        raise DataError("the two texts have the same words; change at least one")
+    return origin, final
+
+
+def measure_received(maps: Maps) -> Floats:
+    """[layer, slot]: the attention each word gets, mean over heads and queries, as shares of what all words get."""
+    got = maps.mean((1, 2))
+    return np.asarray(got / np.maximum(got.sum(1, keepdims=True), 1e-12), np.float32)
+
+
+def shift(attention: WordAttention, origin: Text, final: Text) -> Floats:
+    """[layer]: how much of the attention on words moved to other words, from 0 to 1 (half the L1 distance)."""
+    before, after = (measure_received(attention.words(text)) for text in (origin, final))
+    return np.asarray(np.abs(after - before).sum(1) / 2, np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AttentionLook:
+    """What one pair of texts shows of one victim; what the victim does not offer is empty."""
+
+    moved: list[Movement]
+    shift: Floats
+    pooled: float | None
+
+
+def look(victim: Victim, origin: Text, final: Text) -> AttentionLook:
+    states, attention, embeddings = map(victim.parts.get, _SHOWN)
+    return AttentionLook(
+        moved=[] if states is None else variation(states, origin, final),
+        shift=np.empty(0, np.float32) if attention is None else shift(attention, origin, final),
+        pooled=None if embeddings is None else pooled_variation(embeddings, origin, final),
+    )
+
+
+def over_texts(victim: Victim, pairs: Sequence[Pair], edits: str) -> AttentionModel:
+    """Means over all pairs; a layer's attention is that with which it is made, so layer 0 has none.
+
+    An LSTM under attention attends once, over its last layer: that is where its shift stands.
+    """
+    looks = [look(victim, origin, final) for origin, final in pairs]
+    rows = [one.moved for one in looks]
+    many = min((len(row) for row in rows), default=0)
+    attending = min((len(one.shift) for one in looks), default=0)
+    layers = []
+    for number in range(many):
+        at = number - (many - attending)
+        layers.append(
+            AttentionLayer(
+                number=number,
+                relative=column(rows, number, "relative"),
+                elsewhere=column(rows, number, "elsewhere"),
+                reach=column(rows, number, "reach"),
+                shift=mean(float(one.shift[at]) for one in looks) if at >= 0 else None,
+            )
+        )
+    pooled = [one.pooled for one in looks if one.pooled is not None]
+    return AttentionModel(
+        name=victim.name,
+        edits=edits,
+        texts=len(pairs),
+        pooled=mean(pooled) if pooled else None,
+        layered=mean(fmean(one.relative for one in row[1:]) for row in rows) if many > 1 else None,
+        layers=tuple(layers),
+    )
+
+
+def sight(
+    victim: Victim, origin: Text, final: Text, said: tuple[str, str], layers: Sequence[int] = (0, -1)
+) -> AttentionSight:
+    """One pair as figures show it, with the attention of the layers asked for."""
+    states = variation(victim.parts[Capability.STATES], origin, final) if Capability.STATES in victim.parts else []
+    maps = []
+    if (attention := victim.parts.get(Capability.ATTENTION)) is not None:
+        before, after = (attention.words(text).mean(1) for text in (origin, final))
+        chosen = sorted({layer % len(before) for layer in layers})
+        maps = [(layer + 1, _table(before[layer]), _table(after[layer])) for layer in chosen]
+    return AttentionSight(
+        model=victim.name,
+        before=tuple(origin.strings),
+        after=tuple(final.strings),
+        changed=tuple(final.changed(origin).tolist()),
+        said=said,
+        maps=tuple(maps),
+        variation=tuple(_line(one.by_word) for one in states),
+    )
+
+
+def _table(rows: Floats) -> tuple[Row, ...]:
+    return tuple(map(_line, rows))
+
+
+def _line(row: Floats) -> Row:
+    return tuple(round(float(value), 5) for value in row)
+
+
+def edit_one_word(examples: Sequence[Example], seed: int) -> list[Pair]:
+    """Every text with one of its open words replaced by a word of another text, drawn by the seed."""
+    table = Words()
+    texts = [Text.of(example.fields, table, owner) for owner, example in enumerate(examples)]
+    slots = [text.slots_of(example.open) for text, example in zip(texts, examples, strict=True)]
+    words = sorted({text.strings[s].lower() for text, open_ in zip(texts, slots, strict=True) for s in open_.tolist()})
+    out = []
+    for example, text, open_ in zip(examples, texts, slots, strict=True):
+        rng = generator(seed, f"edit {example.id}")
+        if not len(open_):
+            continue
+        slot = int(rng.choice(open_))
+        others = [word for word in words if word != text.strings[slot].lower()]
+        if others:
+            out.append((text, text.put(slot, others[int(rng.integers(len(others)))])))
+    return out
+
+
+def pairs_of(outcomes: Sequence[Outcome], data: Dataset) -> list[tuple[Pair, tuple[str, str]]]:
+    """Successes that leave the number of words as it is, in the order of the data, with the answers to both texts."""
+    order = {example.id: place for place, example in enumerate(data)}
+    found = [o for o in sorted(outcomes, key=lambda o: order[o.id]) if o.status == "success"]
+    both = [(_texts(o), _answers(o, data.labels)) for o in found]
+    return [(pair, said) for pair, said in both if pair[0].slots == pair[1].slots]
+
+
+def _texts(outcome: Outcome) -> Pair:
+    table = Words()
+    assert outcome.adversarial is not None, "asked of successes"
+    return Text.of(outcome.original.fields, table), Text.of(outcome.adversarial.fields, table)
+
+
+def _answers(outcome: Outcome, labels: Sequence[str]) -> tuple[str, str]:
+    sides = (outcome.original, outcome.adversarial)
+    numbers = [side.prediction if side is not None else None for side in sides]
+    before, after = (labels[n] if n is not None and n < len(labels) else str(n) for n in numbers)
+    return before, after
+
+
+def summary_of(record: AttentionRecord) -> dict[str, Any]:
+    """The study in few values, for machines."""
+    summary = {
+        "data": record.data,
+        "recipe": record.recipe,
+        "texts": record.texts,
+        "models": [
+            {
+                "name": model.name,
+                "edits": model.edits,
+                "texts": model.texts,
+                "pooled": None if model.pooled is None else [model.pooled.value, model.pooled.low, model.pooled.high],
+                "layered": None
+                if model.layered is None
+                else [model.layered.value, model.layered.low, model.layered.high],
+                "layers": [[x.relative.value, x.relative.low, x.relative.high] for x in model.layers],
+            }
+            for model in record.models
+        ],
+        "bounds": [{"where": b.where, "bound": b.bound, "mean": b.mean, "over": b.over} for b in record.bounds],
+    }
+    found: dict[str, Any] = finite(summary)
+    return found

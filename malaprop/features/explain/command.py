@@ -1,0 +1,217 @@
+"""malaprop explain: which words a victim's answer hangs on, and what one changed word does inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from malaprop.frame.command import options as o
+from malaprop.frame.command.settings_command import command
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
+
+if TYPE_CHECKING:
+    from malaprop.core.victim import Victim
+    from malaprop.features.explain.heat import Heat
+    from malaprop.features.explain.record import AttentionSight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainCommand:
+    """Show how much each word of a text, and each synonym in its place, moves a victim's answer.
+
+    A word's importance is the log-likelihood of the label with the word, less that with an unknown word instead. With
+    --against or --attack: where the victim looks before and after, and how far each word's state moves in each layer.
+
+    Examples:
+
+      malaprop explain "a moving, funny film" --victim LSTM-W-GloVe-1
+
+      malaprop explain "a man sleeps" --premise "a man runs" --victim ./nli --label 2 --out heat
+
+      malaprop explain "a moving, funny film" --victim LSTM-W-GloVe-1,BERT --out heat --json
+
+      malaprop explain "a moving, funny film" --against "a moving, dull film" --victim BERT --out heat
+
+      malaprop explain "a moving, funny film" --attack gs-ec --victim BiLSTM-Attention --set vocabulary=2000 --out heat
+
+      malaprop explain --data mr --n 100 --victim LSTM-W-GloVe-1,BERT
+    """
+
+    text: str | None = opt(None, "The text to explain; of a pair, the hypothesis.", argument=True)
+    victim: tuple[str, ...] = opt(help=f"{VICTIM} {SEVERAL} They share one heat map.", repeat=True)
+    premise: str | None = opt(None, "Of a pair, the premise.")
+    label: str | None = opt(None, "The label to explain, by name or number; what the victim says if not given.")
+    substitutes: bool = opt(True, "Weigh WordNet synonyms of every word too.")
+    against: str | None = opt(None, "The text with some words replaced: show attention and states before and after.")
+    attack: str | None = opt(None, "A recipe that finds such a text: see malaprop list recipes.", repeat=True)
+    attention: bool = opt(False, "Show the attention of the text itself; a victim without any is refused.")
+    settings: Mapping[str, Any] = opt({}, "A setting of --attack, as name=value; may be repeated.", name="set")
+    data: str | None = opt(
+        None,
+        "In place of a text: data as audit takes it, to compare how far each victim spreads importance over words.",
+    )
+    n: int = opt(100, "With --data: how many of its texts, drawn by the seed.", min=1)
+    seed: int = opt(0, min=0)
+    device: str = opt("auto")
+    precision: str = opt("auto")
+    out: Path | None = opt(None, "Folder for what is written; made if it is missing.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
+
+    def check(self) -> None:
+        from malaprop.core.errors import DataError, SettingError
+
+        if not self.victim:
+            raise SettingError("--victim names no victim")
+        if (self.text is None) == (self.data is None):
+            raise SettingError("give a text to explain, or --data with many of them")
+        if self.data is not None:
+            alone = ("premise", "label", "against", "attack", "attention", "out")
+            if given := next((name for name in alone if getattr(self, name)), None):
+                raise SettingError(f"--{given} is for one text; leave it out, or give a text in place of --data")
+        if self.out is not None and self.out.exists() and not self.out.is_dir():
+            raise SettingError(f"--out {self.out} is a file; give a folder")
+        if self.against is not None and self.attack is not None:
+            raise SettingError("--against and --attack both give the second text; choose one")
+        if self.settings and self.attack is None:
+            raise SettingError("--set does nothing without --attack, whose settings it gives")
+        if self.premise is not None and not self.premise.strip():
+            raise DataError("the premise is empty; give a sentence, or leave --premise out for a single text")
+
+    @property
+    def source(self) -> str | dict[str, str]:
+        """The text, or both fields of a pair."""
+        assert self.text is not None
+        return self.text if self.premise is None else {"premise": self.premise, "hypothesis": self.text}
+
+
+def explain_text(asked: ExplainCommand) -> None:
+    """Prints what each victim's answer rests on, and writes it where that is asked for."""
+    from malaprop.features.explain.heat import print_heat, reach, write_heat
+    from malaprop.features.explain.importance import wordnet_substitutes
+    from malaprop.frame.runs.make_attack import recipe
+    from malaprop.frame.runs.victims import victim as open_victim
+
+    asked.check()
+    if asked.data is not None:
+        o.finish(_compare_spread(asked), asked.json)
+        return
+    quiet, out = asked.quiet, asked.out
+    made = None if asked.attack is None else recipe(asked.attack, **asked.settings)
+    others = _substitutes(wordnet_substitutes, quiet) if asked.substitutes else None
+    heats: list[Heat] = []
+    sights: list[AttentionSight] = []
+    for spec in asked.victim:
+        opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=quiet)
+        wanted = _label(opened, asked.label)
+        if asked.attention or asked.against is not None or made is not None:
+            sights += _sights(opened, asked, made, wanted)
+        heats.append(_heat(opened, asked.source, wanted, others))
+        if not quiet:
+            print_heat(heats[-1])
+            _print_sights(sights[-1:])
+    if asked.label is None and len({heat["label"] for heat in heats}) > 1:
+        o.say("the victims give different labels, and each is explained for its own; --label sets one for all", quiet)
+    if out is not None:
+        o.say(f"heat map: {write_heat(heats, out)}", quiet)
+        _write_sights(sights, out, quiet)
+    spread = {heat["victim"]: round(reach(heat), 3) for heat in heats}
+    summary = {"command": "explain", "out": None if out is None else str(out), "victims": heats, "spread": spread}
+    o.finish({**summary, **_summary(sights)}, asked.json)
+
+
+def _compare_spread(asked: ExplainCommand) -> dict[str, Any]:
+    """Over many texts: the share of a text's words over which importance is spread, and its three strongest words."""
+    from malaprop.features.explain.heat import list_strongest, reach, words_of
+    from malaprop.features.explain.importance import importance
+    from malaprop.frame.records.weigh import average, short
+    from malaprop.frame.runs.victims import victim as open_victim
+    from malaprop.frame.study.selection import Selection
+
+    data = Selection(data=asked.data, n=asked.n, seed=asked.seed).held(asked.victim)
+    shares: dict[str, list[float]] = {}
+    strongest: dict[str, list[list[int]]] = {}
+    for spec in asked.victim:
+        opened = open_victim(spec, device=asked.device, precision=asked.precision, quiet=asked.quiet)
+        found = importance(opened, [dict(example.fields) for example in data])
+        heats = [cast("Heat", one.to_dict()) for one in found]
+        name = opened.name if opened.name not in shares else str(spec)
+        shares[name] = [round(reach(heat) / len(words_of(heat)), 4) for heat in heats]
+        strongest[name] = [list_strongest(heat, 3) for heat in heats]
+        o.say(f"{name}: spread over {short(average(shares[name]))} of a text's words", asked.quiet)
+    said = {"command": "explain", "data": data.name, "texts": len(data)}
+    return {**said, "spread": shares, "strongest": strongest}
+
+
+def _label(victim: Victim, given: str | None) -> int | None:
+    """The victim's number of a label; names are its own, whatever their case."""
+    from malaprop.core.errors import SettingError
+
+    names = victim.label_names
+    numbers = {name.casefold(): number for number, name in enumerate(names)}
+    if given is None or given.strip().casefold() in numbers:
+        return None if given is None else numbers[given.strip().casefold()]
+    if given.strip().isdecimal():
+        return int(given)
+    if names:
+        known = ", ".join(names)
+        raise SettingError(
+            f"{victim.name} has the labels {known}; --label takes one of them or a number, got {given!r}"
+        )
+    raise SettingError(f"{victim.name} has no names for its labels; --label takes a number from 0, got {given!r}")
+
+
+def _substitutes(find: Any, quiet: bool) -> Any:
+    from malaprop.core.errors import AssetError
+
+    try:
+        return find()
+    except AssetError as error:
+        o.say(f"no substitutes: {error}", quiet)
+        return None
+
+
+def _heat(victim: Victim, source: str | dict[str, str], label: int | None, others: Any) -> Heat:
+    from malaprop.features.explain.importance import importance
+
+    (found,) = importance(victim, [source], label=label, substitutes=others)
+    return cast("Heat", found.to_dict())
+
+
+def _sights(victim: Victim, asked: ExplainCommand, attack: Any, label: int | None) -> list[AttentionSight]:
+    """The text beside the one that --against gives or --attack finds; none where the attack fails."""
+    from malaprop.features.explain.compare_inside import compare_inside
+
+    found = compare_inside(
+        victim, asked.source, against=asked.against, attack=attack, seed=asked.seed, label=label,
+        attention=asked.attention,
+    )  # fmt: skip
+    if found is None:
+        o.say(f"{attack.name} finds no adversarial text for {victim.name}")
+    return [] if found is None else [found]
+
+
+def _print_sights(sights: list[AttentionSight]) -> None:
+    from malaprop.features.explain.report import print_sight
+
+    for sight in sights:
+        print_sight(sight)
+
+
+def _write_sights(sights: list[AttentionSight], out: Path, quiet: bool) -> None:
+    from malaprop.features.explain.report import write_sights
+
+    if sights:
+        o.say(f"attention and states: {write_sights(sights, out)}", quiet)
+
+
+def _summary(sights: list[AttentionSight]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {"sights": [asdict(sight) for sight in sights]} if sights else {}
+
+
+explain = command(ExplainCommand, explain_text)

@@ -1,0 +1,252 @@
+"""The time budget of `harden auto`: its clock, how long each trial would take, and which methods fit."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from threading import current_thread, main_thread
+from time import monotonic, perf_counter, time
+from types import FrameType
+from typing import TYPE_CHECKING, TypeVar
+
+from malaprop.core.errors import LimitReached, MalapropError
+from malaprop.frame.records.autoharden import FEW, NONE
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.example import Example
+    from malaprop.core.victim import Victim
+
+T = TypeVar("T")
+LEAST = 20  # texts: on fewer no two methods can be told apart
+_AGAIN = 5.0  # seconds until the alarm rings once more, where a destructor has swallowed the first
+_SOON = 0.05  # ... and where it came in the middle of an import
+_IMPORT = "<frozen importlib._bootstrap>"
+_SHARE, _MOST = (
+    0.1,
+    0.5,
+)  # of the time that is left: for a forecast, and for its first text
+_GROUPS = (1, 2, 4, 8, 16, 32)  # texts that are attacked to time attacks; a GPU needs many to be quick
+_ASKED = 16  # texts whose answers are timed
+
+
+class OutOfTime(BaseException):
+    """The time for some work is over. No `Exception`: of these the engine makes outcomes of single texts."""
+
+
+@contextmanager
+def cut_at(end: float) -> Iterator[None]:
+    """Raises `OutOfTime` inside when the clock, as `time()` has it, shows `end`.
+
+    The cut is a signal, so it reaches a victim that waits. A module that is being imported is imported whole first, for
+    half of one would stay. Outside the main thread, or where the system has no such timer, only work that would begin
+    too late is refused.
+    """
+    left = end - time()
+    if left <= 0:
+        raise OutOfTime
+    if current_thread() is not main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_number: int, frame: FrameType | None) -> None:
+        if _imports(frame):
+            signal.setitimer(signal.ITIMER_REAL, _SOON, _AGAIN)
+            return
+        raise OutOfTime
+
+    began, handler = monotonic(), signal.signal(signal.SIGALRM, ring)
+    before, every = signal.setitimer(signal.ITIMER_REAL, left, _AGAIN)
+    try:
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:  # once more, for the alarm may ring just before it is turned off
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if before:  # somebody else's alarm goes on
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, before - (monotonic() - began)), every)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported, in this frame or one that called it."""
+    while frame is not None and frame.f_code.co_filename != _IMPORT:
+        frame = frame.f_back
+    return frame is not None
+
+
+def do_by(end: float, budget: str, work: Callable[[], T]) -> T:
+    """What the work gives; it ends the run where it is not done by `end`."""
+    try:
+        with cut_at(end):
+            return work()
+    except OutOfTime:
+        raise LimitReached(f"--budget {budget} is used up") from None
+
+
+def cut_pieces(pieces: Iterator[T], end: float, budget: str) -> Iterator[T]:
+    """Passes pieces on until `end`. The alarm is set only while the next one is made: what writes them is not cut."""
+    while found := do_by(end, budget, lambda: [*islice(pieces, 1)]):
+        yield from found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPace:
+    """Seconds of an epoch of training on this machine by method; `guessed` are methods that were not timed."""
+
+    epochs: Mapping[str, float]
+    guessed: tuple[str, ...] = ()
+
+
+def time_methods(
+    measure: Callable[[str], float], methods: Sequence[str], known: Mapping[str, float], end: float
+) -> TrainingPace:
+    """The pace of each method until `end`; one that was not timed by then is taken to be as slow as the slowest.
+
+    A method that cannot be timed costs nothing: its trial ends at once, with the reason.
+    """
+    found, plain = dict(known), known[NONE]
+    for method in methods:
+        if method in found:
+            continue
+        with suppress(OutOfTime), cut_at(end):
+            try:
+                found[method] = measure(method)
+            except MalapropError:
+                found[method] = 0.0
+    rest = tuple(method for method in methods if method not in found)
+    slowest = max((found[method] for method in methods if method in found), default=plain)
+    return TrainingPace(epochs={**found, **dict.fromkeys(rest, max(slowest, plain))}, guessed=rest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackPace:
+    """Seconds of attacks on this machine, and how many texts are attacked in this folder.
+
+    `attack` is of one text under all attacks, for which `queries` are asked; `answers` has the seconds of one answer of
+    the victim alone (none) and of the defences around it.
+    """
+
+    attack: float
+    queries: float
+    answers: Mapping[str, float]
+    texts: int = 0
+    plan: str = ""  # which methods the budget is enough for, in words
+
+    def of(self, method: str, draws: int) -> float:
+        """Seconds to attack one text of the victim behind a method, and once more with so many draws an answer."""
+        plain, own = self.answers[NONE], self.answers.get(method, self.answers[NONE])
+        active = self.attack + self.queries * max(0.0, own - plain)
+        return active + (self.attack + self.queries * max(0.0, draws * own - plain) if draws else 0.0)
+
+
+def time_attacks(
+    attack: Callable[[Attack, Sequence[Example]], int], suite: Sequence[Attack], examples: Sequence[Example],
+    left: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Seconds and queries of one text under all attacks: of the last of a few groups of texts that grow.
+
+    `attack` gives the queries of an attack on some texts. The first text also pays for what attacks load once. Raises
+    OutOfTime where not even that one ends within half of the `left` seconds.
+    """
+    began, found, done, last = time(), (0.0, 0.0), 0, 0.0
+    for size in _GROUPS:
+        some = examples[done : done + size]
+        spent = time() - began
+        if not some or (done > 1 and spent + 2 * last > _SHARE * left):
+            break
+        clock = perf_counter()
+        try:
+            with cut_at(began + _MOST * left):
+                queries = sum(attack(one, some) for one in suite)
+        except OutOfTime:
+            if not done:
+                raise
+            break
+        last = perf_counter() - clock
+        found, done = (last / len(some), queries / len(some)), done + len(some)
+    return found
+
+
+def time_answers(victim: Victim, examples: Sequence[Example]) -> float:
+    """Seconds of one answer, in a batch of a few texts; what is made once is no part of it."""
+    texts = [tuple(example.fields.values()) for example in examples[:_ASKED]]
+    clock = perf_counter()
+    victim.predict(texts[:1])
+    if (alone := perf_counter() - clock) > 1:
+        return alone
+    clock = perf_counter()
+    victim.predict(texts)
+    return (perf_counter() - clock) / len(texts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialCosts:
+    """Seconds of each trial that is left to do: `short` of the first stage, `full` of the second."""
+
+    full: Mapping[str, float]
+    short: Mapping[str, float] = field(default_factory=dict)  # empty where nothing is trained
+
+    @property
+    def all(self) -> float:
+        """Of all methods: each shortly and the slowest few in full."""
+        if not self.short:
+            return sum(self.full.values())
+        return sum(self.short.values()) + sum(sorted(self.full.values())[-FEW:])
+
+    def fit(self, left: float) -> TrialPlan:
+        """As many methods as fit: in full at once, or where that tries more, shortly and then at least one in full."""
+        direct = list[str]()
+        for method in sorted(self.full, key=self.full.__getitem__):
+            if sum(self.full[one] for one in (*direct, method)) <= left:
+                direct.append(method)
+        order = sorted(self.short, key=self.short.__getitem__)
+        for many in range(len(order), 0, -1):
+            some, more = order[:many], many > len(direct) or many == len(order)
+            if more and sum(self.short[m] for m in some) + max(self.full[m] for m in some) <= left:
+                return TrialPlan(methods=tuple(m for m in self.full if m in some), staged=True)
+        return TrialPlan(methods=tuple(m for m in self.full if m in direct), staged=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialPlan:
+    """Which methods the time is enough for; not `staged`: each of them is tried in full at once."""
+
+    methods: tuple[str, ...]
+    staged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoPlan:
+    """What `harden auto` is about to do with the time that is left."""
+
+    costs: TrialCosts
+    plain: float  # seconds of the attacks on the plain model
+    left: float
+
+    @property
+    def trials(self) -> TrialPlan:
+        return self.costs.fit(self.left - self.plain)
+
+    @property
+    def all(self) -> float:
+        """Seconds that all methods would take from here."""
+        return self.plain + self.costs.all
+
+    @property
+    def one(self) -> float:
+        """Seconds that the quickest method would take from here."""
+        return self.plain + min(self.costs.full.values(), default=0.0)
+
+
+def choose_texts(wanted: int, least: int, make: Callable[[int], AutoPlan]) -> int:
+    """How many texts to attack: as many as leave time for most methods; of equally good numbers the largest."""
+    sizes = [wanted]
+    while sizes[-1] > least:
+        sizes.append(max(least, sizes[-1] // 2))
+    many, size = max((len(make(size).trials.methods), size) for size in sizes)
+    return size if many else least

@@ -1,0 +1,339 @@
+"""The trials of `harden auto`: a method is trained, or put around the victim, and attacked beside the plain model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import LimitReached, MalapropError, SettingError
+from malaprop.features.hardening.auto import NONE, AutoHarden, name_plain, show_span
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.example import Example
+    from malaprop.core.victim import Victim
+    from malaprop.features.defending.evaluation_figures import AttackFindings
+    from malaprop.features.defending.evaluation_record import DefenceRow
+    from malaprop.features.hardening.auto_budget import AttackPace, AutoPlan, TrainingPace, TrialCosts
+    from malaprop.frame.records.autoharden import AutoTrial
+    from malaprop.frame.records.outcome import Outcome
+    from malaprop.frame.tasks.task import Inputs
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.training.splits import Splits
+
+_WIDTH, _DRAWS, _FRESH = 256, 3, 7
+_SHARE, _SPARE = 0.2, 1.1  # of the budget, to time defences; what a forecast is multiplied by where it is an advice
+
+
+class AutoForecast:
+    """How long attacks take here, and which methods the budget is enough for."""
+
+    def __init__(self, auto: AutoHarden, desk: Desk, inputs: Inputs) -> None:
+        self.auto, self.desk, self.inputs = auto, desk, inputs
+        self.parts: Splits = inputs["texts"]
+        self.root = desk.place.root
+        self.end = auto.find_end(self.root)
+
+    def make(self) -> Iterator[AttackPace]:
+        """The pace of attacks, found anew only for new methods; what the budget is enough for is said."""
+        from malaprop.features.hardening.auto_budget import AttackPace, do_by
+        from malaprop.frame.tasks.outputs import read_json, value_file
+
+        if doubt := self.auto.find_doubt(self.parts):
+            self.desk.note(f"{doubt}: accuracies may be too high; {self.auto.advise()}")
+        there = value_file(self.desk.folder)
+        before = read_json(there, AttackPace) if there.is_file() else None
+        pace = do_by(self.end, self.auto.budget, lambda: self._time(before)) if self.end > time() else before
+        if pace is None:
+            raise LimitReached(f"--budget {self.auto.budget} is used up")
+        plan = self._plan(pace)
+        said = self._describe(pace, plan)
+        if not plan.trials.methods and not read_trials(self.root):
+            raise SettingError(said)
+        self.desk.note(said)
+        yield replace(pace, plan=said)
+
+    def _time(self, before: AttackPace | None) -> AttackPace:
+        from malaprop.data.matching import agree
+        from malaprop.features.hardening.auto_budget import (
+            LEAST,
+            AttackPace,
+            OutOfTime,
+            choose_texts,
+            time_answers,
+            time_attacks,
+        )
+
+        auto, victim = self.auto, self.desk.victim(name_plain(self.inputs))
+        examples = tuple(agree(auto.sample(self.parts), victim))
+        answers = {NONE: time_answers(victim, examples)} if before is None else dict(before.answers)
+        answers |= self._time_defences(victim, examples, answers)
+        if before is not None:
+            return replace(before, answers=answers)
+
+        def ask(attack: Attack, some: Sequence[Example]) -> int:
+            return sum(one.queries.forwarded for one in attack_all(auto, self.parts, attack, victim, some))
+
+        try:
+            seconds, queries = time_attacks(ask, auto.suite, examples, self.end - time())
+        except OutOfTime:
+            names = " and ".join(attack.name for attack in auto.suite)
+            raise SettingError(
+                f"{names} on one text of {auto.model} did not end in half of what was left of --budget "
+                f"{auto.budget}; give {show_span(LEAST * auto.told.seconds)} or more, or a quicker attack in --attack"
+            ) from None
+        pace = AttackPace(attack=seconds, queries=queries, answers=answers)
+        wanted = len(examples)
+        least = wanted if auto.told.n else min(LEAST, wanted)
+        return replace(pace, texts=choose_texts(wanted, least, lambda size: self._plan(replace(pace, texts=size))))
+
+    def _time_defences(
+        self, victim: Victim, examples: Sequence[Example], known: Mapping[str, float]
+    ) -> Mapping[str, float]:
+        """Seconds of an answer behind each defence; one that was not timed is taken to be as slow as the slowest."""
+        from malaprop.features.defending.defended_models import put_behind
+        from malaprop.features.hardening.auto_budget import time_answers, time_methods
+
+        if self.auto.trains:
+            return {}
+        end = min(self.end, time() + _SHARE * self.auto.told.seconds)
+        return time_methods(
+            lambda method: time_answers(put_behind(method, victim), examples), self.auto.methods, known, end
+        ).epochs
+
+    def _plan(self, pace: AttackPace) -> AutoPlan:
+        from malaprop.features.hardening.auto_budget import AutoPlan
+
+        known = read_trials(self.root)
+        plain = 0.0 if (2, NONE) in known else pace.texts * pace.attack
+        costs = count_costs(self.auto, self.parts, self.inputs.get("pace"), pace, known)
+        return AutoPlan(costs=costs, plain=plain, left=self.end - time())
+
+    def _describe(self, pace: AttackPace, plan: AutoPlan) -> str:
+        """What the budget is enough for, and what would be enough for all."""
+        auto, fits = self.auto, plan.trials.methods
+        names = [name for name in auto.methods if name != NONE]
+        used = auto.told.seconds - (self.end - time())  # by now, and by the report
+        if not fits and plan.costs.full:
+            return (
+                f"--budget {auto.budget} is not enough to try any of {len(names)} methods; about "
+                f"{show_span(used + _SPARE * plan.one)} tries one and {show_span(used + _SPARE * plan.all)} all of them"
+            )
+        shown = f"{pace.texts} texts are attacked" + (f" of {auto.wanted} wanted" if pace.texts < auto.wanted else "")
+        much = f"all {len(names)} methods"
+        more = ""
+        if len(fits) < len(plan.costs.full):
+            much = f"{len(fits)} of {len(plan.costs.full)} methods ({', '.join(fits)})"
+            more = f"; {show_span(used + _SPARE * plan.all)} tries all"
+        guessed = [name for name in getattr(self.inputs.get("pace"), "guessed", ()) if name in names]
+        guess = f"; not timed and taken to be as slow as the slowest: {', '.join(guessed)}" if guessed else ""
+        return f"{auto.budget} is enough for {much}{more}; {shown}{guess}"
+
+
+def read_trials(root: Path) -> dict[tuple[int, str], AutoTrial]:
+    """What was tried in a folder, by stage and method."""
+    from malaprop.features.hardening.auto import TRIALS
+    from malaprop.frame.records.autoharden import AutoTrial, keep_last
+    from malaprop.frame.tasks.outputs import GrowingFile
+
+    return {(one.stage, one.method): one for one in keep_last(GrowingFile(AutoTrial, TRIALS).value(root))}
+
+
+def attack_all(
+    auto: AutoHarden, parts: Splits, attack: Attack, victim: Victim, examples: Sequence[Example]
+) -> list[Outcome]:
+    """The outcomes of an attack, in the order of their ids."""
+    from malaprop.frame.runs.local import run
+
+    found = run(attack.for_labels(parts.labels), victim, examples, seed=auto.study.texts.seed, width=_WIDTH)
+    return sorted(found, key=lambda one: one.id)
+
+
+def count_short(texts: int) -> int:
+    """How many texts the first stage attacks."""
+    return max(4, texts // 4)
+
+
+def count_costs(
+    auto: AutoHarden, parts: Splits, training: TrainingPace | None, pace: AttackPace,
+    known: Mapping[tuple[int, str], AutoTrial],
+) -> TrialCosts:  # fmt: skip
+    """Seconds that each trial would take which is not there yet."""
+    from malaprop.features.hardening.auto_budget import TrialCosts
+    from malaprop.frame.runs.wrap import draws_at_random
+
+    def train(method: str, epochs: int) -> float:
+        assert training is not None
+        look = pace.answers[NONE]  # at the validation part after each epoch, and at the test part in the end
+        return epochs * (training.epochs[method] + look * len(parts.held_out)) + look * len(parts.test)
+
+    def attack(method: str, texts: int) -> float:
+        draws = _DRAWS if not auto.trains and draws_at_random(method) else 0
+        return texts * pace.of(method, draws)
+
+    done = {key for key, one in known.items() if not one.late}
+    names = [name for name in auto.methods if name != NONE and (2, name) not in done]
+    if training is None:
+        return TrialCosts(full={name: attack(name, pace.texts) for name in names})
+    few, full, short = count_short(pace.texts), dict[str, float](), dict[str, float]()
+    for name in names:
+        first = known.get((1, name))
+        tried = first is not None and not first.late
+        short[name] = 0.0 if tried else train(name, 1) + attack(name, few)
+        full[name] = train(name, auto.epochs) + attack(name, pace.texts)
+        if first is not None and first.judged:  # attacks on the trained model may take longer than on the plain one
+            longer = (first.seconds - train(name, 1)) * pace.texts / few
+            full[name] = max(full[name], train(name, auto.epochs) + longer)
+    return TrialCosts(full=full, short=short)
+
+
+class HardenTrials:
+    """What was tried and what is left to try."""
+
+    def __init__(self, auto: AutoHarden, desk: Desk, inputs: Inputs) -> None:
+        from malaprop.data.matching import agree
+
+        self.auto, self.desk, self.inputs = auto, desk, inputs
+        self.parts: Splits = inputs["texts"]
+        self.pace: AttackPace = inputs["forecast"]
+        self.examples: Sequence[Example] = tuple(agree(auto.read_texts(inputs)["data"], inputs["plain"]))
+        self.known = read_trials(desk.place.root)
+        self.end = auto.find_end(desk.place.root)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget."""
+        return self.end - time()
+
+    @property
+    def costs(self) -> TrialCosts:
+        return count_costs(self.auto, self.parts, self.inputs.get("pace"), self.pace, self.known)
+
+    def go_on(self) -> Iterator[AutoTrial]:
+        """The trials that are not there yet, first of the plain model, then of both stages."""
+        from malaprop.frame.records.autoharden import choose_few
+
+        yield from self._add(2, [NONE])
+        plain, methods = self.known[2, NONE], [name for name in self.auto.methods if name != NONE]
+        fit = self.costs.fit(self.left)
+        order = [*fit.methods, *(name for name in methods if name not in fit.methods)]
+        if self.auto.trains and not fit.staged:
+            yield from self._add(2, fit.methods)
+            order = [name for name in order if name not in fit.methods]
+        if self.auto.trains:
+            yield from self._add(1, [name for name in order if (2, name) not in self.known])
+            order = choose_few(self.known.values(), plain, self.auto.loss)
+        yield from self._add(2, order)
+
+    def _add(self, stage: int, methods: Sequence[str]) -> Iterator[AutoTrial]:
+        for method in methods:
+            before = self.known.get((stage, method))
+            if before is not None and not before.late:
+                continue
+            found = self._try(stage, method)
+            if before is None or not found.late:
+                self.known[stage, method] = found
+                yield found
+
+    def _try(self, stage: int, method: str) -> AutoTrial:
+        """A trial, or why there is none; the first stage leaves time to try one method in full."""
+        from malaprop.features.hardening.auto_budget import OutOfTime, cut_at
+        from malaprop.frame.records.autoharden import AutoTrial
+
+        began, epochs = time(), (1 if stage == 1 else self.auto.epochs) if self.auto.trains else 0
+        some = self.examples[: count_short(len(self.examples))] if stage == 1 else self.examples
+        found: dict[str, Any] = {"method": method, "stage": stage, "epochs": epochs, "began": round(began, 2)}
+
+        def add_up(**more: Any) -> AutoTrial:
+            return AutoTrial(**found, **more, seconds=round(time() - began, 2))
+
+        kept = 0.0 if stage == 2 else self._keep_for_second(method)
+        if method != NONE and (why := self._lack_time(stage, method, kept)):
+            return add_up(reason=why, late=True)
+        try:
+            with cut_at(self.end - kept):
+                row = self._judge(method, self._open(method, epochs), some)
+        except OutOfTime:
+            return add_up(reason=f"no time: it was cut after {show_span(time() - began)}", late=True)
+        except MalapropError as error:
+            return add_up(reason=str(error))
+        return add_up(clean=row.clean, worst=row.worst, gain=row.kept)
+
+    def _keep_for_second(self, method: str) -> float:
+        """Seconds in which the slowest method of those that are judged, or this one, can be tried in full."""
+        judged = {name for (stage, name), one in self.known.items() if stage == 1 and one.judged}
+        full = self.costs.full
+        return max((full[name] for name in {method, *judged} if name in full), default=0.0)
+
+    def _lack_time(self, stage: int, method: str, kept: float) -> str:
+        """Why a method is not begun; empty where it is."""
+        costs = self.costs
+        need, left = (costs.short if stage == 1 else costs.full)[method], self.left - kept
+        if need <= left:
+            return ""
+        full = f", and {show_span(costs.full[method])} more in full" if stage == 1 else ""
+        return f"no time: it would take about {show_span(need)}{full}; {show_span(max(0.0, self.left))} were left"
+
+    def _open(self, method: str, epochs: int) -> Victim:
+        """The model of a method, trained where it is not there; of a victim that cannot be, the defence around it."""
+        from malaprop.features.defending.defended_models import put_behind
+
+        plain = name_plain(self.inputs)
+        if method == NONE:
+            return self.desk.victim(plain)
+        if not self.auto.trains:
+            return put_behind(method, self.desk.victim(plain))
+        folder = self.auto.folder(self.desk.place.root, method, epochs)
+        self.auto.train(self.desk, method, self.parts, folder, epochs)
+        return self.desk.victim(str(folder))
+
+    def _judge(self, method: str, victim: Victim, examples: Sequence[Example]) -> DefenceRow:
+        from malaprop.features.defending.evaluation_figures import DefenceFindings
+        from malaprop.frame.runs.pregenerated import Premade
+
+        if method == NONE:
+            found = [self._findings(attack, None, method, examples) for attack in self.auto.suite]
+        else:
+            found = [self._findings(attack, victim, method, examples) for attack in self.auto.suite]
+        row = DefenceFindings(
+            name=method, about=victim.name, passes=1.0, attacks=found, draws=_DRAWS, fresh=_FRESH,
+            premade=Premade(examples=(), source=""), answers=(),
+        ).add_up()  # fmt: skip
+        if not row.worst.total:
+            raise SettingError(f"every one of {len(examples)} texts ended in an error under attack")
+        return row
+
+    def _findings(
+        self, attack: Attack, victim: Victim | None, method: str, examples: Sequence[Example]
+    ) -> AttackFindings:
+        """One attack on a method beside the plain model, for which there is no victim to attack anew."""
+        from malaprop.core.victim import find_rejected
+        from malaprop.features.defending.adaptive import Adaptive
+        from malaprop.features.defending.evaluation_figures import AttackFindings
+        from malaprop.frame.runs.defended import Defended
+        from malaprop.frame.runs.pregenerated import from_outcomes
+        from malaprop.frame.runs.wrap import draws_at_random
+
+        ids = {example.id: example.label for example in examples}
+        plain = [one for one in self.inputs[f"plain/{attack.name}"] if one.id in ids]
+        if victim is None:
+            return AttackFindings(attack=attack.name, plain=plain, active=plain)
+        made = from_outcomes(sorted(plain, key=lambda one: one.id), attack.name)
+        pairs = zip(made.examples, made.answers(victim), strict=True)
+        rejected = find_rejected(victim.label_names)  # which is no success of the attack
+        knowing = isinstance(victim, Defended) and draws_at_random(method)
+        return AttackFindings(
+            attack=attack.name,
+            plain=plain,
+            active=self._attack(attack, victim, examples),
+            adaptive=self._attack(attack, Adaptive(defended=victim, draws=_DRAWS, fresh=_FRESH), examples)
+            if knowing and isinstance(victim, Defended)
+            else None,
+            transferred={one.id: answer in (ids[one.id], rejected) for one, answer in pairs},
+        )
+
+    def _attack(self, attack: Attack, victim: Victim, examples: Sequence[Example]) -> list[Outcome]:
+        return attack_all(self.auto, self.parts, attack, victim, examples)

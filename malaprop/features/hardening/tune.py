@@ -1,0 +1,145 @@
+"""A random search for the settings of a defence, on validation texts alone; the test part is looked at once.
+
+Mein et al. 2021, section 3.2: time-boxed, random over the space of settings. What a trial is judged by, the paper
+leaves open; here it is the mean of two accuracies on the validation part: on its texts, and on adversarial ones made of
+them against the plain victim.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.core.example import Example
+from malaprop.core.score import winners
+from malaprop.core.victim import Victim
+from malaprop.features.hardening.search_space import SPACES, Asker, RandomTrial, Space, draw, narrow
+from malaprop.features.hardening.tuning_record import TunedAccuracy, TuningTrial
+from malaprop.frame.records.summary import Rate
+from malaprop.frame.runs.defended import Defended
+from malaprop.frame.runs.pregenerated import Premade
+
+SAMPLERS = ("random", "tpe", "plain")
+Make = Callable[[Mapping[str, Any], int], Victim]  # settings and the number of the trial to the defended victim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsSearch:
+    """Where settings are looked for, and how they are drawn; the ones in `fixed` stay as they are."""
+
+    defence: str
+    seed: int = 0
+    sampler: str = "random"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.sampler not in SAMPLERS:
+            raise SettingError(f"--sampler must be {', '.join(SAMPLERS)}, got {self.sampler!r}")
+        assert self.space
+        _check_fixed(self.defence, self.fixed)
+        if self.sampler != "plain":
+            _optuna()
+
+    @property
+    def space(self) -> Space:
+        return narrow(SPACES[self.defence], self.fixed)
+
+    def run(
+        self, make: Make, judge: Callable[[Victim], TunedAccuracy], done: Sequence[TuningTrial], *, seconds: float,
+        trials: int,
+    ) -> Iterator[TuningTrial]:  # fmt: skip
+        """Trials until the time is spent or there are so many, those that are done counted in.
+
+        One that began is finished, and there is one at least. `make` gives the victim behind the defence.
+        """
+        began, known = time.monotonic(), list(done)
+        while len(known) < trials and (time.monotonic() - began < seconds or not known):
+            known.append(self._try(make, judge, known))
+            yield known[-1]
+
+    def _try(self, make: Make, judge: Callable[[Victim], TunedAccuracy], done: Sequence[TuningTrial]) -> TuningTrial:
+        number, began = len(done), time.monotonic()
+        settings = draw(self.space, self.fixed, self._asker(done))
+        found, reason = None, ""
+        try:
+            found = judge(make(settings, number))
+        except MalapropError as error:
+            reason = plain(error)
+        seconds = round(time.monotonic() - began, 3)
+        return TuningTrial(number=number, settings=settings, judged=found, seconds=seconds, reason=reason)
+
+    def _asker(self, done: Sequence[TuningTrial]) -> Asker:
+        """What draws trial n: the same whether or not the search was stopped on the way."""
+        if self.sampler == "plain":
+            return RandomTrial(self.seed, len(done))
+        optuna = _optuna()
+        from malaprop.core.seeds import generator
+
+        seed = int(generator(self.seed, "trial", str(len(done))).integers(1 << 31))
+        kind = optuna.samplers.RandomSampler if self.sampler == "random" else optuna.samplers.TPESampler
+        study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
+        if self.sampler == "tpe":
+            study.add_trials([_as_optuna(optuna, self.space, one) for one in done if one.judged is not None])
+        asker: Asker = study.ask()
+        return asker
+
+
+def _check_fixed(defence: str, fixed: Mapping[str, Any]) -> None:
+    """Refuses a value that would fail in every trial."""
+    from malaprop.core.settings import call
+    from malaprop.frame.runs.victims import WRAPPERS
+    from malaprop.frame.runs.wrap import method
+    from malaprop.frame.study.training_methods_table import DEFENCES
+
+    if defence in WRAPPERS:
+        method(defence, fixed)
+    else:
+        call(DEFENCES[defence], fixed, f"tune {defence}")
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise SettingError(
+            "--sampler random and tpe need optuna; install it with: pip install 'malaprop[tuning]', or take plain"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _as_optuna(optuna: Any, space: Space, one: TuningTrial) -> Any:
+    """A finished trial as optuna keeps it, for a sampler that learns from them."""
+    from malaprop.features.hardening.search_space import RealRange, Whole
+
+    kinds = optuna.distributions
+    known: dict[str, Any] = {}
+    for name, part in space.items():
+        if name not in one.settings:
+            continue
+        if isinstance(part, Whole):
+            known[name] = kinds.IntDistribution(part.low, part.high)
+        elif isinstance(part, RealRange):
+            known[name] = kinds.FloatDistribution(part.low, part.high, log=part.log)
+        else:
+            known[name] = kinds.CategoricalDistribution(part.choices)
+    assert one.judged is not None
+    given = {name: one.settings[name] for name in known}
+    return optuna.trial.create_trial(params=given, distributions=known, value=one.judged.value)
+
+
+def judge(victim: Victim, texts: Sequence[Example], premade: Premade) -> TunedAccuracy:
+    """Both accuracies of a victim, by its plain road."""
+    answers = winners(victim.predict([tuple(example.fields.values()) for example in texts]))
+    right = sum(int(a) == e.label for a, e in zip(answers.tolist(), texts, strict=True))
+    return TunedAccuracy(clean=Rate(right, len(texts)), adversarial=premade.accuracy(victim))
+
+
+def around(defence: str, victim: Victim) -> Make:
+    """fuse and five, which wrap the victim."""
+    from malaprop.frame.runs.wrap import method
+
+    return lambda settings, _: Defended(victim=victim, method=method(defence, settings))

@@ -1,0 +1,70 @@
+"""The record of a search for a defence's settings: trials on validation texts, and the one look at the test part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.summary import Rate
+
+FILE = "tuning.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TunedAccuracy:
+    """How often a model is right: on texts as they are, and on adversarial ones made against the plain victim."""
+
+    clean: Rate
+    adversarial: Rate
+
+    @property
+    def value(self) -> float:
+        """What the search looks for: the mean of both accuracies; 0 where there was nothing to judge on."""
+        shares = [rate.value if rate.total else 0.0 for rate in (self.clean, self.adversarial)]
+        return sum(shares) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningTrial:
+    """One trial; `reason` says why it failed, and then nothing was judged."""
+
+    number: int
+    settings: dict[str, Any]
+    judged: TunedAccuracy | None
+    seconds: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningTest:
+    """Both on the test part, which was not looked at before: the plain victim and the best of the trials."""
+
+    plain: TunedAccuracy
+    best: TunedAccuracy
+    number: int  # of the trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningRecord(Record):
+    defence: str
+    victim: str
+    data: str
+    recipe: str  # of the adversarial texts
+    sampler: str
+    seed: int
+    plain: TunedAccuracy  # on the validation part
+    model: str = ""  # fact: what was trained in every trial, and how; other defences train nothing
+    trials: tuple[TuningTrial, ...] = ()
+    test: TuningTest | None = None
+
+    @property
+    def best(self) -> TuningTrial | None:
+        return choose_best(self.trials)
+
+
+def choose_best(trials: Iterable[TuningTrial]) -> TuningTrial | None:
+    """The first of the best trials."""
+    judged = [one for one in trials if one.judged is not None]
+    return max(judged, key=lambda one: (one.judged.value if one.judged else 0.0, -one.number), default=None)

@@ -1,0 +1,157 @@
+"""Answers from elsewhere, back into the study: all of a file, or nothing of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.features.humans.assignment import Turn
+from malaprop.features.humans.ledger import GivenAnswer, enter, moment
+from malaprop.features.humans.presentation import show, to_stored
+from malaprop.features.humans.study import Study, connect, transaction
+
+# The names in our own files, and in the results that Mechanical Turk gives.
+_NAMES = {
+    "task": ("task", "Input.task"),
+    "rater": ("rater", "worker", "WorkerId"),
+    "answer": ("answer", "Answer.answer"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRow:
+    """One answer as it came; `where` names it in errors."""
+
+    where: str
+    task: str
+    rater: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    answers: int
+    raters: int
+
+
+def bring(path: Path, file: Path) -> Brought:
+    """Reads a CSV or JSON file of answers, or a JSON export of Label Studio, into the study at `path`."""
+    with Study(path) as study:
+        rows = list(read(file))
+        if not rows:
+            raise RecordError(f"{file} holds no answers; it needs rows with task, rater and answer")
+        checked = [(row, *_check_row(study, row)) for row in rows]
+        known = {rater.name: rater.id for rater in study.raters().values()}
+        _refuse_doubles(checked)
+        base = connect(path, write=True)
+        try:
+            with transaction(base, path):
+                for row, turn, value in checked:
+                    if row.rater not in known:
+                        made = base.execute("INSERT INTO raters (name, secret) VALUES (?, '')", (row.rater,))
+                        known[row.rater] = int(made.lastrowid or 0)
+                    if enter(base, GivenAnswer(known[row.rater], turn.item, value), moment()) != "saved":
+                        raise RecordError(
+                            f"{row.where}: rater {row.rater!r} has answered task {row.task} before; nothing was "
+                            "imported, take out what is in the study already"
+                        )
+        finally:
+            base.close()
+    return Brought(answers=len(rows), raters=len({row.rater for row in rows}))
+
+
+def _check_row(study: Study, row: IncomingRow) -> tuple[Turn, str]:
+    """The item this row is about, and its answer as it is stored."""
+    number, _, flip = row.task.partition(".")
+    if not number.isdecimal() or flip not in ("0", "1") or int(number) not in study.items:
+        raise RecordError(f"{row.where}: the study has no task {row.task!r}; give answers to this study's own tasks")
+    if not row.rater:
+        raise RecordError(f"{row.where} names no rater; each answer needs the one who gave it")
+    turn = Turn(int(number), flip == "1")
+    item = study.items[turn.item]
+    choices = show(item, turn.flip, study.facts.labels).choices
+    short = {} if item.question == "label" else {c.value: c.value for c in choices}
+    spelled = {**short, **{c.caption.casefold(): c.value for c in choices}}
+    value = to_stored(item, turn, spelled.get(row.answer.strip().casefold(), ""), study.facts.labels)
+    if value is None:
+        raise RecordError(
+            f"{row.where}: {row.answer!r} is no answer to task {row.task}; expected one of "
+            f"{', '.join(c.caption for c in choices)}"
+        )
+    return turn, value
+
+
+def _refuse_doubles(checked: list[tuple[IncomingRow, Turn, str]]) -> None:
+    seen: dict[tuple[str, int], str] = {}
+    for row, turn, _ in checked:
+        if (first := seen.setdefault((row.rater, turn.item), row.where)) != row.where:
+            raise RecordError(
+                f"{row.where}: rater {row.rater!r} answers the item of task {row.task} again, after {first}; nothing "
+                "was imported, keep one of the two"
+            )
+
+
+def read(file: Path) -> Iterator[IncomingRow]:
+    """The answers of a file."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"cannot read {file}: {error}; give a CSV or JSON file in UTF-8") from None
+    return _json_rows(file, text) if file.suffix.lower() == ".json" else _csv_rows(file, text)
+
+
+def _csv_rows(file: Path, text: str) -> Iterator[IncomingRow]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        for number, row in enumerate(reader, start=2):
+            yield _row(row, f"{file} row {number}")
+    except csv.Error as error:
+        raise RecordError(f"{file} is not CSV: {error}") from None
+
+
+def _row(row: Mapping[str, Any], where: str) -> IncomingRow:
+    found = {}
+    for name, names in _NAMES.items():
+        given = next((row[n] for n in names if row.get(n) is not None), None)
+        if given is None:
+            raise RecordError(f"{where} lacks {name!r}; answers need task, rater and answer")
+        found[name] = str(given).strip()
+    return IncomingRow(where, **found)
+
+
+def _json_rows(file: Path, text: str) -> Iterator[IncomingRow]:
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{file} is not JSON: {error}") from None
+    if not isinstance(plain, list) or not all(isinstance(row, dict) for row in plain):
+        raise RecordError(f"{file} must hold a list of objects with task, rater and answer, or Label Studio's export")
+    for number, row in enumerate(plain, start=1):
+        where = f"{file} entry {number}"
+        if "annotations" in row:
+            yield from _label_studio(row, where)
+        else:
+            yield _row(row, where)
+
+
+def _label_studio(task: Mapping[str, Any], where: str) -> Iterator[IncomingRow]:
+    """Each person's annotation of a task; those that were skipped there are skipped here."""
+    try:
+        name = str(task["data"]["task"])
+        for number, annotation in enumerate(task["annotations"], start=1):
+            if annotation.get("was_cancelled"):
+                continue
+            who = annotation["completed_by"]
+            rater = who.get("email", who.get("id")) if isinstance(who, dict) else who
+            (choice,) = [r["value"]["choices"][0] for r in annotation["result"] if r["from_name"] == "answer"]
+            yield IncomingRow(f"{where} annotation {number}", name, f"label-studio {rater}", str(choice))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise RecordError(
+            f"{where} is no Label Studio annotation of this study; export as JSON, with data.task and one choice each"
+        ) from None

@@ -1,0 +1,74 @@
+"""An item as a rater sees it, and the way from what was chosen there to what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from malaprop.features.humans.assignment import Turn
+from malaprop.features.humans.changes import Fields
+from malaprop.features.humans.questions import QUESTIONS, SCALE, SIDES, Question, choices
+from malaprop.features.humans.sampling import Item
+
+Parts = tuple[tuple[str, str], ...]  # name of the field, empty where there is but one, and its text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`value` is what a form sends; `key` is the key to press."""
+
+    value: str
+    key: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One item on one rater's page; of a pair, `texts` are in this rater's order."""
+
+    question: Question
+    texts: tuple[Parts, ...]
+    original: Parts | None
+    choices: tuple[Choice, ...]
+    image: bool = False  # addresses among the texts are pictures
+
+
+def show(item: Item, flip: bool, labels: Sequence[str]) -> Shown:
+    texts = tuple(map(_parts, item.texts))
+    return Shown(
+        question=QUESTIONS[item.question].word_for(item.image),
+        texts=texts[::-1] if flip else texts,
+        original=None if item.original is None else _parts(item.original),
+        choices=_choices(QUESTIONS[item.question], labels, "Image" if item.image else "Text"),
+        image=item.image,
+    )
+
+
+def _parts(fields: Fields) -> Parts:
+    if len(fields) == 1:
+        return tuple(("", text) for text in fields.values())
+    return tuple(fields.items())
+
+
+def _choices(question: Question, labels: Sequence[str], what: str) -> tuple[Choice, ...]:
+    if question.shape == "label":
+        return tuple(Choice(str(n), str(n + 1) if n < 9 else "", name) for n, name in enumerate(labels))
+    if question.shape == "scale":
+        ends = {SCALE[0]: question.ends[0], SCALE[-1]: question.ends[1]}
+        return tuple(Choice(step, step, f"{step}: {ends[step]}" if step in ends else step) for step in SCALE)
+    return tuple(Choice(number, number, f"{what} {number}") for number in ("1", "2"))
+
+
+def to_stored(item: Item, turn: Turn, value: str, labels: Sequence[str]) -> str | None:
+    """What is kept of a choice, whatever side it was on; None of what was no choice."""
+    question = QUESTIONS[item.question]
+    if question.shape == "pair":
+        return SIDES[(value == "2") ^ turn.flip] if value in ("1", "2") else None
+    return value if value in choices(question, labels) else None
+
+
+def to_shown(item: Item, turn: Turn, stored: str) -> str:
+    """The choice on this rater's page that means what is stored."""
+    if QUESTIONS[item.question].shape != "pair":
+        return stored
+    return str(1 + ((stored == "b") ^ turn.flip))

@@ -1,0 +1,220 @@
+"""The pages of a study: instructions, one item a page, thanks, and the page of the one who runs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from malaprop.core.errors import MalapropError
+from malaprop.features.humans.ledger import AnswerLedger, GivenAnswer
+from malaprop.features.humans.presentation import show, to_shown, to_stored
+from malaprop.features.humans.progress import progress
+from malaprop.features.humans.study import Rater, Study
+from malaprop.frame.web.pages import Pages
+from malaprop.frame.web.rate import RateBuckets, client_of
+from malaprop.frame.web.site import SiteLimits, make_site
+from malaprop.frame.web.tokens import same_token, set_cookie
+
+COOKIE = "malaprop_admin"
+BODY = 8 * 1024  # an answer is a few bytes
+_BROKEN = "This link is not complete, or belongs to another study. Please open the whole link you were sent."
+_BUSY = "Too many requests at once. Please wait a moment and try again."
+
+
+def links(study: Study) -> dict[str, str]:
+    """Each rater's personal path, by name; raters who came in by import have none."""
+    return {rater.name: f"/r/{rater.id}.{rater.secret}" for rater in study.raters().values() if rater.secret}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A rater who opened a valid link, and what was answered so far, by item."""
+
+    rater: Rater
+    link: str
+    given: dict[int, str]
+
+
+class RatingDesk:
+    """Knows the study and who may see what; raters are limited each for themselves, as many may share an address."""
+
+    def __init__(self, study: Study, ledger: AnswerLedger, pages: Pages) -> None:
+        self.study, self.ledger, self.pages = study, ledger, pages
+        self.raters = study.raters()
+        self._raters = RateBuckets(rate=15, burst=60)
+        self._strangers = RateBuckets(rate=2, burst=20)
+
+    def stranger(self, request: Request) -> None:
+        """Bounds what can be guessed from one address."""
+        if self._strangers.wait(client_of(request.scope)):
+            raise HTTPException(429, _BUSY)
+
+    def visit(self, request: Request, link: str) -> Visit:
+        number, _, secret = link.partition(".")
+        rater = self.raters.get(int(number)) if number.isdecimal() and len(number) < 9 else None
+        if rater is None or not same_token(secret, rater.secret):
+            self.stranger(request)
+            raise HTTPException(404, _BROKEN)
+        if self._raters.wait(str(rater.id)):
+            raise HTTPException(429, _BUSY, {"retry-after": "1"})
+        try:
+            return Visit(rater, link, self.study.answers_of(rater.id))
+        except MalapropError:  # its words name the file, which is no rater's business
+            raise HTTPException(503, "The study cannot be read just now. Please try again in a moment.") from None
+
+    def due(self, visit: Visit) -> int | None:
+        """The first place without an answer; None when all are there."""
+        turns = self.study.turns[visit.rater.id]
+        return next((place for place, turn in enumerate(turns, start=1) if turn.item not in visit.given), None)
+
+    def place_of(self, visit: Visit, place: int) -> int:
+        """The place, which must be on the rater's list."""
+        if not 1 <= place <= len(self.study.turns[visit.rater.id]):
+            raise HTTPException(404, "There is no such item in your list. Please open your personal link again.")
+        return place
+
+    def start(self, visit: Visit) -> Response:
+        turns, due = self.study.turns[visit.rater.id], self.due(visit)
+        own = dict.fromkeys(self.study.items[turn.item].question for turn in turns)
+        values = {
+            "link": visit.link,
+            "total": len(turns),
+            "done": sum(turn.item in visit.given for turn in turns),
+            "due": due,
+            "questions": [q.word_for(self.study.images) for q in self.study.facts.questions if q.name in own],
+            "what": "image" if self.study.images else "text",
+            "labels": self.study.facts.labels,
+        }
+        return self.pages.show("start.html" if due is not None else "thanks.html", values)
+
+    def item(self, visit: Visit, place: int) -> Response:
+        turns = self.study.turns[visit.rater.id]
+        turn = turns[place - 1]
+        item, stored = self.study.items[turn.item], visit.given.get(turn.item)
+        values = {
+            "link": visit.link,
+            "place": place,
+            "total": len(turns),
+            "done": sum(t.item in visit.given for t in turns),
+            "shown": show(item, turn.flip, self.study.facts.labels),
+            "given": None if stored is None else to_shown(item, turn, stored),
+        }
+        return self.pages.show("item.html", values)
+
+    async def answer(self, visit: Visit, place: int, value: str, change: bool) -> Response:
+        due = self.due(visit)
+        if due is not None and place > due:
+            return self._told(409, "Please answer in order", f"Item {due} comes first.", visit, due)
+        turn = self.study.turns[visit.rater.id][place - 1]
+        stored = to_stored(self.study.items[turn.item], turn, value, self.study.facts.labels)
+        if stored is None:
+            words = "Nothing was chosen, so nothing was saved. Please choose one of the answers."
+            return self._told(400, "Please choose an answer", words, visit, place)
+        try:
+            entered = await asyncio.wrap_future(self.ledger.put(GivenAnswer(visit.rater.id, turn.item, stored, change)))
+        except MalapropError:
+            again = {"link": visit.link, "place": place, "value": value, "change": change}
+            return self.pages.show("unsaved.html", again, status=503)
+        if entered == "taken":
+            words = "You have answered this item before, and your first answer stands. Open it to change it."
+            return self._told(409, "Already answered", words, visit, place)
+        visit.given[turn.item] = stored
+        after = place + 1 if place < len(self.study.turns[visit.rater.id]) else self.due(visit)
+        return RedirectResponse(f"/r/{visit.link}" + (f"/{after}" if after else ""), 303)
+
+    def _told(self, status: int, title: str, words: str, visit: Visit, place: int) -> Response:
+        values = {"title": title, "words": words, "link": visit.link, "place": place}
+        return self.pages.show("told.html", values, status=status)
+
+
+def make_app(path: Path) -> tuple[FastAPI, Study]:
+    """The application that serves a study file, and the study it reads."""
+    Study(path).close()  # what is no study is not touched
+    ledger = AnswerLedger(
+        path
+    )  # before reading: it says whether answers can be written, and lets readers in beside them
+    try:
+        study = Study(path)
+    except MalapropError:
+        ledger.close()
+        raise
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        study.close()
+        ledger.close()
+
+    app, pages = make_site(
+        "malaprop.features.humans", title="Text study", limits=SiteLimits(body=BODY, rate=None), lifespan=life
+    )
+    desk = RatingDesk(study, ledger, pages)
+    _rater_routes(app, desk)
+    _admin_routes(app, desk)
+    return app, study
+
+
+def _rater_routes(app: FastAPI, desk: RatingDesk) -> None:
+    @app.get("/")
+    async def home() -> Response:
+        return desk.pages.show("home.html")
+
+    @app.get("/r/{link}")
+    async def start(request: Request, link: str) -> Response:
+        return desk.start(desk.visit(request, link))
+
+    @app.get("/r/{link}/{place}")
+    async def item(request: Request, link: str, place: int) -> Response:
+        visit = desk.visit(request, link)
+        place, due = desk.place_of(visit, place), desk.due(visit)
+        if due is not None and place > due:
+            return RedirectResponse(f"/r/{link}/{due}", 303)
+        return desk.item(visit, place)
+
+    @app.post("/r/{link}/{place}")
+    async def answer(request: Request, link: str, place: int) -> Response:
+        visit = desk.visit(request, link)
+        form = await _form(request)
+        return await desk.answer(visit, desk.place_of(visit, place), form.get("answer", ""), form.get("change") == "1")
+
+
+def _admin_routes(app: FastAPI, desk: RatingDesk) -> None:
+    @app.get("/admin")
+    async def admin(request: Request) -> Response:
+        given = request.cookies.get(COOKIE)
+        if not same_token(given, desk.study.facts.admin):
+            return desk.pages.show("login.html", {"wrong": False})
+        found = await asyncio.to_thread(_progress, desk.study.path)
+        return desk.pages.show("admin.html", {"facts": desk.study.facts, "progress": found})
+
+    @app.post("/admin")
+    async def login(request: Request) -> Response:
+        desk.stranger(request)
+        token = (await _form(request)).get("token", "").strip()
+        if not same_token(token, desk.study.facts.admin):
+            return desk.pages.show("login.html", {"wrong": True}, status=403)
+        response = RedirectResponse("/admin", 303)
+        set_cookie(response, request, COOKIE, token)
+        return response
+
+
+def _progress(path: Path) -> object:
+    with Study(path) as own:  # a connection of its own, as it reads in a thread of its own
+        return progress(own)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The first value of each field of a plain form."""
+    body = (await request.body()).decode("utf-8", "replace")
+    try:
+        return {name: values[0] for name, values in parse_qs(body, max_num_fields=20).items()}
+    except ValueError:
+        raise HTTPException(400, "This request is not what the page expects. Please reload the page.") from None

@@ -1,0 +1,129 @@
+"""The texts or images of runs, put side by side: one source is an original and what each system made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from malaprop.core.errors import RecordError
+from malaprop.features.humans.changes import Alteration, AttackedRun, Fields, read_runs
+
+LONGEST = 20_000  # characters; nobody judges more on one page
+LARGEST = 2_000_000  # characters of an image's address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """What is compared: a recipe on a victim, under the shortest name that tells it from the others."""
+
+    name: str
+    recipe: str
+    victim: str
+    data: str
+    attacked: int
+    successes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySource:
+    """An original that was attacked, and the texts or images by which systems (by number) broke it."""
+
+    key: str
+    label: int
+    original: Fields
+    broken: dict[int, Fields] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """All there is to draw from; `long` counts texts left out because nobody would read them to the end.
+
+    `natural`: the runs are searches in latent space, of which other things are asked; `images`: of images.
+    """
+
+    systems: tuple[System, ...]
+    labels: tuple[str, ...]
+    sources: tuple[StudySource, ...]
+    long: int
+    natural: bool = False
+    images: bool = False
+
+
+def _names(runs: Sequence[AttackedRun]) -> list[str]:
+    recipes, victims, data = ([getattr(run, what) for run in runs] for what in ("recipe", "victim", "data"))
+    parts = [recipes] if len(set(recipes)) > 1 or len(set(victims)) == 1 else []
+    if len(set(victims)) > 1:
+        parts.append(victims)
+    if len(set(data)) > 1:
+        parts.append(data)
+    return [", ".join(found) for found in zip(*parts, strict=True)]
+
+
+def _labels(runs: Sequence[AttackedRun]) -> tuple[str, ...]:
+    """The names all runs share, numbers where none are known; empty where runs disagree."""
+    changes = [change for run in runs for change in run.changes.values()]
+    if any(not change.label.isdecimal() for change in changes):  # sentences say their labels by name
+        return tuple(sorted({change.label for change in changes if change.label}))
+    known = {run.labels for run in runs}
+    if len(known) > 1:
+        return ()
+    most = max((change.last for change in changes), default=-1)
+    word = "" if runs[0].kind == "images" else "label "
+    return known.pop() or tuple(f"{word}{number}" for number in range(most + 1))
+
+
+def _number(change: Alteration, labels: Sequence[str]) -> int:
+    """The label by its number; -1 where it has none."""
+    if change.label in labels:
+        return labels.index(change.label)
+    return int(change.label) if change.label.isdecimal() else -1
+
+
+def _key(data: str, change: Alteration) -> str:
+    """The same for the same original, whatever attacked it."""
+    whole = json.dumps([data, change.id, change.original])
+    return blake2b(whole.encode(), digest_size=8).hexdigest()
+
+
+def _is_long(fields: Fields | None, images: bool) -> bool:
+    return fields is not None and sum(map(len, fields.values())) > (LARGEST if images else LONGEST)
+
+
+def _refuse_nothing(folders: Sequence[Path], runs: Sequence[AttackedRun]) -> None:
+    where = ", ".join(map(str, folders))
+    if not any(run.changes for run in runs):
+        raise RecordError(f"the runs below {where} hold no outcome; wait for them to end, or attack again")
+    if not any(change.changed is not None for run in runs for change in run.changes.values()):
+        raise RecordError(f"no attack below {where} succeeded, so there is nothing to show to people")
+
+
+def gather(folders: Sequence[Path]) -> Sources:
+    """The sources of all runs at or below the folders, in the order of their keys."""
+    runs = read_runs(folders)
+    _refuse_nothing(folders, runs)
+    labels, images = _labels(runs), runs[0].kind == "images"
+    systems, found, long = [], dict[str, StudySource](), 0
+    for number, (name, run) in enumerate(zip(_names(runs), runs, strict=True)):
+        won = sum(change.changed is not None for change in run.changes.values())
+        systems.append(
+            System(
+                name=name, recipe=run.recipe, victim=run.victim, data=run.data, attacked=len(run.changes), successes=won
+            )
+        )
+        for change in run.changes.values():
+            if _is_long(change.original, images) or _is_long(change.changed, images):
+                long += 1
+                continue
+            key = _key(run.data, change)
+            source = StudySource(key=key, label=_number(change, labels), original=change.original)
+            source = found.setdefault(key, source)
+            if change.changed is not None:
+                source.broken[number] = change.changed
+    sources = tuple(found[key] for key in sorted(found))
+    if not any(source.broken for source in sources):
+        raise RecordError(f"every text is longer than {LONGEST:,} characters, which nobody would read to the end")
+    natural = any(run.kind != "outcomes" for run in runs)
+    return Sources(systems=tuple(systems), labels=labels, sources=sources, long=long, natural=natural, images=images)

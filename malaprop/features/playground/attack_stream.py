@@ -1,0 +1,108 @@
+"""Tries: one text under one recipe on every victim, as a stream of events; few at once for each client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from malaprop.core.example import Example, content_id
+from malaprop.core.score import winner
+from malaprop.features.playground.error_messages import BusyError, told
+from malaprop.features.playground.input_checks import GivenText, cut
+from malaprop.features.playground.jobs import attack_on, record, scores_of, shown_end
+from malaprop.features.playground.victim_thread import AttackDesk, DeskJob
+from malaprop.features.playground.victims import Recipe
+
+AT_ONCE = 3  # tries of one client
+PATIENCE = 0.25  # seconds between two looks whether the client is still there
+
+
+class TryTally:
+    """Who has how many tries going."""
+
+    def __init__(self, most: int = AT_ONCE) -> None:
+        self.most, self.going = most, Counter[str]()
+
+    @contextmanager
+    def one(self, client: str) -> Iterator[None]:
+        if self.going[client] >= self.most:
+            raise BusyError(f"{self.most} attacks of yours are going on; stop one, or wait until one ends")
+        self.going[client] += 1
+        try:
+            yield
+        finally:
+            self.going[client] -= 1
+            if not self.going[client]:
+                del self.going[client]
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What a client wants attacked; `label` None: away from whatever each victim says now."""
+
+    text: GivenText
+    recipe: Recipe
+    label: int | None
+    seed: int
+
+
+def event(kind: str, values: dict[str, Any]) -> str:
+    """One server-sent event."""
+    return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=True, separators=(',', ':'))}\n\n"
+
+
+async def stream(asked: Try, desks: list[AttackDesk], gone: Callable[[], Awaitable[bool]]) -> AsyncGenerator[str]:
+    """The events of a try until all victims are done; when it is closed or the client is gone, the attacks stop."""
+    loop, events = asyncio.get_running_loop(), asyncio.Queue[str]()
+    jobs: list[DeskJob[Any]] = []
+
+    def tell(kind: str, values: dict[str, Any]) -> None:
+        with suppress(RuntimeError):  # the server is closing
+            loop.call_soon_threadsafe(events.put_nowait, event(kind, values))
+
+    work = [asyncio.create_task(_one(asked, number, desk, jobs, tell)) for number, desk in enumerate(desks)]
+    try:
+        yield event("text", {"fields": cut(asked.text.fields), "recipe": asked.recipe.name})
+        while not (events.empty() and all(task.done() for task in work)):
+            try:
+                yield await asyncio.wait_for(events.get(), PATIENCE)
+            except TimeoutError:
+                if await gone():
+                    return
+                yield ": still at it\n\n"
+        yield event("done", {})
+    finally:
+        for job in jobs:
+            job.stop.set()
+        for task in work:
+            task.cancel()
+
+
+async def _one(asked: Try, number: int, desk: AttackDesk, jobs: list[DeskJob[Any]], tell: Callable[..., None]) -> None:
+    """One victim's part of a try. Its last event comes before it ends."""
+
+    def here(kind: str, values: dict[str, Any]) -> None:
+        tell(kind, {"victim": number, **values})
+
+    async def done(job: DeskJob[Any]) -> Any:
+        jobs.append(job)
+        return await asyncio.wrap_future(job.future)
+
+    try:
+        first, _ = await done(desk.submit(scores_of(asked.text.fields)))
+        label = winner(first) if asked.label is None else asked.label
+        here("begin", {"label": label, "scores": first.tolist(), "prediction": winner(first)})
+        example = Example(content_id(asked.text.fields, label), asked.text.fields, label)
+        began = perf_counter()
+        ending, cost = await done(desk.submit(attack_on(desk, asked.recipe.attack, example, asked.seed, here)))
+        made = record(example, ending, cost, asked.seed, began)
+        here("end", shown_end(made, victim=desk.name, recipe=asked.recipe.name))
+    except Exception as error:  # noqa: BLE001 - the page says so in its own words; the log has the rest
+        here("problem", {"words": told(error, desk.name)})
+    await asyncio.sleep(0)  # what was told is put in the queue by the loop, before this counts as done

@@ -1,0 +1,86 @@
+"""PlaygroundVictims: the victims at their desks, the recipes and the examples of one playground."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from malaprop.attacks.attack import Attack
+from malaprop.attacks.recipes import RECIPES
+from malaprop.core.errors import AssetError, SettingError
+from malaprop.core.victim import Victim
+from malaprop.data.base import Dataset
+from malaprop.features.explain.importance import Substitutes, wordnet_substitutes
+from malaprop.features.playground.error_messages import distinct, log, shown_name
+from malaprop.features.playground.input_checks import VICTIMS
+from malaprop.features.playground.victim_thread import AttackDesk
+from malaprop.frame.runs.make_attack import recipe
+
+FIRST = "pwws"  # the recipe that is chosen at first
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A recipe as it can be chosen: `about` is the first sentence of what it says of itself."""
+
+    name: str
+    about: str
+    attack: Attack
+
+
+class PlaygroundVictims:
+    """Everything a playground works with; close it when it is no longer served."""
+
+    def __init__(self, victims: Sequence[Victim], *, data: Dataset | None = None, budget: int = 5_000) -> None:
+        if not 1 <= len(victims) <= VICTIMS:
+            raise SettingError(f"the playground shows 1 to {VICTIMS} victims side by side, got {len(victims)}")
+        data = None if data is None else data.in_terms_of(_labels(victims))
+        names = distinct([shown_name(victim.name) for victim in victims])
+        self.recipes = recipes(budget)
+        self.fields = ("text",) if data is None else data.fields
+        self.examples = [] if data is None else list(data)
+        self.data_labels = () if data is None else data.labels
+        self.substitutes = _substitutes()
+        self.desks = [AttackDesk(victim, name) for victim, name in zip(victims, names, strict=True)]
+
+    def label_names(self, desk: AttackDesk) -> tuple[str, ...]:
+        """What the victim's labels are called: by itself, or else in the data, where they are as many."""
+        own: tuple[str, ...] = desk.victim.label_names
+        if own:
+            return own
+        return self.data_labels if desk.victim.labels in (None, len(self.data_labels)) else ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those to choose from; the first victim's, as its examples are numbered."""
+        return self.label_names(self.desks[0])
+
+    def close(self) -> None:
+        for desk in self.desks:
+            desk.close()
+
+
+def recipes(budget: int) -> dict[str, Recipe]:
+    """All recipes that work without further settings, with a bound on what an attack may ask."""
+    found = {}
+    for name in RECIPES:
+        make = RECIPES[name]
+        if any(given.default is given.empty for given in inspect.signature(make).parameters.values()):
+            continue
+        about = (inspect.getdoc(make) or "").split("\n\n")[0].replace("\n", " ")
+        found[name] = Recipe(name, about, recipe(name, budget=budget))
+    return found
+
+
+def _labels(victims: Sequence[Victim]) -> tuple[str, ...]:
+    """The names of the labels in the order of the first victim that knows them."""
+    return next(filter(None, (victim.label_names for victim in victims)), ())
+
+
+def _substitutes() -> Substitutes | None:
+    try:
+        return wordnet_substitutes()
+    except AssetError as error:
+        log.warning("no substitutes: %s", error)
+        return None

@@ -1,0 +1,1 @@
+"""Attacks on translation models: goals, replacements and searches."""

@@ -1,0 +1,305 @@
+"""What an attack on a translation wants of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import NamedTuple, Protocol, TypeVar
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError, plain
+from malaprop.core.text import word_pattern
+from malaprop.models import bleu
+
+Predicate = Callable[[str, str], bool | float]
+Translate = Callable[[list[str]], list[str]]
+Made = TypeVar("Made")
+READY = ("word-appears", "translation-disappears")
+
+
+class Seen(NamedTuple):
+    """A source, what it was translated to, and what the data says it should be."""
+
+    source: str
+    output: str
+    reference: str
+
+
+class Lead(NamedTuple):
+    """A word whose probability leads the way: up or down."""
+
+    word: str
+    sign: int
+
+
+class Goal(Protocol):
+    """`lead` is for models that tell how near a word is; `value` judges outputs alone, the larger the nearer."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def lead(self) -> Lead | None: ...
+
+    @property
+    def guarded(self) -> bool:
+        """Whether a replacement may give the goal away, so that it has to be translated by itself."""
+
+    def pointless(self, seen: Seen) -> str:
+        """Why there is nothing to reach for this source; empty if there is."""
+
+    def met(self, seen: Seen, first: Seen) -> bool: ...
+
+    def value(self, seen: Seen, first: Seen) -> float: ...
+
+    def holds(self, word: str) -> bool:
+        """Whether a word of the source has to stay."""
+
+    def given_away(self, word: str, alone: str) -> bool:
+        """Whether putting a word into the source is no feat: what it is translated to by itself reaches the goal."""
+
+    def ready(self, translate: Translate) -> Goal:
+        """The goal with all that it has to ask the victim for beforehand."""
+
+
+# What goals share that look at outputs alone: any word may change, and to any other.
+
+
+def _hold_nothing(goal: object, word: str) -> bool:
+    del goal, word
+    return False
+
+
+def _give_nothing_away(goal: object, word: str, alone: str) -> bool:
+    del goal, word, alone
+    return False
+
+
+def _ask_nothing(goal: Made, translate: Translate) -> Made:
+    del translate
+    return goal
+
+
+def words_in(text: str) -> set[str]:
+    """The words of a text, whatever their case."""
+    return {word.casefold() for word in word_pattern().findall(text)}
+
+
+def stands_in(word: str, text: str) -> bool:
+    """Whether a word, or several in a row, stand in a text as words."""
+    wanted = [part.casefold() for part in word_pattern().findall(word)]
+    found = [part.casefold() for part in word_pattern().findall(text)]
+    return any(found[i : i + len(wanted)] == wanted for i in range(len(found) - len(wanted) + 1))
+
+
+def _checked(word: str, what: str) -> None:
+    if not word_pattern().findall(word):
+        raise SettingError(f"{what} must be a word, got {word!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordAppears:
+    """A word that the output does not hold comes to stand in it (Cheng et al. 2018).
+
+    A replacement that is itself translated to the keyword does not count, unless `free`.
+    """
+
+    word: str
+    free: bool = False
+
+    def __post_init__(self) -> None:
+        _checked(self.word, "a keyword")
+
+    @property
+    def name(self) -> str:
+        return f"keyword {self.word}"
+
+    @property
+    def lead(self) -> Lead:
+        return Lead(self.word, 1)
+
+    @property
+    def guarded(self) -> bool:
+        return not self.free
+
+    def pointless(self, seen: Seen) -> str:
+        return f"{self.word!r} stands in the translation already" if stands_in(self.word, seen.output) else ""
+
+    def met(self, seen: Seen, first: Seen) -> bool:
+        return stands_in(self.word, seen.output) and not stands_in(self.word, first.output)
+
+    def value(self, seen: Seen, first: Seen) -> float:
+        del first
+        matcher = SequenceMatcher(None, b=self.word.casefold(), autojunk=False)
+        best = 0.0
+        for word in sorted(words_in(seen.output)):
+            matcher.set_seq1(word)
+            best = max(best, matcher.ratio())
+        return best
+
+    def holds(self, word: str) -> bool:
+        del word
+        return False
+
+    def given_away(self, word: str, alone: str) -> bool:
+        return self.word.casefold() in word.casefold() or stands_in(self.word, alone)
+
+    def ready(self, translate: Translate) -> KeywordAppears:
+        del translate
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BleuDrop:
+    """Sentence BLEU against the reference falls by this share of what it was."""
+
+    share: float = 0.5
+    name: str = field(default="bleu", init=False)
+    lead: None = field(default=None, init=False)
+    guarded: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise SettingError(f"the drop must be above 0 and at most 1, got {self.share}")
+
+    def pointless(self, seen: Seen) -> str:
+        if not seen.reference:
+            return "there is no reference to score the translation by"
+        return "" if self._bleu(seen) >= 1 else f"BLEU is {self._bleu(seen):.1f} without an attack"
+
+    def met(self, seen: Seen, first: Seen) -> bool:
+        return self._bleu(seen) <= (1 - self.share) * self._bleu(first)
+
+    def value(self, seen: Seen, first: Seen) -> float:
+        del first
+        return -self._bleu(seen)
+
+    def _bleu(self, seen: Seen) -> float:
+        return bleu.sentence(seen.output, seen.reference)
+
+    holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonOverlap:
+    """Every word of the output differs from the word that stood at its place before (Cheng et al. 2018).
+
+    An output that is shorter than it was does not count: its last words are not there to differ.
+    """
+
+    name: str = field(default="non-overlap", init=False)
+    lead: None = field(default=None, init=False)
+    guarded: bool = field(default=False, init=False)
+
+    def pointless(self, seen: Seen) -> str:
+        return "" if word_pattern().findall(seen.output) else "the translation has no words"
+
+    def met(self, seen: Seen, first: Seen) -> bool:
+        return self.value(seen, first) >= 1
+
+    def value(self, seen: Seen, first: Seen) -> float:
+        """The share of the places of the first output whose word is another one now."""
+        before, now = (word_pattern().findall(one.output.casefold()) for one in (first, seen))
+        return sum(1.0 for a, b in zip(before, now, strict=False) if a != b) / max(1, len(before))
+
+    holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disappears:
+    """A word stays in the source, and its translation leaves the output."""
+
+    word: str
+    translation: str = ""  # none: what the victim makes of the word by itself
+
+    def __post_init__(self) -> None:
+        _checked(self.word, "the word of translation-disappears")
+
+    @property
+    def name(self) -> str:
+        return f"translation-disappears:{self.word},{self.translation}"
+
+    @property
+    def lead(self) -> Lead:
+        return Lead(self.translation, -1)
+
+    @property
+    def guarded(self) -> bool:
+        return False
+
+    def pointless(self, seen: Seen) -> str:
+        if not stands_in(self.word, seen.source):
+            return f"the source does not hold {self.word!r}"
+        if not stands_in(self.translation, seen.output):
+            return f"{self.translation!r} does not stand in the translation"
+        return ""
+
+    def met(self, seen: Seen, first: Seen) -> bool:
+        del first
+        return stands_in(self.word, seen.source) and not stands_in(self.translation, seen.output)
+
+    def value(self, seen: Seen, first: Seen) -> float:
+        del first
+        return -float(stands_in(self.translation, seen.output))
+
+    def holds(self, word: str) -> bool:
+        return stands_in(word, self.word)
+
+    given_away = _give_nothing_away
+
+    def ready(self, translate: Translate) -> Disappears:
+        if self.translation:
+            return self
+        found = word_pattern().findall(translate([self.word])[0])
+        if not found:
+            raise SettingError(
+                f"the victim gives no word for {self.word!r} alone; say its translation: "
+                f"translation-disappears:{self.word},TRANSLATION"
+            )
+        return replace(self, translation=max(found, key=len))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A function of source and output becomes true; a number says how near it is, and from 1 on it is reached."""
+
+    name: str
+    call: Predicate
+    lead: None = field(default=None, init=False)
+    guarded: bool = field(default=False, init=False)
+
+    def pointless(self, seen: Seen) -> str:
+        return "the probe is true without an attack" if self._value(seen) >= 1 else ""
+
+    def met(self, seen: Seen, first: Seen) -> bool:
+        del first
+        return self._value(seen) >= 1
+
+    def value(self, seen: Seen, first: Seen) -> float:
+        del first
+        return self._value(seen)
+
+    def _value(self, seen: Seen) -> float:
+        try:
+            return float(self.call(seen.source, seen.output))
+        except Exception as error:  # a user's own function may raise anything
+            raise SettingError(f"the probe {self.name} failed: {plain(error)[:200]}") from error
+
+    holds, given_away, ready = _hold_nothing, _give_nothing_away, _ask_nothing
+
+
+def probe(spec: str, resolve: Callable[[str], object]) -> Goal:
+    """A ready probe by name, or the user's own `module:function`, which `resolve` finds."""
+    name, _, rest = spec.partition(":")
+    if name == "word-appears":
+        return KeywordAppears(word=rest)
+    if name == "translation-disappears":
+        word, _, translation = rest.partition(",")
+        return Disappears(word=word.strip(), translation=translation.strip())
+    if not rest:
+        raise unknown("probe", spec, [f"{ready}:WORD" for ready in READY] + ["module:function"])
+    found = resolve(spec)
+    if not callable(found):
+        raise SettingError(f"{spec} is no function; a probe takes source and output and says whether it is reached")
+    return Probe(name=spec, call=found)

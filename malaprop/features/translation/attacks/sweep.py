@@ -1,0 +1,218 @@
+"""GS-EC for translation (Hsieh et al. 2019): the weakest word, a sweep of replacements, the nearest that succeeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Floats, best, ranked
+from malaprop.core.seeds import generator
+from malaprop.core.text import Text, Words
+from malaprop.features.translation.attacks.goals import Goal, Seen
+from malaprop.features.translation.attacks.replacements import Replacements
+from malaprop.features.translation.models.translator import Hint
+from malaprop.frame.records.outcome import Queries, Status
+
+SLACK = 1e-3  # log-probabilities of a batch differ by about 1e-5 in float32
+_VERIFIED = 5  # successes that are asked again before the attack moves on
+
+
+class Case(NamedTuple):
+    """A sentence to attack."""
+
+    id: str
+    source: str
+    reference: str = ""
+
+
+class SweepEnding(NamedTuple):
+    """How it went; `final` and its output are the strongest attempt where it failed."""
+
+    status: Status
+    origin: Text | None = None
+    final: Text | None = None
+    first: str = ""
+    last: str = ""
+    spent: Queries = Queries()
+    reason: str = ""
+    distance: float | None = None  # of the encoder's states, L1
+
+
+@dataclass(slots=True)
+class Count:
+    """What one sentence cost."""
+
+    asked: int = 0
+    verified: int = 0
+    seen: set[str] = field(default_factory=set)
+
+    def add(self, texts: Iterable[str]) -> list[str]:
+        found = list(texts)
+        self.asked += len(found)
+        self.seen.update(found)
+        return found
+
+    @property
+    def spent(self) -> Queries:
+        return Queries(self.asked, len(self.seen), len(self.seen) + self.verified)
+
+
+class SweptText(NamedTuple):
+    """A text, its translation, and how near it is to the goal."""
+
+    text: Text
+    seen: Seen
+    value: float
+
+
+Walk = Callable[[Text, Seen, Count], Steps[SweepEnding]]
+
+
+def attack_source(goal: Goal, walk: Walk, case: Case, origin: Text) -> Steps[SweepEnding]:
+    """Translates a source, and walks on from there unless there is nothing to change or to reach."""
+    count = Count()
+    if not origin.slots:
+        return SweepEnding("error", reason="the source has no word to change")
+    try:
+        (output,) = yield Ask("translate", count.add([case.source]))
+        first = Seen(case.source, output, case.reference)
+        if why := goal.pointless(first):
+            return SweepEnding("skipped", origin, None, output, reason=why, spent=count.spent)
+        return (yield from walk(origin, first, count))
+    except ServiceFailed as failed:
+        return SweepEnding("error", reason=str(failed), spent=count.spent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordSweep:
+    """At most `words` words are changed, one after the other.
+
+    The word to change is the one whose zero vector brings the goal nearest; a model that shows no inside is asked
+    without the word instead. Of its replacements, at most `sweep` of them, the victim's probabilities choose `tries` to
+    be translated; without probabilities `tries` of them are translated as they come. Among those that succeed the one
+    with the nearest encoder state (L1) is taken.
+    """
+
+    goal: Goal
+    replacements: Replacements
+    guided: bool
+    words: int = 3
+    sweep: int = 2000
+    tries: int = 32
+
+    def __post_init__(self) -> None:
+        if min(self.words, self.sweep, self.tries) < 1:
+            raise SettingError(f"words, sweep and tries must be 1 or more: {self.words}, {self.sweep}, {self.tries}")
+
+    def steps(self, case: Case, table: Words, owner: int, *, seed: int) -> Steps[SweepEnding]:
+        walk = partial(self._walk, generator(seed, case.id, "sweep"))
+        return attack_source(self.goal, walk, case, Text.of({"source": case.source}, table, owner))
+
+    def _walk(self, rng: np.random.Generator, origin: Text, first: Seen, count: Count) -> Steps[SweepEnding]:
+        output = first.output
+        led = self.guided and self.goal.lead is not None
+        held = SweptText(origin, first, -np.inf if led else self.goal.value(first, first))
+        closed = [self.goal.holds(word) for word in origin.strings]
+        while len(held.text.changed(origin)) < self.words and not all(closed):
+            slot = yield from self._weakest(held, first, closed, count)
+            closed[slot] = True
+            found = yield from self._tried(held, slot, first, rng, count)
+            reached = [one for one in found if self.goal.met(one.seen, first)]
+            verified = yield from self._verified(reached, first, count)
+            if verified is not None:
+                won, distance = verified
+                return SweepEnding("success", origin, won.text, output, won.seen.output, count.spent, "", distance)
+            if found:
+                at = best(np.asarray([one.value for one in found], np.float32), SLACK)
+                held = found[at] if found[at].value > held.value + SLACK else held
+        return SweepEnding("failed", origin, held.text, output, held.seen.output, count.spent)
+
+    def _weakest(self, held: SweptText, first: Seen, closed: Sequence[bool], count: Count) -> Steps[int]:
+        """The open slot whose word matters most to the goal."""
+        slots = [slot for slot, shut in enumerate(closed) if not shut]
+        if self.guided and self.goal.lead is not None:
+            lead, spans = self.goal.lead, held.text.spans()
+            seen = held.seen
+            hint = Hint(seen.source, seen.output, lead.word, blanks=tuple(spans[slot] for slot in slots))
+            count.add(f"{seen.source}\0{slot}" for slot in slots)
+            (values,) = yield Ask("hint", [hint])
+            values = lead.sign * values
+        else:
+            texts = [_string(held.text.drop(slot)) for slot in slots]
+            outputs = yield Ask("translate", count.add(texts))
+            shown = [Seen(t, out, first.reference) for t, out in zip(texts, outputs, strict=True)]
+            values = np.asarray([self.goal.value(one, first) for one in shown], np.float32)
+        return slots[best(values, SLACK)]
+
+    def _tried(
+        self, held: SweptText, slot: int, first: Seen, rng: np.random.Generator, count: Count
+    ) -> Steps[list[SweptText]]:
+        """Replacements of one word that were translated, each with its value."""
+        guided = self.guided and self.goal.lead is not None
+        words = self.replacements.of(held.text.strings[slot], rng, self.sweep if guided else self.tries)
+        if not words:
+            return []
+        parts = held.text.joined()
+        head, tail = "".join(parts[: 2 * slot + 1]), "".join(parts[2 * slot + 2 :])
+        values: Floats | None = None
+        if guided and self.goal.lead is not None:
+            lead, texts = self.goal.lead, [f"{head}{word}{tail}" for word in words]
+            hint = Hint(held.seen.source, held.seen.output, lead.word, sources=tuple(count.add(texts)))
+            (values,) = yield Ask("hint", [hint])
+            values = lead.sign * values
+            order = ranked(values, slack=SLACK)[: 2 * self.tries].tolist()
+            words, values = [words[i] for i in order], values[order]
+        kept = (yield from self._fair(words, count))[: self.tries]
+        texts = count.add(f"{head}{words[i]}{tail}" for i in kept)
+        outputs = yield Ask("translate", texts)
+        made = [Seen(text, out, first.reference) for text, out in zip(texts, outputs, strict=True)]
+        return [
+            SweptText(
+                held.text.put(slot, words[i]),
+                seen,
+                self.goal.value(seen, first) if values is None else float(values[i]),
+            )
+            for i, seen in zip(kept, made, strict=True)
+        ]
+
+    def _fair(self, words: Sequence[str], count: Count) -> Steps[list[int]]:
+        """Which of the words do not give the goal away."""
+        if not self.goal.guarded:
+            return list(range(len(words)))
+        alone = yield Ask("translate", count.add(words))
+        told = enumerate(zip(words, alone, strict=True))
+        return [i for i, (word, out) in told if not self.goal.given_away(word, out)]
+
+    def _verified(
+        self, reached: Sequence[SweptText], first: Seen, count: Count
+    ) -> Steps[tuple[SweptText, float] | None]:
+        """The nearest success that a fresh translation confirms."""
+        if not reached:
+            return None
+        far = yield from self._distances([one.seen.source for one in reached], first.source)
+        for i in ranked(-far, slack=1e-5)[:_VERIFIED].tolist():
+            one = reached[i]
+            (output,) = yield Ask("verify", [one.seen.source])
+            count.verified += 1
+            seen = one.seen._replace(output=output)
+            if self.goal.met(seen, first):
+                return one._replace(seen=seen), float(far[i])
+        return None
+
+    def _distances(self, texts: Sequence[str], origin: str) -> Steps[Floats]:
+        """L1 between encoder states, a unit of the vector; of letters where the victim shows no states."""
+        if not self.guided:
+            return np.asarray([1 - SequenceMatcher(None, origin, t, autojunk=False).ratio() for t in texts], np.float32)
+        states = yield Ask("states", [origin, *texts])
+        return np.asarray([np.abs(state - states[0]).mean() for state in states[1:]], np.float32)
+
+
+def _string(text: Text) -> str:
+    return text.values()[0]

@@ -1,0 +1,57 @@
+"""How `malaprop train` trains a translation model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.frame.study.model_kinds import OF_TEXTS, ModelKind, TrainingRequest
+
+if TYPE_CHECKING:
+    from malaprop.frame.tasks.task import Inputs
+    from malaprop.frame.tasks.worker_context import Desk
+
+
+def _check_translator(asked: TrainingRequest) -> None:
+    from malaprop.features.translation.models.train import settings_of
+
+    settings_of(asked.spec.lower(), asked.beginning.settings)
+
+
+def _read_pairs(asked: TrainingRequest) -> Inputs:
+    from malaprop.data.base import load
+    from malaprop.features.translation.models.pairs import parts
+
+    return {"pairs": parts(load, asked.texts.name)}
+
+
+def _train_translator(asked: TrainingRequest, desk: Desk, inputs: Inputs, folder: Path) -> Any:
+    from malaprop.features.translation.models.train import train
+    from malaprop.features.translation.models.training import TranslationEpoch
+
+    def listen(epoch: TranslationEpoch) -> None:
+        scored = f", held-out BLEU {epoch.bleu:.2f}" if epoch.bleu >= 0 else ""
+        desk.note(f"epoch {epoch.number}, loss {epoch.loss:.3f}{scored}, {epoch.seconds:.0f} s")
+
+    return train(
+        asked.spec.lower(),
+        inputs["pairs"],
+        folder,
+        seed=asked.texts.seed,
+        device=desk.device,
+        settings=dict(asked.beginning.settings),
+        quiet=desk.quiet,
+        heard=listen,
+    )
+
+
+TRANSLATORS = ModelKind(
+    names=("nmt-lstm", "nmt-transformer"),
+    mark="translator.json",
+    data="eng-fra",
+    lacks=OF_TEXTS,
+    use="attack it with: malaprop translate attack --victim {folder} --keyword WORD",
+    check=_check_translator,
+    read=_read_pairs,
+    train=_train_translator,
+)

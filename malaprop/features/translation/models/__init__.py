@@ -1,0 +1,1 @@
+"""Our own translation models, their training, and translators as victims."""

@@ -1,0 +1,145 @@
+"""From pairs to a folder with a translation model: sub-words, network, training, figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import DataError, SettingError
+from malaprop.core.text import word_pattern
+from malaprop.features.translation.models import checkpoint, lstm, transformer
+from malaprop.features.translation.models.decoding import translate
+from malaprop.features.translation.models.pairs import Pair, Parts
+from malaprop.features.translation.models.subwords import SubWords
+from malaprop.features.translation.models.training import PairRows, TranslationEpoch, TranslationPlan, fit
+from malaprop.models import bleu
+from malaprop.models.tokens.ragged import Ragged
+from malaprop.training.card import Card, stamp
+from malaprop.training.finished_folder import refuse_other
+from malaprop.training.folder import check_target
+from malaprop.training.seeds import seeded
+from malaprop.training.state import Unfinished
+
+_SHAPES: dict[str, type] = {"nmt-lstm": lstm.LstmShape, "nmt-transformer": transformer.TransformerShape}
+_PLANS = {
+    "nmt-lstm": TranslationPlan(epochs=40, rate=0.001, warmup=400, patience=10),
+    "nmt-transformer": TranslationPlan(epochs=80, rate=0.003, warmup=2000, patience=20),
+}
+
+
+def settings_of(kind: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], TranslationPlan, int, int]:
+    """Shape, plan, size of the vocabulary and most training pairs (0: all) from names and values."""
+    if kind not in _SHAPES:
+        raise unknown("translation model", kind, checkpoint.KINDS)
+    shapes, plans = ({f.name for f in fields(of)} for of in (_SHAPES[kind], TranslationPlan))
+    known = shapes | plans | {"vocab", "pairs"}
+    for name in given:
+        if name not in known:
+            raise unknown("setting", name, known)
+    try:
+        shape = asdict(_SHAPES[kind](**{k: v for k, v in given.items() if k in shapes}))
+        plan = TranslationPlan(**{**asdict(_PLANS[kind]), **{k: v for k, v in given.items() if k in plans}})
+        return shape, plan, int(given.get("vocab", 8000)), int(given.get("pairs", 0))
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"a setting of {kind} has a value of the wrong kind: {error}") from None
+
+
+def train(
+    kind: str,
+    data: Parts,
+    folder: Path,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    settings: Mapping[str, Any] | None = None,
+    quiet: bool = False,
+    heard: Callable[[TranslationEpoch], None] | None = None,
+) -> Card:
+    """Trains, judges on the test part with beam search, and writes the folder; the same call goes on after a kill."""
+    shape, plan, vocab, most = settings_of(kind, settings or {})
+    check_target(folder, "translator")
+    if checkpoint.is_translator(folder):
+        whole = {**asdict(plan), "vocab": vocab, "pairs": most}
+        return _finished(folder, kind=kind, shape=shape, settings=whole, data_fingerprint=data.fingerprint, seed=seed)
+    pairs = data.train[:most] if most else data.train
+    subwords = SubWords.learn((text for pair in pairs for text in pair), vocab)
+    rows = _rows(pairs, subwords, shape["limit"])
+    with seeded(seed):
+        model = checkpoint.network(kind, len(subwords), shape).to(device)
+    held_out = _sorted(data.held_out[:2000])
+    recipe = {"kind": kind, "shape": shape, "plan": asdict(plan), "vocab": vocab, "pairs": most, "seed": seed}
+    recipe |= {"data": data.fingerprint, "device": torch.device(device).type}
+    unfinished = Unfinished.beside(folder, recipe)
+
+    def judge(now: nn.Module) -> float:
+        return bleu.corpus(
+            translate(now, subwords, [p.source for p in held_out], width=1), [p.target for p in held_out]
+        )
+
+    title = "" if quiet else f"training {kind}"
+    history = fit(model, rows, plan, judge, seed=seed, unfinished=unfinished, title=title, heard=heard)
+    figures = {
+        **_judge(model, subwords, _sorted(data.test), seed),
+        "held_out_bleu": round(max(epoch.bleu for epoch in history), 2),
+        "test_pairs": len(data.test),
+        "train_pairs": len(rows.sources),
+        "epochs": len(history),
+        "seconds": round(history[-1].seconds, 1),
+        "parameters": sum(p.numel() for p in model.parameters()),
+    }
+    card = Card(
+        role="translator",
+        kind=kind,
+        shape=shape,
+        settings={**asdict(plan), "vocab": vocab, "pairs": most},
+        data=data.name,
+        data_fingerprint=data.fingerprint,
+        seed=seed,
+        figures=figures,
+        seconds=round(history[-1].seconds, 1),
+        **stamp(),
+    )
+    checkpoint.save(folder, card, model, subwords, words_of(p.source for p in pairs))
+    unfinished.clear()
+    return card
+
+
+def _judge(model: nn.Module, subwords: SubWords, pairs: Sequence[Pair], seed: int) -> dict[str, float]:
+    """BLEU of what beam search gives, with its interval."""
+    found = bleu.counts(translate(model, subwords, [p.source for p in pairs]), [p.target for p in pairs])
+    low, high = bleu.interval(found, seed)
+    named = {"test_bleu": bleu.from_counts(found.sum(0)), "test_bleu_low": low, "test_bleu_high": high}
+    return {name: round(value, 2) for name, value in named.items()}
+
+
+def _finished(folder: Path, **ours: Any) -> Card:
+    """The card of the model that is there, if this training made it."""
+    card = checkpoint.read_card(folder)
+    refuse_other(folder, ours, {name: getattr(card, name) for name in ours})
+    return card
+
+
+def words_of(texts: Any) -> list[str]:
+    """The words of the sources, most frequent first: what an attack sweeps over."""
+    find = word_pattern().findall
+    counted = Counter(word for text in texts for word in find(text))
+    return sorted(counted, key=lambda word: (-counted[word], word))
+
+
+def _rows(pairs: Sequence[Pair], subwords: SubWords, limit: int) -> PairRows:
+    cut = [(subwords.ids(pair.source), subwords.ids(pair.target)) for pair in pairs]
+    kept = [(source, target) for source, target in cut if max(len(source), len(target)) <= limit]
+    if not kept:
+        raise DataError(f"all {len(cut)} pairs are longer than limit={limit} sub-words; set a larger limit")
+    return PairRows(Ragged.of([source for source, _ in kept]), Ragged.of([target for _, target in kept]))
+
+
+def _sorted(pairs: Sequence[Pair]) -> list[Pair]:
+    return sorted(pairs, key=lambda pair: len(pair.source))

@@ -1,0 +1,70 @@
+"""What runs on translations add up to, from their records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from malaprop.features.translation.record import Bleu, TranslationRecord, TranslationRun
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import find_runs, read_outcomes
+from malaprop.frame.records.summary import Rate
+from malaprop.frame.records.translated import is_translation
+from malaprop.models import bleu
+
+
+def gather(folders: Iterable[Path]) -> TranslationRecord:
+    """The study over every run on translations at or below the folders."""
+    found = [(Run.read(folder), folder) for folder in find_runs(folders)]
+    return TranslationRecord(runs=tuple(attacked(run, read_outcomes(at)) for run, at in found if is_translation(run)))
+
+
+def attacked(run: Run, outcomes: Sequence[Outcome]) -> TranslationRun:
+    """One run in a row of figures."""
+    tried = [o for o in outcomes if o.status in ("success", "failed")]
+    won = [o for o in tried if o.status == "success"]
+    before, after, drop = _bleus([o for o in tried if o.original.fields.get("reference")], run.seed)
+    return TranslationRun(
+        attack=run.recipe,
+        kind=str(run.parts.get("kind", "")),
+        victim=run.victim,
+        data=run.data,
+        success=Rate(len(won), len(tried)),
+        skipped=sum(o.status == "skipped" for o in outcomes),
+        errors=sum(o.status == "error" for o in outcomes),
+        before=before,
+        after=after,
+        drop=drop,
+        changed_words=_mean([len(o.edits) for o in won]),
+        asked=_mean([o.queries.asked for o in tried]),
+        distance=_mean([o.measures["state_distance"] for o in won if "state_distance" in o.measures]),
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 6) if values else None
+
+
+def _bleus(tried: Sequence[Outcome], seed: int) -> tuple[Bleu, Bleu, Bleu] | tuple[None, None, None]:
+    """BLEU before and after, and the drop over the same redrawn sets of sentences."""
+    if not tried:
+        return None, None, None
+    references = [o.original.fields["reference"] for o in tried]
+    first = bleu.counts([o.original.fields["translation"] for o in tried], references)
+    last = bleu.counts([o.adversarial.fields["translation"] if o.adversarial else "" for o in tried], references)
+    drawn, redrawn = bleu.resampled(first, seed), bleu.resampled(last, seed)
+    values = bleu.from_counts(first.sum(0)), bleu.from_counts(last.sum(0))
+    return (
+        _interval(values[0], drawn),
+        _interval(values[1], redrawn),
+        _interval(values[0] - values[1], drawn - redrawn),
+    )
+
+
+def _interval(value: float, drawn: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Bleu:
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Bleu(round(value, 4), round(float(low), 4), round(float(high), 4))

@@ -1,0 +1,61 @@
+"""Options that several commands share, and how a command speaks."""
+
+from __future__ import annotations
+
+import json as _json
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from malaprop.core.errors import SettingError
+from malaprop.core.partial_files import clear_leftovers
+from malaprop.frame.study.vocabulary import look_up
+
+Seed = Annotated[int, typer.Option(help=look_up("seed").help, min=0)]
+Json = Annotated[bool, typer.Option("--json", help=look_up("json").help)]
+Quiet = Annotated[bool, typer.Option("--quiet", help=look_up("quiet").help)]
+
+
+def tell(notes: Iterable[str], quiet: bool = False) -> None:
+    """What the reader of the data had to decide, a line each."""
+    for note in notes:
+        say(note, quiet)
+
+
+def split_names(text: str | None) -> tuple[str, ...] | None:
+    """Names separated by commas; None stays None."""
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def out_folder(out: Path | None, *names: str) -> Path:
+    """The folder asked for, or a new one under runs/ that says what and when."""
+    if out is not None:
+        if out.exists() and not out.is_dir():
+            raise SettingError(f"--out {out} is a file; give a folder")
+        clear_leftovers(out, "run.toml", "report.html")
+        return out
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / "-".join([*map(slug, names), stamp])
+
+
+def slug(name: str) -> str:
+    """A name that can be a folder's, and a part of an address: a # would end it there."""
+    kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
+    return kept[-60:] or "unnamed"
+
+
+def finish(summary: Mapping[str, Any], json: bool) -> None:
+    """The last line for machines, where asked for."""
+    if json:
+        print(_json.dumps(summary, ensure_ascii=False))
+        sys.stdout.flush()
+
+
+def say(line: str, quiet: bool = False) -> None:
+    """One line for people; standard output is for results."""
+    if not quiet:
+        print(line, file=sys.stderr)

@@ -1,0 +1,199 @@
+"""A command made of a settings class: its options, its help, and the study conducted and shown."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, replace
+from datetime import datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import split_list
+from malaprop.frame.command import helping
+from malaprop.frame.command.helping import ALL
+from malaprop.frame.command.options import finish, say
+from malaprop.frame.study.commands import GROUPS, who_has
+from malaprop.frame.study.settings import Option, build, core_of, is_list, is_table, options, word
+from malaprop.frame.study.study import Outlined, Study, conduct
+
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, wherever typer has it from
+
+
+def command(cls: type, run: Callable[[Any], None]) -> Callable[..., None]:
+    """A function that typer can take: the options of the class, and its docstring as help."""
+    asked = {name: option for option in options(cls) for name in _names(option)}
+
+    def call(**given: Any) -> None:
+        run(build(cls, {name: _join(asked[name], name, value) for name, value in given.items() if value is not None}))
+
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_parameter(option, name) for name, option in asked.items()]
+    )
+    call.settings = cls  # type: ignore[attr-defined]
+    call.__doc__, call.__name__ = cls.__doc__, cls.__name__.lower()
+    return call
+
+
+def _names(option: Option) -> list[str]:
+    """The names by which an option is typed, as Python has them: that without a name first, the old ones last."""
+    return [*([option.placed] if option.placed else []), option.key, *option.old]
+
+
+def _join(option: Option, name: str, value: Any) -> Any:
+    """The value of an option that may be typed several times; separated by commas where it is a list."""
+    if not option.repeat or option.whole or option.argument or name == option.placed:
+        return value
+    if is_list(option.kind):
+        return [part for typed in value for part in split_list(typed)]
+    if len(value) > 1:
+        raise SettingError(f"{option.flag} takes one value here, got {len(value)}: {', '.join(value)[:100]}")
+    return value[0]
+
+
+def _parameter(option: Option, name: str) -> inspect.Parameter:
+    """As typer reads it: words, which the settings read themselves, so that a wrong one is refused in the same line
+    wherever it comes from; lists are separated by commas, tables are repeated name=value."""
+    kind, default = core_of(option.kind), option.default
+    shown: str | None = "<str>"
+    if is_table(option.kind):
+        kind, default, shown = list[str], None, "<name=value>"
+    elif option.repeat:
+        kind, default = list[str], MISSING if default is MISSING else None
+    elif kind is bool:
+        shown = None
+    else:
+        shown = {int: "<int>", float: "<float>", Path: "<path>"}.get(kind, "<str>")
+        kind, default = str, default if default is MISSING or default is None else word(default) or None
+    if name == option.placed:
+        kind, default = str, None
+    elif option.old or option.placed:
+        default = None if default is MISSING else default
+    if name in option.old:
+        default = None
+    if default is None:
+        kind = kind | None
+    hidden = option.hidden or name in option.old
+    info: Any = typer.Option(_flag(option, name), help=option.help, metavar=shown, hidden=hidden)
+    if name == option.placed:
+        info = typer.Argument(help=f"The same as {option.flag}.", metavar=option.placed)
+    elif option.argument:
+        info = typer.Argument(help=option.help, metavar=option.flag)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[kind, info],
+    )
+
+
+def _flag(option: Option, name: str) -> str:
+    """A switch that is on by default, or neither on nor off, can be turned off."""
+    flag = f"--{name.replace('_', '-')}" if name in option.old else option.flag
+    both = core_of(option.kind) is bool and option.default in (True, None)
+    return f"{flag}/--no-{flag[2:]}" if both else flag
+
+
+class SettingsCommand(TyperCommand):
+    """A command with the help of `helping`; says of an option of another command which one that is."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if ALL in args:
+            print(helping.full(self, ctx))
+            raise typer.Exit
+        try:
+            rest = super().parse_args(ctx, args)
+        except _USAGE as error:
+            self._redirect(ctx, error)
+            raise
+        for option in helping.settings_of(self).values():
+            if option.default is MISSING and not any(ctx.params.get(name) for name in _names(option)):
+                said = f"argument '{option.placed}'" if option.placed else f"option '{option.flag}'"
+                raise _USAGE(f"Missing {said}", ctx)
+        return rest
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, rows in helping.sections(self, ctx):
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def _redirect(self, ctx: Any, error: Any) -> None:
+        """Names the command that has the option; old names are not suggested."""
+        old = {flag for param in self.params if getattr(param, "hidden", False) for flag in param.opts}
+        if getattr(error, "possibilities", None):
+            error.possibilities = [flag for flag in error.possibilities if flag not in old]
+        option = getattr(error, "option_name", None)
+        group = ctx.parent.info_name if ctx.parent is not None else ""
+        if option and (owners := who_has(option, group)):
+            name = f"{group} {ctx.info_name}" if group in GROUPS else ctx.info_name
+            raise SettingError(f"{option} is no option of {name}; it belongs to {' and '.join(owners)}") from None
+
+
+def perform(study: Study) -> None:
+    """Conducts a study as the command line does: progress, the figures, and where they are."""
+    from malaprop.core.codec import encode, finite
+    from malaprop.frame.command.github import announce
+    from malaprop.frame.command.watch import watch
+
+    saving = study.saving
+    if isinstance(study, Outlined) and (shown := study.outline()) is not None:
+        if shown.text is not None:
+            print(shown.text())
+        finish({"command": study.command, **dict(shown.summary)}, saving.json)
+        return
+    if saving.out is None:
+        study = replace(study, saving=replace(saving, out=new_folder(study)))  # type: ignore[type-var]
+    with watch(saving.quiet) as listen:
+        result = conduct(study, listen=[listen])
+    view, report = result.view, result.folder / "report.html"
+    if result.finished:
+        where = f"report: {report}" if report.is_file() else f"see it with: malaprop report {result.folder}"
+        say(f"{study.command} in {result.folder} is finished; nothing is asked again; {where}")
+    for line in view.notes:
+        say(line, saving.quiet)
+    for line in view.troubles:
+        say(f"malaprop: {line}")
+    if not saving.quiet:
+        result.show()
+    say(view.last or f"figures in {result.folder}; report: {report}", saving.quiet)
+    costs = {}
+    if (spent := result.spent) is not None:
+        say(f"spent: {spent.describe()}", saving.quiet)
+        if spent.state == "budget":
+            higher = f"go on with a higher one, --out {study.saving.out}"
+            say(f"malaprop: {spent.reached} is reached and not all is done; {higher}")
+        costs = {"state": spent.state, "spent": encode(spent)}
+    place = {"out": str(result.folder), **({"report": str(report)} if view.report else {})} if view.kept else {}
+    said: Mapping[str, Any] = view.summary or {"rows": result.rows}
+    finish({"command": study.command.split()[0], **place, **finite(dict(said)), **costs}, saving.json)
+    if view.failed:
+        say(f"malaprop: {view.failed}")
+        raise typer.Exit(1)
+    announce(view)
+    if view.code:
+        raise typer.Exit(view.code)
+
+
+def new_folder(study: Study) -> Path:
+    """A folder under runs/ that says what and when."""
+    from malaprop.frame.study.settings import flat
+    from malaprop.frame.study.shared_tasks import slug
+
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    typed = [option.name for option in options(type(study)) if option.argument]
+    asked = (_single(flat(study).get(name)) for name in dict.fromkeys([*typed, "attack", "victim", "data"]))
+    path = Path("runs") / "-".join([*study.command.split(), *(slug(name) for name in asked if name), stamp])
+    others = (path.with_name(f"{path.name}-{number}") for number in count(2))  # of commands of the same second
+    return next(one for one in chain([path], others) if not one.exists())
+
+
+def _single(value: Any) -> str:
+    """A name; of a list of names the only one."""
+    if isinstance(value, tuple) and len(value) == 1:
+        return _single(value[0])
+    return value if isinstance(value, str) else ""

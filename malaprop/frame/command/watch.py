@@ -1,0 +1,123 @@
+"""Tells on the terminal what becomes of a study's tasks: a bar, and a line for each that ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from malaprop.core.errors import plain
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.summary import Rate
+from malaprop.frame.tasks.events import Began, Ended, Happening, Listen, Lost, Noted, Planned, Wrote
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+@contextmanager
+def watch(quiet: bool) -> Iterator[Listen]:
+    """Gives a listener that tells of a study's tasks: bars on a terminal, and a line for each task that ends."""
+    if quiet:
+        yield lambda happening: None  # noqa: ARG005
+        return
+    with _bar() as bar:
+        teller = Teller(bar)
+        try:
+            yield teller
+        except Exception as error:
+            teller.settle(plain(error))
+            raise
+        teller.settle()
+
+
+@contextmanager
+def _bar() -> Iterator[Progress | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    shown = TextColumn("{task.description}", markup=False)
+    columns = (shown, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield bar
+
+
+class Teller:
+    """Counts what is written of each task and says how each ended.
+
+    On a terminal there is a bar over all tasks, and one for each task of which something was written.
+    """
+
+    def __init__(self, bar: Progress | None) -> None:
+        self.bar = bar
+        self._all: TaskID | None = None
+        self._bars: dict[str, TaskID] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}  # of a task: its items, and how many were done before
+        self._broken: dict[str, list[bool]] = {}
+        self._failure = "", ""  # why a task failed, and the line on it: not said yet, for it may end the study
+
+    def __call__(self, happening: Happening) -> None:
+        match happening:
+            case Planned(tasks, left):
+                if left < tasks:
+                    self._say(f"{tasks - left} of {tasks} parts are done already, or not needed")
+                if self.bar is not None and left:
+                    self._all = self.bar.add_task("parts", total=left)
+            case Began(task, items, before):
+                self._sizes[task] = items, before
+            case Wrote(task, (_, piece)) | Wrote(task, piece) if not isinstance(piece, Run):
+                if isinstance(piece, Outcome) and piece.status in ("success", "failed"):
+                    self._broken.setdefault(task, []).append(piece.status == "success")
+                self._advance(task)
+            case Noted(task, text):
+                self._say(f"{task}: {text}" if task else text)
+            case Lost(task, why):
+                self._say(f"{task}: a worker was lost ({why}); what it left undone is done again")
+            case Ended(task, how, seconds, why, kept):
+                self._close(task)
+                found = self._figures(task, part=how == "budget")
+                line = f"{task}: {found}{how}{f' ({why})' if why else ''}, {seconds:.1f} s"
+                if how == "failed":
+                    self.settle()
+                    self._failure = why, line
+                elif how != "not begun" and (kept or how != "done"):
+                    self._say(line)
+
+    def settle(self, end: str = "") -> None:
+        """Says the failure that was held back, unless it is what ends the study: whoever shows that says it."""
+        (why, line), self._failure = self._failure, ("", "")
+        if line and why != end:
+            self._say(line)
+
+    def _advance(self, task: str) -> None:
+        items, before = self._sizes.get(task, (0, 0))
+        if self.bar is None or not items:
+            return
+        if task not in self._bars:
+            self._bars[task] = self.bar.add_task(task, total=items, completed=before)
+        self.bar.advance(self._bars[task])
+
+    def _close(self, task: str) -> None:
+        if self.bar is None:
+            return
+        if task in self._bars:
+            self.bar.remove_task(self._bars.pop(task))
+        if self._all is not None:
+            self.bar.advance(self._all)
+
+    def _figures(self, task: str, *, part: bool) -> str:
+        """What the attacks came to; no rate where only a part of them ended."""
+        found = self._broken.pop(task, [])
+        return f"broke {f'{sum(found)} of {len(found)}' if part else Rate(sum(found), len(found))}, " if found else ""
+
+    def _say(self, line: str) -> None:
+        self.settle()
+        if self.bar is None:
+            print(line, file=sys.stderr, flush=True)
+        else:
+            self.bar.console.print(line, markup=False, highlight=False)

@@ -1,0 +1,109 @@
+"""What a folder holds: its runs and how far they are, its records, and the studies that were begun there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from malaprop.core.errors import MalapropError, RecordError
+from malaprop.core.settings import read_toml
+from malaprop.frame.records.kinds import Kind, kinds
+from malaprop.frame.records.run import FILE as RUN
+from malaprop.frame.records.run import Run
+
+STUDY = "study.toml"
+LINES = {  # what runs write line by line
+    "outcomes.jsonl": "outcomes",
+    "natural.jsonl": "images",
+    "naturaltext.jsonl": "sentences",
+    "classifiers.jsonl": "classifiers",
+    "certificates.jsonl": "certificates",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRun:
+    """A run: `done` of `wanted` lines are on disk; `fault` says why its run.toml cannot be read."""
+
+    folder: Path
+    what: str
+    done: int
+    wanted: int = 0
+    name: str = ""
+    fault: str = ""
+    state: str = ""  # budget: a spending limit ended it
+
+    @property
+    def left(self) -> int:
+        return max(0, self.wanted - self.done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRecord:
+    """A record, or a file with the name of one and the reason why it is none."""
+
+    folder: Path
+    kind: str
+    about: str
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """All that lies at or below a folder."""
+
+    studies: tuple[tuple[Path, str], ...]  # folder and command
+    runs: tuple[HeldRun, ...]
+    records: tuple[HeldRecord, ...]
+
+    @property
+    def left(self) -> int:
+        """How many examples the runs still owe."""
+        return sum(run.left for run in self.runs)
+
+
+def look(folders: Iterable[Path]) -> Holdings:
+    """What lies at or below the folders; nothing that is broken hides the rest."""
+    studies: dict[Path, str] = {}
+    runs: dict[Path, HeldRun] = {}
+    records: dict[Path, HeldRecord] = {}
+    table = {kind.file: kind for kind in kinds().values()}
+    for folder in folders:
+        if not folder.is_dir():
+            raise RecordError(f"no such folder: {folder}; give a folder that a command wrote, or one above it")
+        for path in sorted(folder.rglob("*")):
+            if path.name == STUDY:
+                studies[path.parent] = _command(path)
+            elif path.name in LINES and (path.parent / RUN).is_file():
+                runs[path] = _run(path)
+            elif path.name in table:
+                records[path] = _record(table[path.name], path)
+    return Holdings(studies=tuple(studies.items()), runs=tuple(runs.values()), records=tuple(records.values()))
+
+
+def _command(path: Path) -> str:
+    try:
+        return str(read_toml(path).get("command", ""))
+    except MalapropError as error:
+        return str(error)
+
+
+def _run(path: Path) -> HeldRun:
+    with path.open("rb") as file:
+        done = sum(line.endswith(b"\n") for line in file)
+    held = HeldRun(folder=path.parent, what=LINES[path.name], done=done)
+    try:
+        run = Run.read(path.parent)
+    except MalapropError as error:
+        return replace(held, fault=str(error))
+    return replace(held, wanted=run.n, name=f"{run.recipe} on {run.victim}, {run.data}", state=run.state)
+
+
+def _record(kind: Kind, path: Path) -> HeldRecord:
+    fault = ""
+    try:
+        kind.read(path)
+    except RecordError as error:
+        fault = str(error)
+    return HeldRecord(folder=path.parent, kind=kind.name, about=kind.about, fault=fault)

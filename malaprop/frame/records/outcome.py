@@ -1,0 +1,213 @@
+"""One attacked example as it is written to disk: a line of JSON with a schema."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from malaprop.core.errors import RecordError, SettingError
+
+if TYPE_CHECKING:
+    from malaprop.core.text import Text
+
+Status = Literal["success", "failed", "skipped", "error"]
+Op = Literal["replace", "delete", "insert"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+OPS: tuple[Op, ...] = get_args(Op)
+
+# Reasons that are counted apart, beside the rates.
+REJECTS = "the detector rejects the text"  # of a skipped text, or of the strongest attempt at one that held
+NAMES_NO_LABEL = "the answer names no label"  # of a skipped text, or of a success, where the victim answers in words
+
+DECIMALS = 6  # below the rounding of a batch in float32, and half the bytes
+# What some reader takes for the end of a line, and what UTF-8 cannot carry; JSON lets both be escaped.
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def _round(number: float) -> float:
+    return round(float(number), DECIMALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A text and what the victim made of it. Scores are rounded when made, so what is read equals what was written."""
+
+    fields: dict[str, str]
+    prediction: int | None = None
+    scores: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", dict(self.fields))
+        object.__setattr__(self, "scores", tuple(_round(s) for s in self.scores))
+
+    @property
+    def text(self) -> str:
+        """The single field, or all fields joined by newlines."""
+        return "\n".join(self.fields.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One slot's change; `slot` counts over all fields, as in core's Text, and before and after are all it holds."""
+
+    field: str
+    slot: int
+    op: Op
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """What one example cost: asked (as papers count), unique within the example, forwarded to the model."""
+
+    asked: int = 0
+    unique: int = 0
+    forwarded: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One attacked example.
+
+    `adversarial` is None for skipped and error; for failed it is the strongest attempt. `measures` holds what was asked
+    for besides, such as similarity and perplexity. `by` is the recipe that broke it, where several were tried in turn.
+    """
+
+    id: str
+    status: Status
+    label: int
+    original: Side
+    adversarial: Side | None = None
+    edits: tuple[Edit, ...] = ()
+    queries: Queries = field(default_factory=Queries)
+    changed_share: float = 0.0
+    seconds: float = 0.0
+    seed: int = 0
+    reason: str | None = None
+    measures: dict[str, float] = field(default_factory=dict)
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise RecordError(f"status must be one of {', '.join(STATUSES)}, got {self.status!r}")
+        if self.adversarial is None and self.status in ("success", "failed"):
+            raise RecordError(f"outcome {self.id!r} is {self.status}, so it needs an adversarial side, got none")
+        object.__setattr__(self, "changed_share", _round(self.changed_share))
+        object.__setattr__(self, "seconds", _round(self.seconds))
+        object.__setattr__(self, "measures", {k: _round(v) for k, v in self.measures.items()})
+
+
+class Outcomes(list[Outcome]):
+    """A list of outcomes that can be had as rows or as a data frame."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A row of plain values for each outcome; of several fields the text is their lines."""
+        return [_row(outcome) for outcome in self]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame."""
+        return make_frame(self.to_dicts())
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    first, last, spent = outcome.original, outcome.adversarial, outcome.queries
+    return {
+        "id": outcome.id, "status": outcome.status, "label": outcome.label,
+        "original": first.text, "prediction": first.prediction,
+        "adversarial": None if last is None else last.text,
+        "adversarial_prediction": None if last is None else last.prediction,
+        "edits": len(outcome.edits), "changed_share": outcome.changed_share,
+        "asked": spent.asked, "unique": spent.unique, "forwarded": spent.forwarded,
+        "seconds": outcome.seconds, "seed": outcome.seed, "reason": outcome.reason, "by": outcome.by,
+        **outcome.measures,
+    }  # fmt: skip
+
+
+def make_frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows as a pandas data frame; pandas is loaded for this alone."""
+    try:
+        import pandas
+    except ImportError:
+        raise SettingError("a data frame needs pandas: pip install pandas, or take to_dicts()") from None
+    return pandas.DataFrame(list(rows))
+
+
+def edits_between(origin: Text, now: Text) -> tuple[Edit, ...]:
+    """The slots whose words differ, as edits; putting each `after` into its slot gives `now` again."""
+    slots, strings = origin.changed(now), origin.table.strings
+    fields = origin.field_of_slots()[slots].tolist() if len(origin.names) > 1 else [0] * len(slots)
+    pairs = zip(origin.words[slots].tolist(), now.words[slots].tolist(), strict=True)
+    named = zip(fields, slots.tolist(), ((strings[old], strings[new]) for old, new in pairs), strict=True)
+    return tuple(Edit(origin.names[field], slot, _op(*words), *words) for field, slot, words in named)
+
+
+def _op(before: str, after: str) -> Op:
+    if not after:
+        return "delete"
+    beside = after.startswith(f"{before} ") or after.endswith(f" {before}")
+    return "insert" if beside or not before else "replace"
+
+
+def _number(value: float) -> float | str:
+    """JSON has no infinity, which log-probabilities do reach."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _side_plain(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {"fields": side.fields, "prediction": side.prediction, "scores": [_number(s) for s in side.scores]}
+
+
+def to_plain(outcome: Outcome) -> dict[str, Any]:
+    """The record as JSON's own values, keys in the order of the file."""
+    spent = outcome.queries
+    plain: dict[str, Any] = {
+        "id": outcome.id,
+        "status": outcome.status,
+        "label": outcome.label,
+        "original": _side_plain(outcome.original),
+        "adversarial": _side_plain(outcome.adversarial),
+        "edits": [
+            {"field": e.field, "slot": e.slot, "op": e.op, "from": e.before, "to": e.after} for e in outcome.edits
+        ],
+        "queries": {"asked": spent.asked, "unique": spent.unique, "forwarded": spent.forwarded},
+        "changed_share": _number(outcome.changed_share),
+        "seconds": _number(outcome.seconds),
+        "seed": outcome.seed,
+        "reason": outcome.reason,
+    }
+    if outcome.measures:
+        plain["measures"] = {name: _number(value) for name, value in outcome.measures.items()}
+    if outcome.by is not None:
+        plain["by"] = outcome.by
+    return plain
+
+
+def _dump(plain: Mapping[str, Any]) -> str:
+    line = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+
+
+def to_json(outcome: Outcome) -> str:
+    """One line without its newline; no character in it ends a line for any reader."""
+    return _dump(to_plain(outcome))
+
+
+def compare_key(outcome: Outcome, *, scores: bool = True) -> str:
+    """What a rerun must give again: all but the seconds and the forwarded count, which depend on the company.
+
+    `scores=False` for runs of other widths on one device: a score's last digit may move with its batch.
+    """
+    plain = to_plain(outcome)
+    del plain["seconds"], plain["queries"]["forwarded"]
+    if not scores:
+        for side in (plain["original"], plain["adversarial"]):
+            if side is not None:
+                del side["scores"]
+    return _dump(plain)

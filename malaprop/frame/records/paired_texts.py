@@ -1,0 +1,167 @@
+"""Two sets of runs on the same texts: which texts hold under which attack, before and now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import comb
+from typing import Literal
+
+from malaprop.core.reasons import TARGET_ALREADY
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.summary import LEAST, Rate
+
+Mark = Literal["held", "broken", "wrong", "error", "right", "not right"]
+UNATTACKED = ("right", "not right")  # of texts that were asked as they stand, and that a limit left without an attack
+Marks = Mapping[str, Mark]  # of each text by its id
+CLEAN, EVERY = "no attack", "every attack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedRun:
+    """One attack on one victim, text by text: held, broken by the attack, wrong already, or ended in an error.
+
+    Where a spending limit ended the run, texts that were not attacked are right or not right as they stand.
+    """
+
+    victim: str
+    attack: str
+    marks: Marks
+
+    @property
+    def complete(self) -> bool:
+        """Whether every text was attacked."""
+        return not any(one in UNATTACKED for one in self.marks.values())
+
+    @property
+    def ended(self) -> int:
+        """How many attacks ended."""
+        return sum(one in ("held", "broken") for one in self.marks.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewlyBroken:
+    """A text that held at the baseline and does not now; `adversarial` is empty where it is wrong as it stands."""
+
+    id: str
+    text: str
+    adversarial: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRow:
+    """One victim under one attack. `before`, `lost`, `won` and `p` are over the texts that both have, if there are any.
+
+    `p` is the chance of as many lost among all that changed, if a change were as likely to be a gain (exact McNemar).
+    """
+
+    victim: str
+    attack: str
+    now: Rate
+    before: Rate | None = None
+    lost: int = 0
+    won: int = 0
+    p: float = 1.0
+    worse: bool = False
+    broken: tuple[NewlyBroken, ...] = ()
+
+    @property
+    def drop(self) -> float:
+        """How much of the accuracy is lost, net."""
+        return 0.0 if self.before is None or not self.before.total else (self.lost - self.won) / self.before.total
+
+
+def digest(fields: Mapping[str, str]) -> str:
+    """Tells texts apart."""
+    whole = "\x1f".join(f"{name}\x1e{value}" for name, value in fields.items())
+    return blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def mark(outcome: Outcome) -> Mark:
+    """What an outcome says of the model's answer under attack."""
+    if outcome.status == "skipped" and outcome.reason == TARGET_ALREADY:
+        return "held"
+    by_status: dict[str, Mark] = {"failed": "held", "success": "broken", "skipped": "wrong", "error": "error"}
+    return by_status[outcome.status]
+
+
+def sign_test(lost: int, won: int) -> float:
+    """The chance that at least so many of all changes are losses, if each were one with chance 1/2."""
+    many = lost + won
+    return float(sum(comb(many, k) for k in range(lost, many + 1)) / 2**many)
+
+
+def compare(
+    before: Iterable[MarkedRun], now: Sequence[MarkedRun], *, max_drop: float, alpha: float
+) -> tuple[CheckRow, ...]:
+    """A row for each attack, one for the texts as they are, and one for all attacks together; paired by text.
+
+    Worse is a row whose drop is above `max_drop` and no matter of chance: the sign test rejects it at `alpha`, by
+    Holm's method over all rows, so that the chance of a false alarm is at most `alpha` however many attacks there are.
+    """
+    old, new = _facts(before), _facts(now)
+    rows = [_row(key, old.get(key), found) for key, found in new.items()]
+    tested = [row for row in rows if row.before is not None]
+    rejected: set[tuple[str, str]] = set()
+    for rank, row in enumerate(sorted(tested, key=lambda row: row.p)):
+        if row.p >= alpha / (len(tested) - rank):
+            break
+        rejected.add((row.victim, row.attack))
+    judged = (_judge(row, (row.victim, row.attack) in rejected, max_drop) for row in rows)
+    return tuple(_hide_few(row, [run for run in now if run.victim == row.victim]) for row in judged)
+
+
+def _hide_few(row: CheckRow, runs: Sequence[MarkedRun]) -> CheckRow:
+    """The row without a rate where a limit ended the run and few attacks have ended."""
+    meant = [run for run in runs if row.attack in (run.attack, EVERY)]
+    few = any(not run.complete and run.ended < LEAST for run in meant)
+    return replace(row, now=replace(row.now, too_few=True)) if few else row
+
+
+def _judge(row: CheckRow, rejected: bool, max_drop: float) -> CheckRow:
+    return replace(row, worse=rejected and row.drop > max_drop)
+
+
+def _facts(runs: Iterable[MarkedRun]) -> dict[tuple[str, str], dict[str, bool]]:
+    """For each victim and attack which texts are answered rightly, of those that did not end in an error."""
+    by_victim: dict[str, list[MarkedRun]] = {}
+    for run in runs:
+        by_victim.setdefault(run.victim, []).append(run)
+    found: dict[tuple[str, str], dict[str, bool]] = {}
+    for victim, held in by_victim.items():
+        clean: dict[str, bool] = {}
+        for run in held:
+            clean |= {id: one not in ("wrong", "not right") for id, one in run.marks.items() if one != "error"}
+        found[victim, CLEAN] = clean
+        for run in held:
+            attacked = {id: one for id, one in run.marks.items() if one != "error" and one not in UNATTACKED}
+            found[victim, run.attack] = {id: one == "held" for id, one in attacked.items()}
+        if len(held) > 1:
+            found[victim, EVERY] = _under_all([found[victim, run.attack] for run in held])
+    return found
+
+
+def _under_all(runs: Collection[Mapping[str, bool]]) -> dict[str, bool]:
+    """Which texts hold under every attack; known where all ended, or one has broken it."""
+    every = {id for run in runs for id in run}
+    return {
+        id: all(run.get(id, False) for run in runs)
+        for id in sorted(every)
+        if all(id in run for run in runs) or any(run.get(id) is False for run in runs)
+    }
+
+
+def _row(key: tuple[str, str], old: Mapping[str, bool] | None, new: Mapping[str, bool]) -> CheckRow:
+    victim, attack = key
+    now = Rate(sum(new.values()), len(new))
+    if old is None:
+        return CheckRow(victim=victim, attack=attack, now=now)
+    both = [id for id in new if id in old]
+    lost = [id for id in both if old[id] and not new[id]]
+    won = sum(new[id] and not old[id] for id in both)
+    return CheckRow(
+        victim=victim, attack=attack, now=Rate(sum(new[id] for id in both), len(both)),
+        before=Rate(sum(old[id] for id in both), len(both)), lost=len(lost), won=won, p=sign_test(len(lost), won),
+        broken=tuple(NewlyBroken(id=id, text="") for id in lost),
+    )  # fmt: skip

@@ -1,0 +1,205 @@
+"""A run folder: run.toml and outcomes.jsonl, appended line by line; a kill at any moment loses nothing finished."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from malaprop.core.errors import RecordError
+from malaprop.core.ids import Ids
+from malaprop.core.partial_files import clear_leftovers
+from malaprop.frame.records.lines import Lines, open_lines, scan
+from malaprop.frame.records.outcome import Outcome, to_json
+from malaprop.frame.records.read_outcome import from_plain
+from malaprop.frame.records.run import FILE as RUN_FILE
+from malaprop.frame.records.run import Run
+
+FILE = "outcomes.jsonl"
+LARGE = 64 << 20  # bytes of outcomes, some 50,000, from which on they are not held
+
+
+def iter_outcomes(folder: str | os.PathLike[str]) -> Iterator[Outcome]:
+    """The outcomes of a run folder in the order written, the first of each id."""
+    path = Path(folder) / FILE
+    seen = Ids()
+    with open_lines(path) as file:
+        for outcome, _ in scan(file, path, from_plain):
+            if seen.add(outcome.id):
+                yield outcome
+
+
+def read_outcomes(folder: str | os.PathLike[str]) -> list[Outcome]:
+    """All outcomes of a run folder."""
+    return list(iter_outcomes(folder))
+
+
+class Stored(Sequence[Outcome]):
+    """The outcomes of a run folder, read again each time they are gone through; none is held."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._count = -1
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter_outcomes(self.folder)
+
+    def __len__(self) -> int:
+        if self._count < 0:
+            self._count = sum(1 for _ in self)
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        """One outcome or a slice of them; reads up to there, or all where it counts from the end."""
+        if isinstance(place, slice):
+            return list(self)[place]
+        for outcome in islice(self, place if place >= 0 else len(self) + place, None):
+            return outcome
+        raise IndexError(f"outcome {place} of {len(self)}")
+
+
+def outcomes_of(folder: Path) -> Sequence[Outcome]:
+    """All outcomes of a run folder: in memory, or read as they are wanted where there are very many."""
+    path = folder / FILE
+    large = path.is_file() and path.stat().st_size > LARGE
+    return Stored(folder) if large else read_outcomes(folder)
+
+
+def merge(folders: Iterable[str | os.PathLike[str]]) -> list[Outcome]:
+    """The outcomes of several shards of one work, the first of each id; shards of different work are refused."""
+    found: dict[str, Outcome] = {}
+    first: tuple[Path, Run] | None = None
+    for folder in map(Path, folders):
+        run = Run.read(folder)
+        if first is None:
+            first = folder, run
+        elif (difference := first[1].same_work(run)) is not None:
+            raise RecordError(f"{first[0]} and {folder} are not shards of one run: {difference}")
+        for outcome in iter_outcomes(folder):
+            found.setdefault(outcome.id, outcome)
+    return list(found.values())
+
+
+def find_runs(folders: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Every run folder at or below the given ones, sorted within each, each once."""
+    found: dict[Path, None] = {}
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise RecordError(f"no such folder: {folder}; give a folder that a run wrote, or one above it")
+        below = sorted(path.parent for path in folder.rglob(RUN_FILE) if (path.parent / FILE).is_file())
+        found.update(dict.fromkeys(below))
+    return list(found)
+
+
+def mark_stopped(folder: Path, limit: str, cut: Mapping[Path, int]) -> None:
+    """Says in the run.toml of every run below that is not done that a spending limit has ended it.
+
+    `cut`: how many examples were begun there and not ended.
+    """
+    for place in find_runs([folder]):
+        run = Run.read(place)
+        with (place / FILE).open("rb") as file:
+            done = sum(1 for _ in file) >= run.n
+        if not done:
+            replace(run, state="budget", stopped=limit, cut=cut.get(place, 0)).write(place)
+
+
+def check_writable(folder: Path) -> None:
+    """Raises where a run could not write, before any work is done; makes nothing."""
+    place = Path(folder).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise RecordError(f"cannot write to {folder}: {place} is no folder; choose another --out")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise RecordError(f"cannot write to {folder}: {place} is read-only for this user; choose another --out")
+
+
+class Finished(Protocol):
+    """A finished item of a run."""
+
+    @property
+    def id(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineKind:
+    """What a run writes line by line: the file, what its lines are called, and how one is read and written."""
+
+    file: str
+    what: str
+    read: Callable[[Any], Any]
+    write: Callable[[Any], str]
+
+
+OUTCOMES = LineKind(file=FILE, what="outcomes", read=from_plain, write=to_json)
+
+
+class Writer:
+    """Appends finished items to a run folder, inside `with`; a second writer is refused. `done` holds the ids on disk.
+
+    A folder that holds some already is gone on with, and refused where its run.toml tells of other work. `fsync` waits
+    for the disk after each of them.
+    """
+
+    def __init__(self, folder: Path, run: Run, *, fsync: bool = False, kind: LineKind = OUTCOMES) -> None:
+        self.folder = Path(folder)
+        self.run = run
+        self.kind = kind
+        self.done = Ids()
+        self._begun = False
+        self._lines = Lines(self.folder / kind.file, what=kind.what, fsync=fsync)
+
+    @property
+    def path(self) -> Path:
+        return self._lines.path
+
+    def __enter__(self) -> Writer:
+        self._lines.__enter__()
+        try:
+            self._take_up()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the file, and says in run.toml that the run is done where it is."""
+        self._lines.close()
+        if self._begun and len(self.done) >= self.run.n and (there := Run.read(self.folder)).state != "done":
+            replace(there, state="done", stopped="", cut=0).write(self.folder)
+
+    def _take_up(self) -> None:
+        clear_leftovers(self.folder, RUN_FILE, "report.html")
+        for row in self._lines.read(self.kind.read):
+            self.done.add(row.id)
+        if len(self.done):
+            there = Run.read(self.folder)
+            if (difference := self.run.same_work(there)) is not None:
+                raise RecordError(
+                    f"{self.folder} holds {self.kind.what} of other settings: {difference}; use the same settings or "
+                    "choose another --out"
+                )
+            begun = replace(there, state="running", stopped="", cut=0, clean=self.run.clean or there.clean)
+            if len(self.done) < self.run.n and begun != there:
+                begun.write(self.folder)
+        else:
+            self.run.write(self.folder)
+        self._lines.cut()
+        self._begun = True
+
+    def add(self, row: Finished) -> None:
+        """Writes one line; when it returns, a kill of this process cannot lose the item."""
+        if row.id in self.done:
+            raise RecordError(f"{self.folder} already holds an outcome of example {row.id!r}; ids must differ")
+        self._lines.append(self.kind.write(row))
+        self.done.add(row.id)

@@ -1,0 +1,268 @@
+"""What a run's outcomes add up to: rates with their intervals, queries, curves, abused words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import sqrt
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.reasons import TARGET_ALREADY
+from malaprop.frame.records.outcome import Outcome
+
+if TYPE_CHECKING:
+    from malaprop.frame.records.run import Run
+
+Z95 = 1.959964  # the normal's 97.5% point
+LEAST = 20  # attacks that have to end in a run that was cut short, for a rate to be shown
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share of a count, with Wilson's 95% interval.
+
+    `units` is for counts whose members are not independent, such as several people's answers about one text: the
+    interval then rests on so many units, not on the total. `unfinished` are more texts of which nobody knows what they
+    would have been: the interval reaches from none of them to all of them. `too_few`: there is no rate to show.
+    """
+
+    hits: int
+    total: int
+    units: int | None = None
+    unfinished: int = field(default=0, kw_only=True)
+    too_few: bool = field(default=False, kw_only=True)
+
+    @property
+    def shown(self) -> bool:
+        """Whether there is a rate to show."""
+        return self.total > 0 and not self.too_few
+
+    @property
+    def value(self) -> float:
+        """Between 0 and 1; nan of nothing, and where there are too few."""
+        return self.hits / self.total if self.shown else float("nan")
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        if not self.total:
+            return 0.0, 1.0
+        if self.unfinished:
+            every = self.total + self.unfinished
+            return Rate(self.hits, every).interval[0], Rate(self.hits + self.unfinished, every).interval[1]
+        n, p, z2 = self.units or self.total, self.hits / self.total, Z95 * Z95
+        middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+        half = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "n/a (0/0)"
+        if self.too_few:
+            return f"- ({self.hits}/{self.total})"
+        low, high = self.interval
+        return f"{100 * self.value:.1f}% ({self.hits}/{self.total}, {100 * low:.1f}-{100 * high:.1f})"
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval
+        part = {"unfinished": self.unfinished} if self.unfinished else {}
+        counts = {"value": _six(self.value), "hits": self.hits, "total": self.total}
+        return {**counts, "low": _six(low), "high": _six(high), **part}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and median; None of nothing."""
+
+    mean: float | None
+    median: float | None
+
+    @classmethod
+    def of(cls, numbers: Iterable[float]) -> Spread:
+        found = list(numbers)
+        return cls(fmean(found), float(median(found))) if found else cls(None, None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"mean": _six(self.mean), "median": _six(self.median)}
+
+
+def _six(number: float | None) -> float | None:
+    return None if number is None or number != number else round(number, 6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Rates leave errors out; texts whose label is a targeted attack's target already count as answered rightly.
+
+    `nothing_to_change` counts failed texts in which the attack found no edit to try: they are among the rates, as they
+    are elsewhere, but say nothing about the victim. `no_label` counts texts to which a victim that answers in words
+    named no label, before the attack (skipped) or by it (success). `rejected_clean` and `rejected_attacked` count texts
+    that a detector rejects: originals, which are errors, and texts that held because the best attempt at them was found
+    out. `majority` is the share of the most common label, `chance` one divided by the number of labels. Queries are
+    over attacked examples (success and failed), `to_break` over successes alone. `by` counts successes by the recipe
+    that broke the text, where several were tried in turn.
+
+    `seconds` adds up each example's own time in flight; examples driven side by side overlap, so it is no wall time.
+    """
+
+    counts: dict[str, int]
+    clean: Rate
+    under_attack: Rate
+    success: Rate
+    asked: Spread
+    unique: Spread
+    forwarded: Spread
+    to_break: Spread
+    changed_share: Spread
+    seconds: float
+    measures: dict[str, Spread]
+    reasons: dict[str, int]
+    nothing_to_change: int = 0
+    target_already: int = 0
+    no_label: int = 0
+    rejected_clean: int = 0
+    rejected_attacked: int = 0
+    majority: Rate = Rate(0, 0)
+    chance: float = 0.0
+    by: dict[str, int] = field(default_factory=dict)
+    stopped: str = ""  # where a spending limit ended the run, in words
+
+    def cut_short(self, run: Run) -> Summary:
+        """The same figures where a spending limit has ended this run before all its texts were attacked.
+
+        Clean accuracy is over all texts that were asked before any was attacked. The other rates are over attacks that
+        ended, with an interval for whatever those would have come to that were under way; of few there is none.
+        """
+        done = sum(self.counts.values())
+        if run.state != "budget" and (not run.clean or done >= run.n):
+            return self
+        ended = self.success.total
+        how = f"stopped by {run.stopped or 'a spending limit'}" if run.state == "budget" else "under way or killed"
+        why = f": {ended} attacks ended, and no rate is shown of fewer than {LEAST}" if ended < LEAST else ""
+
+        def cut(rate: Rate) -> Rate:
+            return replace(rate, unfinished=run.cut, too_few=ended < LEAST)
+
+        return replace(
+            self, clean=Rate(*run.clean) if run.clean else self.clean, under_attack=cut(self.under_attack),
+            success=cut(self.success), stopped=f"{how} after {done:,} of {run.n:,} texts{why}",
+        )  # fmt: skip
+
+    @property
+    def apart(self) -> str:
+        """The texts that are counted beside the rates, in words; empty where there are none."""
+        parts = (
+            (self.nothing_to_change, "nothing to change"),
+            (self.target_already, "the target already"),
+            (self.no_label, "answered without a label"),
+            (self.rejected_clean, "rejected without an attack"),
+            (self.rejected_attacked, "rejected under attack"),
+        )
+        return ", ".join(f"{count:,} {what}" for count, what in parts if count)
+
+    @property
+    def breakers(self) -> str:
+        """Which recipe broke how many texts, in words; empty where one alone was tried."""
+        return ", ".join(f"{recipe} {count:,}" for recipe, count in self.by.items())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the rates doubtful, a line each."""
+        out = []
+        bar, answered = min(self.chance, self.majority.value), self.clean.total - self.rejected_clean
+        low = self.clean.total > 0 and self.clean.value < bar
+        if low and (not answered or self.clean.hits / answered >= bar):
+            out.append(
+                f"clean accuracy {self.clean} is low because {self.rejected_clean:,} of {self.clean.total:,} texts are "
+                "rejected without an attack"
+            )
+        elif low:
+            out.append(
+                f"clean accuracy {self.clean} is below chance ({100 * self.chance:.1f}%) and below the most common "
+                f"label ({100 * self.majority.value:.1f}%): are the labels in the victim's order? --labels gives it"
+            )
+        if self.nothing_to_change:
+            out.append(
+                f"{self.nothing_to_change:,} of {self.success.total:,} attacked texts hold nothing that this attack "
+                "can change; they count as not broken and say nothing about the victim"
+            )
+        return tuple(out)
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome], labels: Sequence[str] = ()) -> Summary:
+        """Of outcomes in memory or as they are read; none is kept."""
+        from malaprop.frame.records.totals import Totals
+
+        return Totals(outcomes, labels).summary()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a rate or mean of nothing is null."""
+        return {
+            "counts": dict(self.counts),
+            "clean_accuracy": self.clean.to_dict(),
+            "accuracy_under_attack": self.under_attack.to_dict(),
+            "success": self.success.to_dict(),
+            "queries": {
+                "asked": self.asked.to_dict(),
+                "unique": self.unique.to_dict(),
+                "forwarded": self.forwarded.to_dict(),
+                "asked_to_break": self.to_break.to_dict(),
+            },
+            "changed_share": self.changed_share.to_dict(),
+            "seconds": self.seconds,
+            "measures": {name: spread.to_dict() for name, spread in self.measures.items()},
+            "reasons": dict(self.reasons),
+            "nothing_to_change": self.nothing_to_change,
+            "target_already": self.target_already,
+            "no_label": self.no_label,
+            "rejected_clean": self.rejected_clean,
+            "rejected_attacked": self.rejected_attacked,
+            "warnings": list(self.warnings),
+            "by": dict(self.by),
+            **({"stopped": self.stopped} if self.stopped else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Accuracy left when the attack may spend at most `at`."""
+
+    at: float
+    accuracy: Rate
+
+
+def _curve(outcomes: Sequence[Outcome], costs: list[float], at: Iterable[float] | None) -> list[Point]:
+    """One point for each cost in `at`, or for each that breaks something."""
+    counts = Counter(o.status for o in outcomes)
+    spared = sum(o.status == "skipped" and o.reason == TARGET_ALREADY for o in outcomes)
+    correct, total = counts["success"] + counts["failed"] + spared, sum(counts.values()) - counts["error"]
+    costs = sorted(costs)
+    points, broken = [], 0
+    for limit in sorted(set(costs) if at is None else at):
+        while broken < len(costs) and costs[broken] <= limit:
+            broken += 1
+        points.append(Point(limit, Rate(correct - broken, total)))
+    return points
+
+
+def accuracy_by_queries(outcomes: Sequence[Outcome], budgets: Iterable[float] | None = None) -> list[Point]:
+    """Accuracy left when each example may be asked about at most that often."""
+    return _curve(outcomes, [o.queries.asked for o in outcomes if o.status == "success"], budgets)
+
+
+def accuracy_by_change(outcomes: Sequence[Outcome], shares: Iterable[float] | None = None) -> list[Point]:
+    """Accuracy left when at most that share of the words may change."""
+    return _curve(outcomes, [o.changed_share for o in outcomes if o.status == "success"], shares)
+
+
+def abused_pairs(outcomes: Iterable[Outcome]) -> Counter[tuple[str, str]]:
+    """How often each word gave way to which, over successes; a word's case is set aside."""
+    return Counter((e.before.lower(), e.after) for o in outcomes if o.status == "success" for e in o.edits)
+
+
+def abused_words(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """How many successes changed each word, whatever to; a word's case is set aside."""
+    return Counter(
+        word for o in outcomes if o.status == "success" for word in {e.before.lower() for e in o.edits} - {""}
+    )

@@ -1,0 +1,116 @@
+"""What figures with intervals say of an order: it holds, leans that way, does not show, or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import inf, isnan, nan, sqrt
+from statistics import fmean, stdev
+from typing import Protocol
+
+from malaprop.frame.records.estimate import Estimate
+from malaprop.frame.records.summary import Z95, Rate
+from malaprop.frame.records.verdicts import VERDICTS
+
+_ORDER = tuple(VERDICTS)[:4]  # from the best to the worst
+AMISS = _ORDER[2:]  # those that want a reason
+HALF = Estimate(0.5, 0.5, 0.5)  # of something, known for sure
+NOTHING = Estimate(0.0, 0.0, 0.0)
+
+
+class Interval(Protocol):
+    """A figure with its 95% interval, as the records of studies have it."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def sign(value: float, low: float, high: float) -> str:
+    """Whether a figure is above nothing."""
+    if isnan(value):
+        return "does not show"
+    if low > 0:
+        return "holds"
+    if value > 0:
+        return "leans"
+    return "fails" if high < 0 else "does not show"
+
+
+def above(one: Rate | Interval, two: Rate | Interval) -> str:
+    """Whether the first is larger than the second, by Newcombe's interval of their difference."""
+    gap = differ(one, two)
+    return sign(gap.value, gap.low, gap.high)
+
+
+def differ(one: Rate | Interval, two: Rate | Interval) -> Estimate:
+    """The first less the second, with Newcombe's interval."""
+    (a, low_a, high_a), (b, low_b, high_b) = _parts(one), _parts(two)
+    gap = a - b
+    low = gap - sqrt((a - low_a) ** 2 + (high_b - b) ** 2)
+    return Estimate(gap, low, gap + sqrt((high_a - a) ** 2 + (b - low_b) ** 2))
+
+
+def average(numbers: Iterable[float]) -> Estimate:
+    """The mean with its 95% interval, by the normal's points; of fewer than two numbers nothing is sure."""
+    found = list(numbers)
+    if len(found) < 2:
+        return Estimate(found[0] if found else nan, -inf, inf)
+    middle, half = fmean(found), Z95 * stdev(found) / sqrt(len(found))
+    return Estimate(middle, middle - half, middle + half)
+
+
+def pool(rates: Sequence[Rate]) -> Rate:
+    """Over several victims; the interval rests on the texts, which are the same for all of them."""
+    total = sum(rate.total for rate in rates)
+    return Rate(sum(rate.hits for rate in rates), total, units=max(1, total // len(rates)))
+
+
+def gap_text(one: Rate | Interval, two: Rate | Interval) -> str:
+    """The first rate less the second in points, with its interval."""
+    gap = differ(one, two)
+    value, low, high = (f"{100 * x:+.1f}" for x in (gap.value, gap.low, gap.high))
+    return f"{value} points ({low} to {high})"
+
+
+def tell_larger(one: Rate | Interval, two: Rate | Interval, name: str) -> str:
+    """Whether the first, of this name, is larger than the second beyond the intervals, in words."""
+    said = {"holds": f"{name} is larger", "fails": f"{name} is smaller"}
+    return said.get(above(one, two), "not told apart")
+
+
+def falling(figures: Sequence[Rate | Interval]) -> str:
+    """Whether each is larger than the next."""
+    return worst(above(one, two) for one, two in pairwise(figures))
+
+
+def points(true: bool, *, opposite: bool = False) -> str:
+    """Of an order of figures that have no intervals."""
+    return "leans" if true else "fails" if opposite else "does not show"
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """Of the parts of a claim, the one that fares worst; of nothing, that nothing shows."""
+    return max(verdicts, key=_ORDER.index, default="does not show")
+
+
+def short(figure: Rate | Interval | None, *, percent: bool = False) -> str:
+    """In one figure and its interval; counts where there are any."""
+    if figure is None:
+        return "n/a"
+    if isinstance(figure, Rate):
+        return str(figure)
+    scale, digits, unit = (100, 1, "%") if percent else (1, 3, "")
+    value, low, high = (f"{scale * x:.{digits}f}" for x in (figure.value, figure.low, figure.high))
+    return f"{value}{unit} ({low} to {high})"
+
+
+def _parts(figure: Rate | Interval) -> tuple[float, float, float]:
+    if isinstance(figure, Rate):
+        return figure.value, *figure.interval
+    return figure.value, figure.low, figure.high

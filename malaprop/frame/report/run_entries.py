@@ -1,0 +1,101 @@
+"""Runs side by side: told apart by name, given a colour, grouped by victim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from malaprop.frame.records import Outcome, Run, Summary
+
+COLORS = 8  # lines beyond that repeat the colours with other dashes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunEntry:
+    """One run as the report names it."""
+
+    run: Run
+    outcomes: Sequence[Outcome]
+    summary: Summary
+    victim: str
+    attack: str
+    color: int
+
+    @property
+    def missing(self) -> int:
+        """How many examples the run still owes."""
+        return max(0, self.run.n - len(self.outcomes))
+
+
+def entries(runs: Sequence[tuple[Run, Sequence[Outcome]]]) -> list[RunEntry]:
+    """The runs under names that differ: with the data where there are several, with seed or budget if needed."""
+    many_data = len({run.data for run, _ in runs}) > 1
+    victims = [f"{run.victim} on {run.data}" if many_data else run.victim for run, _ in runs]
+    attacks = _distinct(victims, [run for run, _ in runs])
+    colors = {name: number for number, name in enumerate(dict.fromkeys(attacks))}
+    return [
+        RunEntry(
+            run=run,
+            outcomes=found,
+            summary=Summary.of(found, run.labels).cut_short(run),
+            victim=victim,
+            attack=attack,
+            color=colors[attack],
+        )
+        for (run, found), victim, attack in zip(runs, victims, attacks, strict=True)
+    ]
+
+
+def _seed(run: Run) -> str:
+    return f"seed {run.seed}"
+
+
+def _budget(run: Run) -> str:
+    return f"budget {run.budget or 'none'}"
+
+
+def _distinct(victims: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    names = [run.recipe for run in runs]
+    for detail in (_seed, _budget):
+        counts = Counter(zip(victims, names, strict=True))
+        told = {name for (_, name), count in counts.items() if count > 1}
+        varied = {name for name in told if len({detail(r) for r, n in zip(runs, names, strict=True) if n == name}) > 1}
+        names = [f"{name}, {detail(run)}" if name in varied else name for name, run in zip(names, runs, strict=True)]
+    seen: Counter[tuple[str, str]] = Counter()
+    out = []
+    for key in zip(victims, names, strict=True):
+        seen[key] += 1
+        out.append(key[1] if seen[key] == 1 else f"{key[1]} #{seen[key]}")
+    return out
+
+
+def by_victim(found: Iterable[RunEntry]) -> dict[str, list[RunEntry]]:
+    groups: dict[str, list[RunEntry]] = {}
+    for entry in found:
+        groups.setdefault(entry.victim, []).append(entry)
+    return groups
+
+
+def describe_draws(found: Iterable[RunEntry]) -> str:
+    """How many rows of what data were attacked; empty where that is not known."""
+    said = ((e.run.data, e.run.describe_draw()) for e in found)
+    return "; ".join(dict.fromkeys(f"{data}: {draw}" for data, draw in said if draw))
+
+
+def describe_stop(found: Iterable[RunEntry]) -> str:
+    """How a spending limit ended these runs, by the one that got least far; empty where none did."""
+    stopped = [e for e in found if e.summary.stopped]
+    return min(stopped, key=lambda e: len(e.outcomes)).summary.stopped if stopped else ""
+
+
+def strongest(found: Iterable[RunEntry]) -> RunEntry | None:
+    """The attack that broke the largest share of what the victim got right; None where nothing was attacked."""
+    attacked = [e for e in found if e.summary.success.shown]
+    return max(attacked, key=lambda e: e.summary.success.value, default=None)
+
+
+def cheapest(found: Iterable[RunEntry]) -> RunEntry | None:
+    """The lowest median of queries among attacks that break more than half; None where none does."""
+    able = [e for e in found if e.summary.success.shown and e.summary.success.value > 0.5]
+    return min(able, key=lambda e: e.summary.asked.median or 0.0, default=None)

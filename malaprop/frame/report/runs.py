@@ -1,0 +1,307 @@
+"""What the page says of runs, without its script: header, matrix, a card for each victim, errors, settings."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from malaprop.core.settings import to_toml
+from malaprop.frame.records import Rate, abused_pairs, abused_words, accuracy_by_change, accuracy_by_queries
+from malaprop.frame.records.summary import LEAST
+from malaprop.frame.records.translated import is_translation
+from malaprop.frame.report.figures import (
+    Axis,
+    Bar,
+    StepLine,
+    compact,
+    interval_bars,
+    legend,
+    line_chart,
+    percent,
+    word_bars,
+)
+from malaprop.frame.report.markup import Child, Markup, join, tag
+from malaprop.frame.report.run_entries import RunEntry, by_victim, cheapest, describe_draws, describe_stop, strongest
+from malaprop.frame.report.tables import DASH, grid, number, panel, panels, share
+
+WORDS = 10
+MANY = 8  # victims beyond which names are summed up and cards folded
+_MATRIX = (
+    "Of all texts, how many each victim still gets right after the attack: the lower, the easier to break, and the "
+    "stronger the shade. Below each, the count and the 95% interval."
+)
+_NO_MATRIX = "These runs are on translations, which are neither right nor wrong; their table is below."
+
+
+def whole(rate: Rate) -> str:
+    """A rate in round percent, kept from saying 0% or 100% where that is not the case."""
+    if not rate.shown:
+        return DASH if rate.total else "n/a"
+    shown = percent(rate.value)
+    if shown == "100%" and rate.hits < rate.total:
+        return f"{100 * rate.value:.1f}%"
+    return f"{100 * rate.value:.1f}%" if shown == "0%" and rate.hits else shown
+
+
+def headline(found: Sequence[RunEntry]) -> Markup | None:
+    """The strongest attack in one sentence; None where there is no run with labels."""
+    found = _choose_labelled(found)
+    if not found:
+        return None
+    said, stopped = _headline(found), describe_stop(found)
+    return join(f"{stopped[:1].upper()}{stopped[1:]}. ", said) if stopped else said
+
+
+def _headline(found: Sequence[RunEntry]) -> Markup:
+    top = strongest(found)
+    if top is None and any(e.summary.success.total for e in found):
+        clean = max((e.summary.clean for e in found), key=lambda rate: rate.total)
+        return join(f"Without an attack the victim is right on {clean}." if len(by_victim(found)) == 1 else "")
+    if top is None:
+        return join("No text was attacked: the victims were wrong on every one, or could not be asked.")
+    summary = top.summary
+    victim, attack = tag("strong", top.victim), tag("strong", top.attack)
+    if not summary.success.hits:
+        return join("No attack broke any of the ", f"{summary.success.total:,} texts that ", victim, " got right.")
+    words = 100 * (summary.changed_share.mean or 0.0)
+    return join(
+        *(attack, " broke ", tag("strong", whole(summary.success)), " of the texts that ", victim, " got right, "),
+        f"with {words:.0f}% of the words changed and a median of {number(summary.asked.median)} queries.",
+    )
+
+
+def _values(found: Sequence[RunEntry], what: str) -> str:
+    return ", ".join(dict.fromkeys(str(getattr(e.run, what)) for e in found))
+
+
+def _victims(found: Sequence[RunEntry]) -> str:
+    names = list(dict.fromkeys(e.run.victim for e in found))
+    if len(names) <= MANY:
+        return ", ".join(names)
+    return f"{len(names)}: {', '.join(names[:3])} and {len(names) - 3} more, below"
+
+
+def header(found: Sequence[RunEntry]) -> Markup:
+    """What was audited, when, and with what."""
+    dates = sorted({e.run.started[:10] for e in found} - {""})
+    versions = dict.fromkeys(f"{name} {value}" for e in found for name, value in e.run.versions.items())
+    counts = sorted({len(e.outcomes) for e in found})
+    spread = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    rows: list[tuple[str, str]] = [
+        ("Victims", _victims(found)),
+        ("Attacks", ", ".join(dict.fromkeys(e.attack for e in found))),
+        ("Data", f"{_values(found, 'data')}, {spread} texts a run"),
+        *([("Rows", draws)] if (draws := describe_draws(found)) else []),
+        ("Seed", _values(found, "seed")),
+        ("Date", " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "not known"),
+        ("Versions", ", ".join(versions) or "not known"),
+    ]
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in rows), class_="facts")
+
+
+def _cell(rate: Rate, note: str = "", *, shade: bool = True) -> Markup:
+    if not rate.total:
+        return tag("td", "n/a", class_="empty")
+    if not rate.shown:
+        few = f"{rate.hits}/{rate.total}; fewer than {LEAST} attacks ended"
+        return tag("td", tag("span", DASH, class_="big"), tag("span", few, class_="small"), class_="empty")
+    low, high = rate.interval
+    style = f"--broken:{100 * (1 - rate.value):.0f}" if shade else None
+    return tag(
+        "td",
+        tag("span", f"{100 * rate.value:.1f}%", class_="big"),
+        tag("span", f"{rate.hits}/{rate.total}, {100 * low:.1f}-{100 * high:.1f}", class_="small"),
+        tag("span", note, class_="small note") if note else None,
+        class_="shaded" if shade else None,
+        style=style,
+    )
+
+
+def _choose_labelled(found: Sequence[RunEntry]) -> list[RunEntry]:
+    """Runs whose answers are right or wrong, which translations are not."""
+    return [entry for entry in found if not is_translation(entry.run)]
+
+
+def matrix(found: Sequence[RunEntry]) -> Markup:
+    """Victims as rows, attacks as columns, accuracy under attack in each cell."""
+    found = _choose_labelled(found)
+    lead = _MATRIX if found else _NO_MATRIX
+    body = (tag("h2", "Accuracy under attack", id="matrix"), tag("p", lead), _matrix(found) if found else None)
+    return tag("section", *body, class_="card", aria_labelledby="matrix")
+
+
+def _matrix(found: Sequence[RunEntry]) -> Markup:
+    attacks = list(dict.fromkeys(e.attack for e in found))
+    rows: list[list[Child]] = []
+    for victim, group in by_victim(found).items():
+        runs = {e.attack: e for e in group}
+        clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+        cells: list[Child] = [victim, _cell(clean, shade=False)]
+        for name in attacks:
+            entry = runs.get(name)
+            note = f"{entry.missing:,} not done" if entry and entry.missing else ""
+            cells.append(_cell(entry.summary.under_attack, note) if entry else tag("td", "not run", class_="empty"))
+        rows.append(cells)
+    return grid("Accuracy by victim and attack", ("Victim", "No attack", *attacks), rows, "matrix")
+
+
+def _tile(name: str, value: Child, detail: Child) -> Markup:
+    return tag("div", tag("dt", name), tag("dd", value, class_="big"), tag("dd", detail, class_="small"), class_="tile")
+
+
+def _tiles(group: Sequence[RunEntry]) -> Markup:
+    clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+    tiles = [_tile("Clean accuracy", whole(clean), str(clean))]
+    top, cheap = strongest(group), cheapest(group)
+    if top is not None:
+        under = top.summary.under_attack
+        tiles.append(_tile("Under the strongest attack", whole(under), f"{top.attack}, {under.hits}/{under.total}"))
+    if cheap is None:
+        why = "no attack breaks more than half" if top is not None else "no rate to show"
+        tiles.append(_tile("Cheapest attack", "none", why))
+    else:
+        tiles.append(_tile("Cheapest attack", cheap.attack, f"breaks {cheap.summary.success}"))
+    medians = [(e.summary.asked.median, e) for e in (cheap, top) if e is not None]
+    if medians:
+        detail = ", ".join(dict.fromkeys(f"{number(value)} with {e.attack}" for value, e in medians))
+        tiles.append(_tile("Median queries a text", number(medians[0][0]), detail))
+    return tag("dl", *tiles, class_="tiles")
+
+
+def _bars(group: Sequence[RunEntry]) -> Markup:
+    clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+    ordered = sorted(group, key=lambda e: e.summary.under_attack.value if e.summary.under_attack.shown else 2.0)
+    bars = [Bar("No attack", clean, None), *(Bar(e.attack, e.summary.under_attack, e.color) for e in ordered)]
+    return panel("Accuracy under each attack, with 95% interval", interval_bars("Accuracy under each attack", bars))
+
+
+def _words(group: Sequence[RunEntry]) -> Markup:
+    became: dict[str, Counter[str]] = {}
+    for (before, after), count in abused_pairs(o for e in group for o in e.outcomes).items():
+        became.setdefault(before, Counter())[after.lower() or "(deleted)"] += count
+    # ties by spelling, so that the same records give the same page
+    abused = abused_words(o for e in group for o in e.outcomes)
+    ranked = sorted(abused.items(), key=lambda item: (-item[1], item[0]))[:WORDS]
+    rows = [
+        (word, count, [new for new, _ in sorted(became[word].items(), key=lambda item: (-item[1], item[0]))[:3]])
+        for word, count in ranked
+    ]
+    title = "Words most often changed, and what replaced them"
+    return panel(title, word_bars(title, rows) if rows else tag("p", "No attack succeeded.", class_="quiet"))
+
+
+def _curves(group: Sequence[RunEntry]) -> Markup:
+    ends = {e.attack: max((o.queries.asked for o in e.outcomes), default=1) for e in group}
+    most = max(10, *ends.values())
+    widest = max((o.changed_share for e in group for o in e.outcomes if o.status == "success"), default=0.0)
+    reach = min(1.0, max(0.05, math.ceil(widest * 20 - 1e-9) / 20))
+    spent, changed = [], []
+    for e in group:
+        if e.summary.stopped and not e.summary.success.shown:
+            continue
+        done = e.summary.under_attack.total  # of these is the curve, where a limit ended the run before all was done
+        clean = (e.summary.under_attack.hits + e.summary.success.hits) / done if done else 0.0
+        spent.append(StepLine(e.attack, e.color, clean, accuracy_by_queries(e.outcomes), ends[e.attack]))
+        changed.append(StepLine(e.attack, e.color, clean, accuracy_by_change(e.outcomes), reach))
+    queries = Axis(label="Queries allowed for each text", low=1, high=most, log=True, show=compact)
+    wide = Axis(label="Largest share of words changed", low=0, high=reach, show=percent)
+    key = legend([(e.attack, e.color) for e in group])
+    return join(
+        panel("Accuracy against query budget", line_chart("Accuracy against query budget", spent, queries), key),
+        panel(
+            "Accuracy against perturbation rate", line_chart("Accuracy against perturbation rate", changed, wide), key
+        ),
+    )
+
+
+def _measures(group: Sequence[RunEntry]) -> list[str]:
+    """What was measured of successes besides, under any of these attacks."""
+    return sorted({name for e in group for name, spread in e.summary.measures.items() if spread.mean is not None})
+
+
+def _table(group: Sequence[RunEntry]) -> Markup:
+    extra = _measures(group)
+    names = (
+        "Attack",
+        "Attack success",
+        "Words changed",
+        "Asked, median",
+        "Asked, mean",
+        "Unique",
+        "Forwarded",
+        *(name.replace("_", " ").capitalize() for name in extra),
+        *(["Broken by"] if (several := any(e.summary.by for e in group)) else []),
+        *(["Beside the rates"] if (beside := any(e.summary.apart for e in group)) else []),
+    )
+    rows = []
+    for e in group:
+        s = e.summary
+        spent = (s.asked.median, s.asked.mean, s.unique.mean, s.forwarded.mean)
+        taken = (number(s.measures[m].mean if m in s.measures else None, ".3g") for m in extra)
+        rows.append(
+            (
+                e.attack,
+                str(s.success),
+                share(s.changed_share.mean),
+                *map(number, spent),
+                *taken,
+                *([s.breakers] if several else []),
+                *([s.apart] if beside else []),
+            )
+        )
+    return grid("Figures of each attack", names, rows)
+
+
+def victims(found: Sequence[RunEntry]) -> Markup:
+    """A card for each victim, folded where there are many."""
+    cards = []
+    groups = by_victim(_choose_labelled(found))
+    for place, (victim, group) in enumerate(groups.items()):
+        title = tag("h2", victim, id=f"victim-{place}")
+        figures = panels(_bars(group), _words(group), _curves(group))
+        rest = (tag("p", headline(group), class_="lead"), _tiles(group), figures, _table(group))
+        body = (tag("details", tag("summary", title), *rest),) if len(groups) > MANY else (title, *rest)
+        cards.append(tag("section", *body, class_="card victim", aria_labelledby=f"victim-{place}"))
+    return join(*cards)
+
+
+def errors(found: Sequence[RunEntry]) -> Markup:
+    """What makes figures doubtful, and examples that could not be attacked; nothing where there is neither."""
+    return join(_warnings(found), _errors(found))
+
+
+def _warnings(found: Sequence[RunEntry]) -> Markup:
+    rows = [(e.victim, e.attack, line) for e in found for line in (*e.run.notes, *e.summary.warnings)]
+    if not rows:
+        return Markup("")
+    shown = grid("Warnings by run", ("Victim", "Attack", "Warning"), rows, "plain errors")
+    return tag("section", tag("h2", "Warnings", id="warnings"), shown, class_="card", aria_labelledby="warnings")
+
+
+def _errors(found: Sequence[RunEntry]) -> Markup:
+    rows = [(e.victim, e.attack, f"{count:,}", reason) for e in found for reason, count in e.summary.reasons.items()]
+    if not rows:
+        return Markup("")
+    total = sum(e.summary.counts["error"] for e in found)
+    note = f"{total:,} could not be attacked; they are left out of every rate above."
+    shown = grid("Errors by reason", ("Victim", "Attack", "Texts", "Reason"), rows, "plain errors")
+    return tag(
+        "section", tag("h2", "Errors", id="errors"), tag("p", note), shown, class_="card", aria_labelledby="errors"
+    )
+
+
+def settings(found: Sequence[RunEntry]) -> Markup:
+    """The resolved settings of each run, folded away."""
+    items = []
+    for e in found:
+        run = e.run
+        shown = {
+            **{
+                k: getattr(run, k)
+                for k in ("recipe", "victim", "data", "split", "n", "seed", "budget", "width", "started")
+            },
+            **{k: getattr(run, k) for k in ("parts", "fingerprints", "versions")},
+        }
+        items.append(tag("details", tag("summary", f"{e.victim}, {e.attack}"), tag("pre", to_toml(shown), tabindex=0)))
+    return join(*items)

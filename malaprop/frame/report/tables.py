@@ -1,0 +1,123 @@
+"""Cards, tables and panels as every section has them, and the same tables for a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+
+from malaprop.frame.report.markup import Child, Markup, join, tag
+
+DASH = "–"  # noqa: RUF001 - for nothing
+TALL = 24  # rows beyond which a table scrolls in a window of its own
+
+
+def card(place: str, title: str, lead: str, *body: Child, kind: str = "study") -> Markup:
+    """A part of the page with a heading, which `place` names for links."""
+    start = (tag("h2", title, id=place), tag("p", lead, class_="lead") if lead else None)
+    return tag("section", *start, *body, class_=f"card {kind}".rstrip(), aria_labelledby=place)
+
+
+def grid(about: str, names: Sequence[Child], rows: Sequence[Sequence[Child]], kind: str = "plain") -> Markup:
+    """A table whose first column names its rows, in a box that scrolls where it is wider or longer than the page."""
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
+    body = [tag("tr", tag("th", row[0], scope="row"), *map(_cell, row[1:])) for row in rows]
+    return scroll(tag("table", tag("thead", head), tag("tbody", *body), class_=kind), len(rows), about)
+
+
+def _cell(cell: Child) -> Markup:
+    return cell if isinstance(cell, Markup) and cell.startswith("<td") else tag("td", cell)
+
+
+def scroll(inner: Markup, rows: int, about: str) -> Markup:
+    shape = "scroll tall" if rows > TALL else "scroll"
+    return tag("div", inner, class_=shape, tabindex=0, role="region", aria_label=about)
+
+
+def table(
+    title: str, names: Sequence[Child], rows: Sequence[Sequence[Child]], note: str = "", kind: str = "plain"
+) -> Markup:
+    """A table below its title and a note; nothing where it has no row."""
+    if not rows:
+        return Markup("")
+    return join(tag("h3", title), tag("p", note) if note else None, grid(title, names, rows, kind))
+
+
+def panel(title: str, *body: Child) -> Markup:
+    """A figure with its title, and its key."""
+    return tag("figure", tag("figcaption", title), *body, class_="panel")
+
+
+def panels(*figures: Child, kind: str = "panels") -> Markup:
+    """Figures side by side where there is room."""
+    return tag("div", *figures, class_=kind)
+
+
+def bullets(title: str, lines: Iterable[Child]) -> Markup:
+    """A list below its title; nothing where it is empty."""
+    items = [tag("li", line) for line in lines]
+    return join(tag("h3", title) if title else None, tag("ul", *items)) if items else Markup("")
+
+
+def number(value: float | None, form: str = ",.0f") -> str:
+    """A number, or a dash for nothing."""
+    return DASH if value is None else format(value, form)
+
+
+def share(value: float | None, digits: int = 1) -> str:
+    """A share in percent, or a dash for nothing."""
+    return DASH if value is None else f"{100 * value:.{digits}f}%"
+
+
+def brief(value: float | None) -> str:
+    """A number with up to three digits behind the point, for a terminal."""
+    return "none" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
+def text_of(value: object) -> str:
+    """What a value says of itself, or a dash for nothing."""
+    return DASH if value is None else str(value)
+
+
+def printable(text: str) -> str:
+    """Text that cannot steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def lines_of(title: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, boxed: bool = True) -> str:
+    """A table for a terminal, as wide as it is: its title, a rule below the names where `boxed`, and a row a line."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=Text(title) if title else None, box=SIMPLE_HEAD if boxed else None, title_justify="left")
+    if not boxed:
+        made.padding = (0, 2, 0, 0)
+    for place, name in enumerate(names):
+        made.add_column(Text(printable(name)), justify="right" if boxed and place else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(printable(cell)) for cell in row))
+    out = Console(file=io.StringIO(), width=shutil.get_terminal_size((80, 24)).columns, color_system=None)
+    out.print(made)
+    assert isinstance(out.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in out.file.getvalue().rstrip("\n").split("\n"))
+
+
+def markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown."""
+    lines = [names, ["---"] * len(names), *rows]
+    return [f"| {' | '.join(' '.join(c.split()).replace('|', chr(92) + '|') for c in line)} |" for line in lines]
+
+
+def row_of_markdown(cells: Sequence[str]) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(plain_markdown(cell) for cell in cells)} |"
+
+
+def plain_markdown(text: str) -> str:
+    """Text that is nothing but text in Markdown, and in the HTML that may stand in it; always one line."""
+    flat = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    shown = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
+    return re.sub(r"([\\`*_{}\[\]|#!~])", r"\\\1", shown).replace("&\\#64;", "&#64;")

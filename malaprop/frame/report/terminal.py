@@ -1,0 +1,97 @@
+"""The summary for those who stay in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from malaprop.frame.records import Outcome, Run
+from malaprop.frame.report.run_entries import (
+    RunEntry,
+    by_victim,
+    cheapest,
+    describe_draws,
+    describe_stop,
+    entries,
+    strongest,
+)
+from malaprop.frame.report.tables import number
+
+if TYPE_CHECKING:
+    from rich.console import Console, JustifyMethod
+    from rich.table import Table
+
+_COLUMNS = ("attack", "accuracy under attack", "success", "changed", "queries")
+_ANY = 10_000  # characters in a line that no table needs
+
+
+def _row(entry: RunEntry, extra: Sequence[str], apart: Sequence[str], wrong: bool) -> tuple[str, ...]:
+    s = entry.summary
+    share = "-" if s.changed_share.mean is None else f"{100 * s.changed_share.mean:.1f}%"
+    name = f"{entry.attack} ({entry.missing} not done)" if entry.missing else entry.attack
+    broken = f"({s.success.hits}/{s.success.total})" if s.success.total else ""
+    broken = f"{100 * s.success.value:.0f}% {broken}" if s.success.shown else f"- {broken}".rstrip()
+    measures = (_short(s.measures[m].mean) if m in s.measures else "-" for m in extra)
+    errors = (str(s.counts["error"]),) if wrong else ()
+    return name, str(s.under_attack), broken, share, number(s.asked.median), *measures, *_apart(entry, apart), *errors
+
+
+_APART = {
+    "nothing to change": "nothing_to_change",
+    "the target already": "target_already",
+    "no label": "no_label",
+    "rejected clean": "rejected_clean",
+    "rejected attacked": "rejected_attacked",
+}
+
+
+def _apart(entry: RunEntry, names: Sequence[str]) -> tuple[str, ...]:
+    """Texts that are counted beside the rates."""
+    return tuple(str(getattr(entry.summary, _APART[name])) for name in names)
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def summary_table(victim: str, group: Sequence[RunEntry], *, narrow: bool = False) -> Table:
+    """One victim: its clean accuracy above, a row for each attack, the cheapest named below.
+
+    Where the terminal is too `narrow` for one line a row, cells take more lines: none may end in dots.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    clean = max((e.summary.clean for e in group), key=lambda rate: rate.total)
+    cheap = cheapest(group)
+    none = "no attack breaks more than half" if strongest(group) is not None else "no rate to show"
+    note = none if cheap is None else f"cheapest attack: {cheap.attack}"
+    title = escape(
+        "\n".join(filter(None, (f"{victim}, clean accuracy {clean}", describe_draws(group), describe_stop(group))))
+    )
+    about = f"{note}; success: of texts it got right; queries: median"
+    table = Table(title=title, caption=escape(about), box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
+    extra = sorted({name for e in group for name in e.summary.measures if not name.endswith("_before")})
+    wrong = any(entry.summary.counts["error"] for entry in group)
+    apart = [name for name, field in _APART.items() if any(getattr(entry.summary, field) for entry in group)]
+    for place, name in enumerate((*_COLUMNS, *extra, *apart, *(["errors"] if wrong else []))):
+        side: JustifyMethod = "left" if place == 0 else "right"
+        table.add_column(name, justify=side, no_wrap=place > 0 and not narrow, overflow="fold")
+    for entry in group:
+        table.add_row(*map(Text, _row(entry, extra, apart, wrong)))
+    return table
+
+
+def print_summary(runs: Sequence[tuple[Run, Sequence[Outcome]]], console: Console | None = None) -> None:
+    """A table for each victim, to the console given or to standard output."""
+    from rich.console import Console as Made
+
+    out = console or Made()
+    for victim, group in by_victim(entries(runs)).items():
+        table = summary_table(victim, group)
+        names = [out.measure(cell) for cell in table.columns[0].cells]  # which may take more lines in any case
+        spared = max(name.maximum for name in names) - max(name.minimum for name in names)
+        wanted = out.measure(table, options=out.options.update(max_width=_ANY)).maximum - spared
+        out.print(summary_table(victim, group, narrow=True) if wanted > out.width else table)

@@ -1,0 +1,91 @@
+"""What the rooms above the frame add: commands, records, wrappers, training methods, kinds of models.
+
+A room is a package with a `ROOM` in its `__init__.py`; `malaprop.rooms` lists them. That one table is looked up by its
+name here and nowhere else, so that nothing in the frame names a room. Importing a room's `__init__.py` imports nothing
+but this module: what a room adds is named as ".module:attribute", relative to the room, and loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal
+
+_TABLE = "malaprop.rooms"
+Part = Literal["commands", "records", "wrappers", "methods", "augmenters", "models"]
+
+
+def load(place: str) -> Any:
+    """Return what stands at "module:attribute", imported now."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Where a command is, "module:attribute", and its line of help."""
+
+    place: str
+    help: str
+
+    def load(self) -> Any:
+        return load(self.place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What one room adds, each thing by the name that users type or that its file has."""
+
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)  # help of the groups that its commands are in
+    records: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # fields of frame.records.kinds.Kind
+    wrappers: Mapping[str, str] = field(default_factory=dict)  # defences that act when a victim is asked
+    methods: Mapping[str, str] = field(default_factory=dict)  # defences that act in training
+    augmenters: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)  # kinds of models that `malaprop train` knows
+
+
+@cache
+def rooms() -> dict[str, Room]:
+    """Return every room by the name of its package."""
+    return {name: import_module(name).ROOM for name in import_module(_TABLE).ROOMS}
+
+
+def added(part: Part) -> dict[str, Any]:
+    """Return what all rooms add of one kind, by name, in the order that `malaprop.rooms` gives."""
+    found = {
+        name: _absolute(thing, package)
+        for package, room in rooms().items()
+        for name, thing in getattr(room, part).items()
+    }
+    order: tuple[str, ...] = import_module(_TABLE).ORDER[part]
+    known = [name for name in order if name in found]
+    return {name: found[name] for name in [*known, *(name for name in found if name not in known)]}
+
+
+def groups() -> dict[str, str]:
+    """Return the help of each group of commands, in the order of their first commands."""
+    found = {name: text for room in rooms().values() for name, text in room.groups.items()}
+    order = dict.fromkeys(name.split()[0] for name in added("commands"))
+    return {name: found[name] for name in order if name in found}
+
+
+def _absolute(thing: Any, package: str) -> Any:
+    """The thing with the places in it written out: ".study:Audit" of a room begins with its package."""
+    if isinstance(thing, str):
+        return f"{package}{thing}" if thing.startswith(".") and ":" in thing else thing
+    if isinstance(thing, Command):
+        return replace(thing, place=_absolute(thing.place, package))
+    if isinstance(thing, tuple):
+        return tuple(_absolute(one, package) for one in thing)
+    if isinstance(thing, Mapping):
+        return {name: _absolute(one, package) for name, one in thing.items()}
+    return thing
+
+
+def rank(name: str) -> int:
+    """Return the place of a kind of record among all; those that `malaprop.rooms` does not name come last."""
+    order: tuple[str, ...] = import_module(_TABLE).ORDER["records"]
+    return order.index(name) if name in order else len(order)

@@ -1,0 +1,89 @@
+"""One attack over one dataset, written to a run folder; continues where a killed run left off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from malaprop.attacks.attack import Attack, Ending
+from malaprop.core.example import Example
+from malaprop.core.settings import plain
+from malaprop.core.victim import About, Victim
+from malaprop.data.base import Examples
+from malaprop.engine.service import Tally
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import Writer, iter_outcomes, read_outcomes
+from malaprop.frame.runs.local import outcome, run
+
+Seen = Callable[[Outcome], None]
+
+
+class Sized(Protocol):
+    """What a run says of its data: a dataset, or the outline of one that lies elsewhere."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def part(self) -> str: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def drawn_from(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+
+def describe(attack: Attack, victim: About, data: Sized, *, seed: int, width: int, notes: Sequence[str] = ()) -> Run:
+    """What will be run, as it is written beside the outcomes."""
+    return Run(
+        recipe=attack.name,
+        victim=victim.name,
+        data=data.name,
+        split=data.part,
+        n=len(data),
+        drawn_from=data.drawn_from,
+        seed=seed,
+        budget=attack.budget,
+        width=width,
+        labels=data.labels,
+        notes=tuple(notes),
+        parts=plain(attack),
+        fingerprints={"victim": victim.fingerprint, "data": data.fingerprint},
+    )
+
+
+def error_outcome(example: Example, seed: int, why: str) -> Outcome:
+    """The record of an example that could not be attacked."""
+    return outcome(example, Ending("error", None, None, None, None, 0, why), Tally(), seed, 0.0)
+
+
+def run_to_folder(
+    attack: Attack, victim: Victim, data: Examples, folder: Path, *, seed: int = 0, width: int = 256,
+    resume: bool = True, seen: Seen | None = None,
+) -> list[Outcome]:  # fmt: skip
+    """Runs what is left of the work; gives all outcomes, read back. `resume` does nothing: each call goes on.
+
+    `seen` gets each outcome as it is on disk, those of an earlier attempt first.
+    """
+    del resume
+    attack = attack.for_labels(data.labels)
+    about = describe(attack, About.of(victim), data, seed=seed, width=width)
+    with Writer(folder, about) as writer:
+        if seen is not None and len(writer.done):
+            for found in iter_outcomes(folder):
+                seen(found)
+        before = writer.done.copy()  # as it is now: an id that comes twice is to be noticed, not left out
+        left = (example for example in data if example.id not in before)
+        for found in run(attack, victim, left, seed=seed, width=width):
+            writer.add(found)
+            if seen is not None:
+                seen(found)
+    return read_outcomes(folder)

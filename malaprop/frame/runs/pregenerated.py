@@ -1,0 +1,70 @@
+"""Pre-made adversarial texts: made against one model, put to others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from malaprop.core.errors import DataError
+from malaprop.core.example import Example
+from malaprop.core.score import winners
+from malaprop.core.victim import Victim
+from malaprop.data.base import load
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.read_outcome import from_json
+from malaprop.frame.records.run import Run
+from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.records.summary import Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premade:
+    """Adversarial texts with the labels of their originals, and where they come from."""
+
+    examples: tuple[Example, ...]
+    source: str
+
+    def answers(self, victim: Victim) -> list[int]:
+        """What a victim reads in each of them; asked by its plain road."""
+        if not self.examples:
+            return []
+        found: list[int] = winners(victim.predict([tuple(e.fields.values()) for e in self.examples])).tolist()
+        return found
+
+    def accuracy(self, victim: Victim) -> Rate:
+        """How many of them a victim reads as the originals were meant."""
+        return self.count_right(self.answers(victim))
+
+    def count_right(self, answers: Sequence[int]) -> Rate:
+        return Rate(sum(a == e.label for a, e in zip(answers, self.examples, strict=True)), len(self.examples))
+
+
+def from_outcomes(outcomes: Iterable[Outcome], source: str) -> Premade:
+    """The texts that broke the model they were made against."""
+    found = tuple(
+        Example(outcome.id, outcome.adversarial.fields, outcome.label)
+        for outcome in outcomes
+        if outcome.status == "success" and outcome.adversarial is not None
+    )
+    return Premade(examples=found, source=source)
+
+
+def read_premade(path: Path, *, text: str | None = None, label: str | None = None) -> Premade:
+    """From a run folder or its outcomes.jsonl the successes; from any other file its rows as they are."""
+    if path.is_dir():
+        run = Run.read(path)
+        return _some(from_outcomes(read_outcomes(path), f"{run.recipe} against {run.victim}"), path)
+    if not path.is_file():
+        raise DataError(f"--premade {path} is no run folder and no file; give what malaprop attack wrote, or a dataset")
+    if path.name.endswith("outcomes.jsonl"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return _some(from_outcomes((from_json(line) for line in lines if line), path.name), path)
+    data = load(path, text=text, label=label)
+    return _some(Premade(examples=tuple(replace(e, editable=()) for e in data), source=data.name), path)
+
+
+def _some(found: Premade, path: Path) -> Premade:
+    if not found.examples:
+        raise DataError(f"--premade {path} holds no adversarial text; give a run in which an attack succeeded")
+    return found

@@ -1,0 +1,145 @@
+"""Victims and training with the datasets at hand: joins `models`, which reads no data, and `data`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from malaprop.core.catalogue import Catalogue, unknown
+from malaprop.core.errors import SettingError
+from malaprop.core.victim import Victim
+from malaprop.data.base import load as read
+from malaprop.frame.records.autoharden import read_choice
+from malaprop.frame.rooms import added
+
+# Defences that act when a victim is asked, written NAME:SETTINGS(VICTIM) where a victim is wanted.
+WRAPPERS = Catalogue("wrapper", added("wrappers"))
+# How victims are written, and what they are.
+WRITTEN = {
+    "FOLDER": "a model that malaprop train wrote, or a transformers classifier",
+    "NAME": "a model of the zoo, trained first if need be: malaprop list models",
+    "module:attribute": "a function from a list of texts to scores",
+    "http://host/path": "a model behind an address that takes JSON",
+    "hub:ORG/NAME": "a transformers classifier of the hub",
+    "FILE.skops": "a scikit-learn pipeline",
+    "FILE.onnx": "an exported classifier",
+    "causal:FOLDER": "a language model asked with --prompt, here; also causal:FILE.gguf and causal:smollm2",
+    "openai:MODEL@http://host/v1": "a language model asked with --prompt, behind a server of OpenAI's protocol",
+    "ensemble:A+B": "several victims as one",
+    "DEFENCE(VICTIM)": "a victim behind a defence: malaprop list defences",
+}
+# What makes the victim of such a spec, given a function that finds the one inside: for the defences above a function of
+# a higher layer, so it is named as text; for others, plug-ins may bring their own under the name that is typed.
+_DEFEND = Catalogue("layer", {"defend": "malaprop.frame.runs.wrap:defend"})
+_OTHERS = Catalogue("victim", {})
+_WRITTEN = re.compile(r"([a-z][\w-]*)(?::[^():]+)*\(.*\)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A victim as it is typed, with options that no name can hold, such as a prompt; loaded where it is asked."""
+
+    spec: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.spec
+
+
+def behind(defence: str, victim: str) -> str:
+    """The spec of a victim behind a defence; `none` is no defence."""
+    name = defence.partition(":")[0].strip()
+    if name == "none":
+        return victim
+    if name not in WRAPPERS and name not in _OTHERS:
+        raise unknown("defence", name, [*WRAPPERS, *_OTHERS, "none"])
+    return f"{defence}({victim})"
+
+
+def device_of(asked: str) -> str:
+    """`auto` is the GPU where there is one; `$MALAPROP_GPU_PARTS` says how many processes share it."""
+    if asked == "cpu":
+        return asked  # which every machine has: no reason to load torch
+    if asked == "auto" and find_spec("torch") is None:
+        return "cpu"
+    import torch
+
+    if asked == "auto":
+        asked = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=asked)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise SettingError(f"device {asked!r} cannot be used here: {reason}; leave --device out, or name cpu") from None
+    if not asked.startswith("cuda"):
+        return asked
+    from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu
+
+    avoid_cudnn_attention()
+    if (parts := read_parts()) > 1:
+        share_gpu(parts)
+    return asked
+
+
+def victim(
+    thing: Any, tokenizer: Any = None, *, device: str = "auto", precision: str = "auto", **options: Any
+) -> Victim:
+    """A victim of a function, scikit-learn pipeline, transformers model, torch module, folder or name.
+
+    `thing` is a function from a list of texts to scores (n, labels), an object, or a string as `--victim` takes it; a
+    torch module or a transformers model comes with its tokenizer. five(BERT) is BERT behind a defence. A victim is
+    given back as it is. A zoo name that was not trained yet is trained on the packaged reviews, once. `precision`
+    (auto, fp32, bf16, int8) is for transformers; what fewer bits find is confirmed in fp32 before it counts.
+    """
+    from malaprop.frame.runs.load_victim import wrap
+
+    if isinstance(thing, Configured):
+        return victim(thing.spec, device=device, precision=precision, **{**thing.options, **options})
+    if isinstance(thing, (str, os.PathLike)) and (chosen := read_choice(os.fspath(thing))) is not None:
+        return victim(chosen, device=device, precision=precision, **options)
+    if isinstance(thing, str) and (make := _maker(thing)) is not None:
+        made: Victim = make(thing, find=lambda inner: victim(inner, device=device, precision=precision, **options))
+        return made
+    return wrap(thing, tokenizer, device=device_of(device), precision=precision, read=read, **options)
+
+
+def name_labels(made: Victim, labels: Sequence[str]) -> None:
+    """Tells a function that does not name its labels what the data calls them, in the order of its scores."""
+    from malaprop.models.victims.strings import StringVictim
+
+    while made.inside is not None:
+        made = made.inside
+    if isinstance(made, StringVictim) and made.answers == "scores" and not made.label_names:
+        made.label_names = tuple(labels)
+
+
+def assume_labels(made: Victim, labels: Sequence[str]) -> None:
+    """Tells a function or an address that names none of its labels by which names to read answers that are labels.
+
+    Unlike `name_labels` this is no knowledge about the victim: it changes nothing where answers are scores.
+    """
+    from malaprop.data.matching import are_numbers
+    from malaprop.models.victims.http import HttpVictim
+    from malaprop.models.victims.strings import StringVictim
+
+    while made.inside is not None:
+        made = made.inside
+    if are_numbers(labels):
+        return
+    if isinstance(made, HttpVictim):
+        made.assume(labels)
+    elif isinstance(made, StringVictim) and made.answers == "scores":
+        made.assumed = tuple(labels)
+
+
+def _maker(spec: str) -> Any:
+    """What makes the victim of NAME:SETTINGS(VICTIM); None where the spec is no such thing."""
+    written = _WRITTEN.fullmatch(spec.strip())
+    if written is None:
+        return None
+    return _DEFEND["defend"] if written[1] in WRAPPERS else _OTHERS.get(written[1])

@@ -1,0 +1,1 @@
+"""Settings, options and the conduct of any study, and the tasks that several studies share."""

@@ -1,0 +1,171 @@
+"""Agreement: a folder holds one study with one set of settings. The same settings go on, others are refused by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import MalapropError, RecordError, SettingError
+from malaprop.core.settings import read_toml, to_toml
+from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.settings import flat, lasting, lasting_names, options, rename, show
+from malaprop.frame.tasks.events import LOG
+from malaprop.frame.tasks.lock import FILE as LOCK
+
+if TYPE_CHECKING:
+    from malaprop.frame.study.study import Study
+
+FILE = "study.toml"
+MARKS = "content"  # the table of study.toml with a mark of each file and model folder that a setting names
+_BETWEEN = re.compile(r"[(),+]|(?<=\w\w):(?!//)")
+_WEIGHTY = (".json", ".toml", ".safetensors", ".npz", ".bin", ".pt", ".onnx", ".skops", ".model", ".txt", ".vocab")
+_PART = 32 << 20  # bytes of the beginning and of the end of a file that are marked, with its size
+# Settings under another value of which a study is as finished as before: --precision is not among them, for a victim
+# in bf16 has a fingerprint of its own.
+_UNSAID = ("out", "resume")
+_INDIFFERENT = {one.name for group in (Where, Saving, Spending) for one in options(group)} - {"precision"} | {"width"}
+
+
+@contextmanager
+def agree(study: Study, root: Path) -> Iterator[bool]:
+    """Writes study.toml, unless the folder holds a study of other settings; whether all settings are as they were.
+
+    It goes again where the study fails before it leaves anything, or is refused runs that the folder held before it:
+    the next one may have other settings. One that was there is left as it was where what the folder holds refuses the
+    settings.
+    """
+    from malaprop.core.whole_files import write_whole
+    from malaprop.frame.records.run import FILE as RUN_FILE
+
+    path = root / getattr(study, "file", FILE)
+    said = {name: show(value) for name, value in flat(study).items() if value is not None and name not in _UNSAID}
+    marks = _mark_files(study, root)
+    before, same = None, False
+    if path.is_file():
+        there = rename(type(study), read_toml(path))
+        _refuse_other(root, study, marks, there)
+        before = path.read_text(encoding="utf-8")
+        same = _decisive(said) == _decisive(there) and marks == there.get(MARKS)
+    elif not (root / FILE).is_file():
+        _refuse_strange(root)
+    new, held = before is None, {one.name for one in root.iterdir()}
+    others = new and next(root.rglob(RUN_FILE), None) is not None  # runs of a time before studies, or of no study
+    write_whole(path, to_toml({"command": study.command, **said, MARKS: marks}))
+    try:
+        yield same
+    except MalapropError as error:
+        empty = {one.name for one in root.iterdir()} <= {*held, FILE, LOG, LOCK}
+        if new and (empty or (others and isinstance(error, RecordError))):
+            for name in {path.name, LOG} - held:
+                (root / name).unlink(missing_ok=True)
+        elif before is not None and isinstance(error, (RecordError, SettingError)):
+            write_whole(path, before)
+        raise
+
+
+def _decisive(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings on which it depends whether a study is finished, from what study.toml says."""
+    return {
+        name: _unify(value)
+        for name, value in said.items()
+        if name not in _INDIFFERENT and name not in ("command", MARKS)
+    }
+
+
+def _refuse_strange(root: Path) -> None:
+    """Refuses a folder with files that no command of ours wrote: results would lie among them."""
+    from malaprop.frame.records.folder_contents import look
+
+    odd = sorted(one.name for one in root.iterdir() if not one.name.startswith(".") and one.name != LOG)
+    if not odd or (root / LOG).is_file():
+        return
+    held = look([root])
+    if not (held.studies or held.runs or held.records):
+        raise RecordError(f"{root} holds something else than a run ({odd[0]}); choose another --out")
+
+
+def _refuse_other(root: Path, study: Study, marks: Mapping[str, str], theirs: Mapping[str, Any]) -> None:
+    """Names the first setting that differs; of a table of settings the one in it."""
+    ours, kept = {"command": study.command, **lasting(study)}, lasting_names(study)
+    growing = {option.name for option in options(type(study)) if option.grows}
+    for name in ("command", *kept):
+        here, there, said = ours.get(name), theirs.get(name), name
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            odd = next((key for key in (*here, *there) if here.get(key) != there.get(key)), None)
+            here, there, said = (None, None, name) if odd is None else (here.get(odd), there.get(odd), f"{name} {odd}")
+        grew = name in growing and isinstance(here, list) and isinstance(there, list)
+        if _unify(here) == _unify(there) or (grew and all(one in _unify(here) for one in _unify(there))):
+            continue
+        raise RecordError(
+            f"{root} holds a study with {said} = {there!r}, and here it is {here!r}; use the same settings, or choose "
+            "another --out"
+        )
+    for named, before in theirs.get(MARKS, {}).items():
+        name, _, place = named.partition(": ")
+        if name in kept and marks.get(named, before) != before:
+            raise RecordError(
+                f"{root} holds a study of another {name}: {place} had the mark {before} then, and now it is "
+                f"{marks[named]}; bring back what it held, or choose another --out"
+            )
+
+
+def _unify(value: Any) -> Any:
+    """A setting to compare: of a file or folder its whole path, so that models/x is ./models/x."""
+    if isinstance(value, list):
+        return [_unify(one) for one in value]
+    if isinstance(value, str) and value and os.path.exists(place := os.path.expanduser(value)):
+        return os.path.realpath(place)  # unlike Path these take any text for a name
+    return value
+
+
+def _mark_files(study: Study, root: Path) -> dict[str, str]:
+    """A mark of each file and each folder of a model that a setting names, which changes with what it holds."""
+    found = {}
+    for name, value in flat(study).items():
+        if name not in _INDIFFERENT:
+            for place in _read_places(value):
+                if (mark := _mark(Path(place).expanduser(), root)) is not None:
+                    found[f"{name}: {place}"] = mark
+    return found
+
+
+def _read_places(value: Any) -> Iterator[str]:
+    """What may be paths in a setting: all of it, and the parts of models in models, as in five(models/mine)."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _read_places(one)
+    elif isinstance(value, (str, os.PathLike)) and os.fspath(value):
+        typed = os.fspath(value)
+        yield from dict.fromkeys([typed, *(part.removeprefix("@") for part in _BETWEEN.split(typed) if part)])
+
+
+def _mark(path: Path, root: Path) -> str | None:
+    """The mark; None of what is no file, and of a folder that holds no model or no records."""
+    try:
+        if path.is_file():
+            files = [path]
+        elif path.is_dir() and not root.resolve().is_relative_to(path.resolve()):
+            files = sorted(one for one in path.iterdir() if one.suffix in _WEIGHTY and one.is_file())
+        else:
+            return None
+        sizes = [(one.name if path.is_dir() else "", one.stat().st_size) for one in files]
+        if not any(one.suffix in (".json", ".toml") for one in files) and not path.is_file():
+            return None
+        digest = blake2b(repr(sizes).encode(), digest_size=8)
+        for one, (_, size) in zip(files, sizes, strict=True):
+            with one.open("rb") as file:
+                digest.update(file.read(_PART))
+                if size > _PART:
+                    file.seek(max(_PART, size - _PART))
+                    digest.update(file.read(_PART))
+    except (OSError, ValueError):  # a text that no path can be, or a file that nobody may read
+        return None
+    return digest.hexdigest()

@@ -1,0 +1,349 @@
+"""Victims under attack: what attack and audit share. Options, the look at a victim before it is attacked, its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.frame.study.run_options import Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.shared_tasks import attack_share
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.budget import Limits
+    from malaprop.core.victim import About, Victim
+    from malaprop.data.base import Examples
+    from malaprop.frame.records.clean import CleanAnswer
+    from malaprop.frame.records.summary import Summary
+    from malaprop.frame.tasks.task import Inputs, Share, Task
+    from malaprop.frame.tasks.worker_context import Desk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What holds for every attack of a command."""
+
+    budget: int | None = opt(None, min=1)
+    goal: Any = opt(
+        None,
+        "untargeted, label-only (the victim's confidence is hidden), targeted:LABEL[,MARGIN], confident:0.9, or "
+        "moved:0.5 where the victim gives a number.",
+    )
+    measure: tuple[str, ...] | None = opt(
+        None, "Measures of every success, separated by commas: similarity, perplexity, grammar, agreement, distance."
+    )
+    keep: tuple[str, ...] | None = opt(
+        None,
+        "What must stay as it is, separated by commas: words, phrases (New York), re:EXPRESSION, @FILE with one of "
+        "these a line; may be repeated.",
+        repeat=True,
+    )
+    quality: str | None = opt(
+        None,
+        "paper: as the recipe has it; strict: replacements of words keep grammar and meaning better, and break less.",
+    )
+    cache: Path | None = opt(
+        None,
+        "A file that keeps the victim's answers, one a victim version; if not given, one of malaprop's own for victims "
+        "that are paid for (prices, openai:). none: no answers are kept.",
+        free=True,
+    )
+    width: int = width_option()
+
+    def check(self, where: Where, *attacks: Attack) -> None:
+        """Raises for options that do not go together, and for measures that cannot be taken on this machine."""
+        from malaprop.assets.measures import check_measures
+        from malaprop.attacks.quality import check_quality
+
+        check_quality(self.quality, *attacks)
+        if self.cache is not None and self.cache.name != "none" and where.engine == "ray":
+            raise SettingError("--cache keeps answers in a file of one machine; leave it out with --engine ray")
+        for attack in attacks:
+            check_measures(attack.measures, encoder=attack.encoder)
+
+    def apply(self, attack: Attack) -> Attack:
+        """The attack under these conditions."""
+        from malaprop.attacks.quality import check_quality, tighten
+        from malaprop.frame.runs.make_attack import goal, protect
+
+        check_quality(self.quality)
+        wanted = goal(self.goal) if isinstance(self.goal, str) else self.goal
+        made = tighten(attack) if self.quality == "strict" else attack
+        return protect(made, self.keep).but(budget=self.budget, goal=wanted, measures=self.measure)
+
+    def open(self, desk: Desk, thing: Any) -> Victim:
+        """The victim, with its answers kept where that is asked for."""
+        return desk.victim(thing, self.cache)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What is known of a victim before it is attacked; `cut` is a line on texts that it does not read to their end."""
+
+    about: About
+    cut: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataReading:
+    """The examples of a command, read once and by the driver alone; a worker that is sent this finds none in it."""
+
+    selection: Selection
+    victims: tuple[Any, ...] = ()
+    trains: bool = False
+    _matched: dict[str, Examples] = field(default_factory=dict, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"selection": self.selection, "victims": (), "trains": self.trains, "_matched": {}}
+
+    @cached_property
+    def examples(self) -> Examples:
+        return self.selection.examples(self.victims, trains=self.trains)
+
+    def some(self, inputs: Inputs) -> Inputs:
+        """The first texts, by which a victim is looked at."""
+        from malaprop.frame.runs.cautions import MOST
+
+        del inputs
+        return {"texts": list(islice(self.examples, MOST))}
+
+    def first(self, look: str, most: int | None, inputs: Inputs) -> Inputs:
+        """The texts that are asked as they stand: all, or as many of the first as a limit allows."""
+        return {"texts": list(islice(self.match(look, inputs), most))}
+
+    def match(self, look: str, inputs: Inputs) -> Examples:
+        """The examples with their labels numbered as the victim of this look numbers them."""
+        from malaprop.data.matching import agree, are_numbers, describe_match
+
+        if look not in self._matched:
+            about, asked = inputs[look].about, self.selection
+            typed = isinstance(asked.data, str)  # of values of Python, labels that are numbers are the victim's own
+            plain = not typed and not asked.labels and are_numbers(self.examples.labels)
+            found = self.examples if plain else agree(self.examples, about)
+            said = describe_match(found, about)
+            self._matched[look] = replace(found, notes=(*found.notes, *([said] if said else [])))  # type: ignore[type-var]
+        return self._matched[look]
+
+    def open(self, look: str, inputs: Inputs) -> Examples:
+        """As `match`, with what makes the figures of this attack doubtful among the notes."""
+        found = self.match(look, inputs)
+        return replace(found, notes=(*found.notes, *inputs["doubts"]))  # type: ignore[type-var]
+
+    def doubt(self, attack: Attack, look: str, inputs: Inputs) -> Inputs:
+        """What makes the figures of this attack doubtful before it begins."""
+        from malaprop.frame.runs.cautions import describe_languages, describe_long_words
+
+        texts = self.match(look, inputs)
+        found = (inputs[look].cut, describe_languages(attack, texts), describe_long_words(attack, texts))
+        return {"doubts": tuple(filter(None, found))}
+
+
+def look(conditions: Conditions, attacks: Sequence[Attack], desk: Desk, inputs: Inputs) -> Iterator[Looked]:
+    """Loads a victim where it will be attacked, and says what it is; refuses attacks that it cannot be put under."""
+    from malaprop.core.capability import check
+    from malaprop.core.victim import About
+    from malaprop.data.matching import count_labels
+    from malaprop.frame.runs.cautions import describe_cut
+
+    victim, some = conditions.open(desk, inputs["victim"]), inputs["texts"]
+    for attack in attacks:
+        check(attack.name, attack.needs, victim.name, victim.offers, victim.withheld)
+    about = About.of(victim)
+    if about.labels is None:
+        probe = [replace(one, fields=dict.fromkeys(one.fields, "a")) for one in some[:1]]  # a text that harms nobody
+        about = replace(about, labels=count_labels(victim, probe))
+    yield Looked(about=about, cut=describe_cut(victim, some))
+
+
+def ask_all(conditions: Conditions, desk: Desk, inputs: Inputs) -> Iterator[CleanAnswer]:
+    """What the victim answers for all texts as they stand, without those that an earlier attempt has asked."""
+    from malaprop.core.score import winner
+    from malaprop.frame.records.clean import CleanAnswer, check_same, mark_text
+    from malaprop.frame.runs.local import ask_clean
+
+    victim, texts = conditions.open(desk, inputs["victim"]), inputs["texts"]
+    marks = {one.id: mark_text(victim.fingerprint or victim.name, one.fields) for one in texts}
+    check_same(desk.before, marks)
+    done = {row.id for row in desk.before}
+    left = (one for one in texts if one.id not in done)
+    for one, row in ask_clean(victim, left, services=desk.services(victim)):
+        right = winner(row) == one.label if len(row) > 1 else None
+        yield CleanAnswer(id=one.id, text=marks[one.id], scores=tuple(row.tolist()), right=right)
+
+
+def assail(
+    conditions: Conditions, attack: Attack, seed: int, clean: str, desk: Desk, inputs: Inputs, share: Share
+) -> Iterator[Any]:
+    """One attack on a share of the examples, and what the victim's answers turned out to be.
+
+    `clean` names the task that asked for all texts as they stand; empty where there is none.
+    """
+    from malaprop.frame.records.clean import CleanAnswers
+    from malaprop.frame.tasks.outputs import Note
+
+    victim = conditions.open(desk, inputs["victim"])
+    width, doubts = conditions.width, inputs["doubts"]
+    known = desk.hold(lambda: CleanAnswers.of(inputs[clean])) if clean else None
+    yield from attack_share(desk, attack, victim, share, seed=seed, width=width, notes=doubts, clean=known)
+    yield from (Note(line, once=True) for line in victim.notes)
+
+
+def look_task(
+    name: str, victim: Any, conditions: Conditions, attacks: Sequence[Attack], reading: DataReading, **more: Any
+) -> Task:
+    """The look at one victim; without it nothing is worth doing."""
+    from malaprop.frame.tasks.outputs import Handover
+    from malaprop.frame.tasks.task import Task
+
+    work = partial(look, conditions, tuple(attacks))
+    return Task(
+        name=name, work=work, output=Handover(), victims={"victim": victim}, holds=(name,), reads=reading.some,
+        vital=True, **more,
+    )  # fmt: skip
+
+
+def clean_task(
+    place: str, look: str, victim: Any, conditions: Conditions, reading: DataReading, limits: Limits, **more: Any
+) -> Task:
+    """The answers of one victim for all texts as they stand, before any is attacked: where a limit may end the run.
+
+    They take at most half of the queries, so that some are left for attacks.
+    """
+    from malaprop.frame.records.clean import FILE, CleanAnswer
+    from malaprop.frame.tasks.outputs import GrowingFile
+    from malaprop.frame.tasks.task import Task
+
+    most = None if limits.queries is None else max(1, limits.queries // 2)
+    return Task(
+        name=f"{place}: all texts as they stand", work=partial(ask_all, conditions),
+        output=GrowingFile(CleanAnswer, FILE), after=(look,), victims={"victim": victim}, holds=(look,),
+        reads=partial(reading.first, look, most), vital=True, **more,
+    )  # fmt: skip
+
+
+def run_task(
+    name: str, look: str, attack: Attack, victim: Any, conditions: Conditions, reading: DataReading, *,
+    clean: str = "", after: tuple[str, ...] = (), **more: Any,
+) -> Task:  # fmt: skip
+    """One attack on one victim, which `look` has looked at, in a run folder; `clean` names the task of `clean_task`."""
+    from malaprop.frame.tasks.outputs import RunFolder
+    from malaprop.frame.tasks.task import Task
+
+    work = partial(assail, conditions, attack, reading.selection.seed, clean)
+    given = {"work": work, **more, "after": ((after or (look,)) + ((clean,) if clean else ()))}
+    return Task(
+        name=name, output=RunFolder(checks=True),
+        victims={"victim": victim}, holds=(look,), reads=partial(reading.doubt, attack, look),
+        items=partial(reading.open, look), **given,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """What one run came to; `warnings` are what was doubtful before it, and what its figures say of themselves."""
+
+    folder: Path
+    victim: str
+    recipe: str
+    data: str
+    split: str
+    n: int
+    labels: tuple[str, ...]
+    wall: float  # seconds of the last attempt
+    summary: Summary
+    doubts: tuple[str, ...] = ()
+    drawn_from: int = 0  # rows, of which n were drawn
+    state: str = "done"  # budget: a spending limit ended it, and the rates are over a part
+
+    @classmethod
+    def of(cls, folder: Path, wall: float = 0.0) -> RunFigures:
+        """Reads the outcomes once and holds none; a run of which most examples ended in an error is refused."""
+        from malaprop.frame.records.run import Run
+        from malaprop.frame.records.store import iter_outcomes
+        from malaprop.frame.records.totals import Totals
+
+        run = Run.read(folder)
+        totals = Totals(iter_outcomes(folder), run.labels)
+        many, errors = totals.counts.total(), totals.counts["error"]
+        if errors > many / 2:  # a rate over what is left would say nothing about the victim
+            reason, count = totals.reasons.most_common(1)[0]
+            which = f"all {many}" if errors == many else f"{errors} of {many}"
+            raise VictimError(f"{which} examples ended in an error ({count} of them: {reason}); see {folder}")
+        return cls(
+            folder=folder, victim=run.victim, recipe=run.recipe, data=run.data, split=run.split, n=run.n,
+            labels=run.labels, wall=wall, summary=totals.summary().cut_short(run), doubts=run.notes,
+            state=run.state or "done", drawn_from=run.drawn_from,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` and summary.json have it."""
+        found = self.summary.to_dict()
+        about = {name: getattr(self, name) for name in ("victim", "recipe", "data", "split", "labels")}
+        state = {"state": self.state, "done": sum(self.summary.counts.values()), "wanted": self.n}
+        state |= {"drawn_from": self.drawn_from} if self.drawn_from else {}
+        warnings = [*self.doubts, *found["warnings"], *self._part()]
+        return {**about, "wall": round(self.wall, 2), **state, **found, "warnings": warnings}
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain values for data frames."""
+        figures = self.summary
+        rates = {"clean": figures.clean, "under_attack": figures.under_attack, "success": figures.success}
+        return {
+            "victim": self.victim, "recipe": self.recipe, "data": self.data, "split": self.split,
+            "n": sum(figures.counts.values()), **{name: rate.value for name, rate in rates.items()},
+            "queries": figures.asked.mean, "changed": figures.changed_share.mean, "seconds": self.wall,
+        }  # fmt: skip
+
+    def write(self, folder: Path) -> None:
+        """Nothing: run.toml and the outcomes are the record."""
+
+    def notes(self) -> list[str]:
+        """What a user should know of these figures, a line each."""
+        many = sum(self.summary.counts.values())
+        wrong = list(self.summary.reasons.items())[:3]
+        return [
+            *(f"{count} of {many} examples ended in an error: {reason}" for reason, count in wrong),
+            *(f"{self.recipe} on {self.victim}: {line}" for line in (*self.summary.warnings, *self._part())),
+            *([f"{self.recipe} on {self.victim}: broken by {self.summary.breakers}"] if self.summary.by else []),
+        ]
+
+    def _part(self) -> list[str]:
+        """A line where the rates are over a part of the examples."""
+        if not self.summary.stopped:
+            return []
+        open_, clean = self.summary.success.unfinished, self.summary.clean
+        return [
+            f"{self.summary.stopped}; rates are over attacks that ended, and their intervals allow for {open_:,} that "
+            f"did not; clean accuracy is over {clean.total:,} texts"
+        ]
+
+
+def read_times(root: Path) -> Mapping[str, float]:
+    """The seconds of each task, by the last line that the log has of its end."""
+    from malaprop.frame.tasks.events import read_log
+
+    return {line["task"]: float(line["seconds"]) for line in read_log(root) if "ended" in line}
+
+
+def summary_text(folders: Sequence[Path]) -> str:
+    """The table of each victim, as wide as the terminal."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from malaprop.frame.records.run import Run
+    from malaprop.frame.records.store import outcomes_of
+    from malaprop.frame.report.terminal import print_summary
+
+    seen = Console()
+    held = Console(file=StringIO(), width=seen.width, force_terminal=seen.is_terminal)
+    print_summary([(Run.read(folder), outcomes_of(folder)) for folder in folders], held)
+    text: str = held.file.getvalue()  # type: ignore[attr-defined]
+    return text.rstrip("\n")

@@ -1,0 +1,117 @@
+"""Studies in Python: `mp.study`, `mp.run`, `mp.report`, and a function for each command that is a study.
+
+Each takes the settings of its command as keywords and gives a `Result`. Objects may stand where names do: a function
+for a victim, a list of pairs or a frame for data.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+from warnings import warn
+
+from malaprop.core.errors import SettingError
+from malaprop.frame.study.commands import find_study, read_study
+from malaprop.frame.study.settings import Option, build, options, rename
+from malaprop.frame.study.study import Result, conduct
+
+
+def study(name: str, /, **settings: Any) -> Result:
+    """Conducts a study by its name, as `malaprop study NAME` does, with the command's options as keywords.
+
+    Without `out` a temporary folder is used, which goes with the result.
+
+        found = mp.study("oneword", models=["BiLSTM-Attention"], n=50, out="runs/oneword")
+        found.show(); found.to_frame(); found.record; found.outcomes
+    """
+    return conduct(build(find_study(name), {"quiet": True, **settings}))
+
+
+def run(file: Any, /, *more: Any, **settings: Any) -> Any:
+    """Conducts the study that a TOML file describes, with other settings where they are given.
+
+    `mp.run("runs/oneword/study.toml")` goes on with what an earlier study left undone.
+    """
+    if not isinstance(file, (str, os.PathLike)):
+        from malaprop.frame.runs.local import run as run_attack
+
+        warn(
+            "mp.run(attack, ...) is malaprop.frame.runs.local.run; mp.run takes a file",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return run_attack(file, *more, **settings)
+    if more:
+        raise SettingError(f"mp.run takes one file, and settings by their names; got {len(more)} values more")
+    return conduct(read_study(Path(file), settings))
+
+
+def report(
+    folders: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    against: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Writes the HTML report of every run and record at or below the folders, and gives its path.
+
+    `against` is a folder of runs on the same texts, as before hardening: the report says which texts newly hold and
+    which newly break. Without `out` it is then called comparison.html.
+    """
+    from malaprop.frame.report.page import write_report
+
+    places = [folders] if isinstance(folders, (str, os.PathLike)) else list(folders)
+    if not places:
+        raise SettingError("mp.report takes a folder, or several; got none")
+    paths = [Path(place) for place in places]
+    name = "report.html" if against is None else "comparison.html"
+    before = None if against is None else Path(against)
+    return write_report(paths, paths[0] / name if out is None else Path(out), against=before)
+
+
+def function_of(command: str) -> Callable[..., Result]:
+    """The function of a command that is a study: its options are keywords, and the first of them may come without."""
+    cls = find_study(command)
+    order = parameters(cls)
+
+    def call(*values: Any, **settings: Any) -> Result:
+        if len(values) > len(order):
+            raise SettingError(f"mp.{command} takes {len(order)} settings at most, got {len(values)}")
+        given = {option.name: value for option, value in zip(order, values, strict=False)}
+        if twice := given.keys() & rename(cls, settings).keys():
+            raise SettingError(f"mp.{command} got {', '.join(sorted(twice))} twice")
+        return conduct(build(cls, {"quiet": True, **given, **settings}))
+
+    call.__name__ = call.__qualname__ = command
+    call.__doc__ = describe(cls)
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                option.name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty if option.default is MISSING else option.default,
+            )
+            for option in order
+        ]
+    )
+    return call
+
+
+def parameters(cls: type) -> list[Option]:
+    """The settings as parameters: what is typed without a name comes first."""
+    return sorted(options(cls), key=lambda option: not (option.argument or option.placed))
+
+
+def describe(cls: type) -> str:
+    """The help of a command, as a docstring: what it does, then a line a setting."""
+    text = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples:")[0]
+    lines = [_wrap(f"{option.name}: {option.help}") for option in parameters(cls)]
+    return "\n".join([text, "", "Settings:", *lines])
+
+
+def _wrap(line: str) -> str:
+    return fill(line, 100, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)

@@ -1,0 +1,108 @@
+"""Where: which device, processes and machines a study uses. Saving: where its files go and what is printed.
+
+Both are groups of settings that every study holds; none of them changes a result, so all of them are `free`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from malaprop.core.errors import SettingError
+from malaprop.frame.study.settings import opt
+
+if TYPE_CHECKING:
+    from malaprop.core.budget import Ledger
+    from malaprop.frame.tasks.workers.job import Workers
+
+ENGINES = ("local", "ray")
+TRACKERS = ("mlflow", "wandb", "tensorboard")
+
+
+def width_option(default: int = 256) -> int:
+    """The setting `width`, for studies that run attacks."""
+    made: int = opt(default, min=1, free=True)
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where tasks run."""
+
+    device: str = opt("auto", free=True)
+    precision: str = opt("auto", free=True)
+    jobs: int | None = opt(None, min=1, free=True, old=("workers",))
+    engine: str = opt("local", choices=ENGINES, free=True)
+    address: str | None = opt(None, free=True)
+
+    @property
+    def many(self) -> int:
+        """About how many tasks are done at a time; on a cluster whose size is not known yet, eight."""
+        return self.jobs or (8 if self.engine == "ray" else 1)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether no GPU is used, as far as this machine can tell: what is trained is then small."""
+        from malaprop.frame.runs.victims import device_of
+
+        return device_of(self.device) == "cpu"
+
+    def check(self) -> None:
+        """Raises for options that do not go together."""
+        if self.engine != "ray" and self.address is not None:
+            raise SettingError("--address is for --engine ray; use --jobs for processes of this machine")
+
+    @contextmanager
+    def open_workers(
+        self, root: Path, *, quiet: bool = True, ledger: Ledger | None = None, labels: Sequence[str] = ()
+    ) -> Iterator[Workers]:
+        """Those who do the tasks: this process, several, or a cluster's. They count what they ask in the ledger.
+
+        `labels` are those of functions that do not name theirs.
+        """
+        from malaprop.frame.tasks.worker_context import Place
+
+        self.check()
+        many = self.jobs
+        limits = None if ledger is None else ledger.limits
+        place = Place(
+            root=root.absolute(), device=self.device, precision=self.precision, quiet=quiet, limits=limits,
+            labels=tuple(labels),
+        )  # fmt: skip
+        if self.engine == "ray":
+            from malaprop.frame.tasks.workers.ray_cluster import OnRay
+            from malaprop.frame.tasks.workers.ray_session import join
+
+            with join(self.address, workers=many) as session:
+                yield OnRay(session, place, workers=many, ledger=ledger)
+            return
+        from malaprop.frame.runs.victims import device_of
+
+        place = replace(place, device=device_of(self.device))
+        if many is None or many == 1:
+            from malaprop.frame.tasks.workers.this_process import Here
+
+            yield Here(place, ledger)
+        else:
+            from malaprop.frame.tasks.workers.processes import Processes
+
+            yield Processes(many, place, ledger=ledger)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """Where a study's files go, and what is printed beside."""
+
+    out: Path | None = opt(
+        None,
+        "Folder for what is written; made if it is missing. The same folder with the same settings goes on with an "
+        "interrupted run.",
+        free=True,
+    )
+    resume: bool = opt(False, "Does nothing: every command goes on with its --out.", free=True, hidden=True)
+    json: bool = opt(False, free=True)
+    quiet: bool = opt(False, free=True)
+    track: tuple[str, ...] = opt((), choices=TRACKERS, free=True)

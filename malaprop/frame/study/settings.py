@@ -1,0 +1,327 @@
+"""Settings: one frozen dataclass is a command's options, the keys of its TOML file and the keywords of its function.
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Count:
+        words: int = opt(3, "How many words are counted.", min=1)
+        where: Where = Where()
+
+A field that is itself a dataclass is a group: its fields are options of the command as if they were its own, and the
+class that holds the group may give them other defaults. Names are flat everywhere: `--device`, `device = "cpu"` in
+TOML, `device="cpu"` in Python. What several classes ask has its help and its section in `vocabulary`. This module and
+every module that holds settings load no model library and no numpy, so that `--help` is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from keyword import iskeyword
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import overrides, plain, split_list
+from malaprop.frame.study.vocabulary import look_up
+
+Made = TypeVar("Made")
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Path: "a path"}
+
+
+def opt(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    name: str = "",
+    min: float | None = None,
+    choices: Sequence[str] = (),
+    words: Mapping[str, Any] | None = None,
+    old: Sequence[str] = (),
+    argument: bool = False,
+    placed: str = "",
+    free: bool = False,
+    repeat: bool = False,
+    whole: bool = False,
+    rare: bool = False,
+    grows: bool = False,
+    hidden: bool = False,
+) -> Any:
+    """A field of a settings class, with what a user should know of it.
+
+    Without a default it has to be given; without `help` it has that of the vocabulary. `name` is the option's name
+    where it is not the field's, and `old` are names that it had, which go on working; `words` are names for values, as
+    {"all": 0}. `argument`: it is typed without a name, as SPEC in `malaprop train SPEC`; an option that may be typed
+    so, too, is called `placed` there, as RECIPE in `malaprop attack RECIPE`. `free`: a folder that holds the study may
+    be resumed under another value, for the results that are there stay right (speed, what is shown, more attacks).
+    `repeat`: the option may be given several times; of one that takes a single value that is refused. `whole`: each
+    of its values is taken as it is, commas and all. `rare`: only `--help-all` shows it. `hidden`: nothing shows it.
+    `grows`: a list that a folder may be resumed with more of.
+    """
+    about = {
+        "help": help,
+        "name": name,
+        "min": min,
+        "choices": tuple(choices),
+        "words": dict(words or {}),
+        "old": tuple(old),
+        "argument": argument,
+        "placed": placed,
+        "free": free,
+        "repeat": repeat,
+        "whole": whole,
+        "rare": rare,
+        "grows": grows,
+        "hidden": hidden,
+    }
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting as its class declares it; `group` names the fields that lead to it from the class."""
+
+    name: str
+    attribute: str  # the field's name
+    kind: Any
+    default: Any  # MISSING: it has to be given
+    group: tuple[str, ...] = ()
+    help: str = ""
+    min: float | None = None
+    choices: tuple[str, ...] = ()
+    words: Mapping[str, Any] = field(default_factory=dict)
+    old: tuple[str, ...] = ()
+    argument: bool = False
+    placed: str = ""
+    free: bool = False
+    repeat: bool = False
+    whole: bool = False
+    rare: bool = False
+    section: str = ""
+    grows: bool = False
+    hidden: bool = False
+
+    @property
+    def flag(self) -> str:
+        """As it is typed and as messages name it."""
+        return self.name.upper() if self.argument else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def key(self) -> str:
+        """As a parameter of a function: `from` is the field's name there, for Python has that word already."""
+        name = self.name.replace("-", "_")
+        return self.attribute if iskeyword(name) else name
+
+    def read(self, value: Any) -> Any:
+        """The value in the field's own type, from the command line, a file or Python; says what is wrong with it."""
+        if isinstance(value, str) and value.strip().lower() in self.words:
+            return self.words[value.strip().lower()]
+        try:
+            made = _convert(value, self.kind, self.flag)
+        except SettingError as error:
+            if not self.words:
+                raise
+            words = " or ".join(self.words)
+            raise SettingError(str(error).replace(", got ", f" or {words}, got ", 1)) from None
+        if self.min is not None and made is not None and made < self.min:
+            raise SettingError(f"{self.flag} must be at least {self.min}, got {made}")
+        if self.choices and made is not None:
+            for one in made if isinstance(made, tuple) else (made,):
+                if one not in self.choices:
+                    raise SettingError(f"{self.flag} takes {', '.join(self.choices)}; got {one!r}")
+        return made
+
+
+def core_of(kind: Any) -> Any:
+    """The type without its `| None`."""
+    if get_origin(kind) in (Union, UnionType):
+        inner = [one for one in get_args(kind) if one is not type(None)]
+        return inner[0] if len(inner) == 1 else kind
+    return kind
+
+
+def is_list(kind: Any) -> bool:
+    """Several values, separated by commas on the command line."""
+    return get_origin(core_of(kind)) is tuple
+
+
+def is_table(kind: Any) -> bool:
+    """Names with values: `--set name=value`, which may be repeated."""
+    return get_origin(core_of(kind)) is Mapping
+
+
+def _convert(value: Any, kind: Any, flag: str) -> Any:
+    inner = core_of(kind)
+    if inner is not kind and value is None:
+        return None
+    if is_list(kind):
+        parts = split_list(value) if isinstance(value, str) else value
+        if not isinstance(parts, Sequence):
+            raise SettingError(f"{flag} takes several values, got {value!r}")
+        return tuple(_convert(part, get_args(inner)[0], flag) for part in parts)
+    if is_table(kind):
+        made = overrides(list(value)) if isinstance(value, (list, tuple)) else value
+        if not isinstance(made, Mapping):
+            raise SettingError(f"{flag} takes name=value, got {value!r}")
+        return dict(made)
+    if inner is Path and isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    if inner in (int, float, bool):
+        return _number(value, inner, flag)
+    if inner is str and not isinstance(value, str):
+        raise SettingError(f"{flag} takes {_KINDS[str]}, got {value!r}")
+    return value  # objects are fine where the class says Any
+
+
+def _number(value: Any, kind: type, flag: str) -> Any:
+    wrong = SettingError(f"{flag} takes {_KINDS[kind]}, got {value!r}")
+    if kind is bool:
+        known = {"true": True, "false": False}
+        found = known.get(str(value).lower()) if isinstance(value, (bool, str)) else None
+        if found is None:
+            raise wrong
+        return found
+    if isinstance(value, bool) or value is None:
+        raise wrong
+    try:
+        made = kind(value)
+        if isinstance(value, float) and made != value:
+            raise wrong
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
+    return made
+
+
+def options(cls: type) -> tuple[Option, ...]:
+    """Every setting of a class, its groups' settings among them, with the defaults that the class gives."""
+    found = tuple(_options(cls, None, ()))
+    names = [option.name for option in found]
+    assert len(set(names)) == len(names), f"{cls.__name__} has two settings of one name: {sorted(names)}"
+    return found
+
+
+def _options(cls: type, given: Any, group: tuple[str, ...], free: bool = False) -> Iterator[Option]:
+    """`given` is a group as the class above has it, with defaults of its own; of a `free` group all options are."""
+    hints = get_type_hints(cls)
+    for one in fields(cls):
+        kind = hints[one.name]
+        default = _default(one) if given is None else getattr(given, one.name)
+        if is_dataclass(kind):
+            held = None if default is MISSING else default
+            yield from _options(kind, held, (*group, one.name), free or bool(one.metadata.get("free")))  # type: ignore[arg-type]
+            continue
+        name = one.metadata.get("name") or one.name
+        known = look_up(name)
+        about = {key: value for key, value in one.metadata.items() if key != "name"} | {"section": known.section}
+        about["help"] = about.get("help") or known.help
+        about["free"] = free or about.get("free", False)
+        about["rare"] = known.rare or about.get("rare", False)
+        yield Option(name=name, attribute=one.name, kind=kind, default=default, group=group, **about)
+
+
+def _default(one: Field[Any]) -> Any:
+    return one.default_factory() if one.default_factory is not MISSING else one.default
+
+
+def known_names(cls: type) -> dict[str, Option]:
+    """Every name by which a setting may be given: its own, its old ones and its field's."""
+    known = {option.name.replace("-", "_"): option for option in options(cls)}
+    more = {name: option for option in known.values() for name in (*option.old, option.attribute, option.placed)}
+    return {name: option for name, option in more.items() if name} | known
+
+
+def rename(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by the names that settings have today; one that is given by two names is refused where they differ."""
+    known = known_names(cls)
+    made: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for name, value in values.items():
+        option = known.get(name.replace("-", "_"))
+        if option is not None and option.name in made and not _same(option.read(value), option.read(made[option.name])):
+            first, second = _spell(option, names[option.name]), _spell(option, name)
+            raise SettingError(
+                f"{first} and {second} are two names of one option, and they differ: {show(made[option.name])!r} and "
+                f"{show(value)!r}; give {option.flag} alone"
+            )
+        now = name if option is None else option.name
+        made[now], names[now] = value, name
+    return made
+
+
+def _spell(option: Option, name: str) -> str:
+    return name if name == option.placed else f"--{name.replace('_', '-')}"
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Whether two values are one; frames and arrays of Python do not say so in one word, and are one if identical."""
+    try:
+        return left is right or bool(left == right)
+    except (TypeError, ValueError):
+        return False
+
+
+def build(cls: type[Made], values: Mapping[str, Any]) -> Made:
+    """The settings with these values by their flat names; a name that the class does not have is refused."""
+    known = {option.name: option for option in options(cls)}
+    read: dict[tuple[str, ...], Any] = {}
+    for name, value in rename(cls, values).items():
+        if name not in known:
+            raise unknown("setting", name, known)
+        option = known[name]
+        read[(*option.group, option.attribute)] = option.read(value)
+    for option in known.values():
+        if option.default is MISSING and (*option.group, option.attribute) not in read:
+            raise SettingError(f"{option.placed or option.flag} is missing: {option.help[:1].lower()}{option.help[1:]}")
+    return _make(cls, read, (), None)
+
+
+def _make(cls: type[Made], read: Mapping[tuple[str, ...], Any], group: tuple[str, ...], given: Any) -> Made:
+    hints, own = get_type_hints(cls), {}
+    for one in fields(cls):  # type: ignore[arg-type]
+        default = _default(one) if given is None else getattr(given, one.name)
+        if is_dataclass(kind := hints[one.name]):
+            own[one.name] = _make(kind, read, (*group, one.name), None if default is MISSING else default)  # type: ignore[arg-type]
+        else:
+            own[one.name] = read.get((*group, one.name), default)
+    return cls(**own)
+
+
+def flat(settings: Any) -> dict[str, Any]:
+    """The settings by their flat names, as `build` takes them."""
+    out: dict[str, Any] = {}
+    for option in options(type(settings)):
+        holder = settings
+        for name in option.group:
+            holder = getattr(holder, name)
+        out[option.name] = getattr(holder, option.attribute)
+    return out
+
+
+def lasting_names(settings: Any) -> tuple[str, ...]:
+    """The settings that a folder holds to: those that are not `free`."""
+    return tuple(option.name for option in options(type(settings)) if not option.free)
+
+
+def lasting(settings: Any) -> dict[str, Any]:
+    """What a folder holds to, as plain values; what is None is left out."""
+    held = lasting_names(settings)
+    return {name: show(value) for name, value in flat(settings).items() if name in held and value is not None}
+
+
+def show(value: Any) -> Any:
+    """A value as TOML has it; of an object, which only Python can give, its name in angle brackets."""
+    if isinstance(value, (list, tuple)):
+        return [show(one) for one in value]
+    if isinstance(value, (str, int, float, Mapping, os.PathLike)):
+        return plain(value)
+    return f"<{getattr(value, '__name__', type(value).__name__)}>"
+
+
+def word(value: Any) -> str:
+    """A value as it would be typed."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(word, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

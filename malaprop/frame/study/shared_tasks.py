@@ -1,0 +1,146 @@
+"""What several studies share: names of models, tasks that train and examine them, and the run of one attack."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.victim import Victim
+    from malaprop.data.base import Examples
+    from malaprop.frame.records.clean import CleanAnswers
+    from malaprop.frame.records.outcome import Outcome
+    from malaprop.frame.tasks.task import Share
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.zoo.training import Epoch
+
+BLOCK = 512  # texts that a model is asked about at a time
+
+
+def name_models(specs: Sequence[Any], option: str = "--victim") -> dict[str, Any]:
+    """A name for each model, fit for a folder and distinct, and what was asked for by it."""
+    out: dict[str, Any] = {}
+    for spec in specs:
+        name = slug(_name(spec))
+        if name in out:
+            raise SettingError(f"{option} names {name} twice; each model is attacked once")
+        out[name] = spec
+    if not out:
+        raise SettingError(f"{option} names no model; as BiLSTM-Attention,BERT,Transformer-3")
+    return out
+
+
+def _name(spec: Any) -> str:
+    """What a model is called: of a folder its own name, of an object of Python what it calls itself."""
+    if isinstance(spec, (str, os.PathLike)):
+        return Path(spec).name if Path(spec).is_dir() else os.fspath(spec)
+    found = getattr(spec, "name", None) or getattr(spec, "__name__", None)
+    return found if isinstance(found, str) else type(spec).__name__
+
+
+def slug(name: str) -> str:
+    """A name that can be a folder's, and a part of an address: a # would end it there."""
+    kept = "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.")
+    return kept[-60:] or "unnamed"
+
+
+def is_trained_here(spec: Any) -> bool:
+    """Whether a model is a name of the zoo, which a study trains, and no folder."""
+    from malaprop.zoo.names import is_name
+
+    return isinstance(spec, str) and is_name(spec) and not Path(spec).is_dir()
+
+
+def settings_of(spec: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the settings of training those that this model has."""
+    from malaprop.zoo.names import parse
+    from malaprop.zoo.train import check_settings
+
+    def has(setting: str) -> bool:
+        try:
+            check_settings({setting: settings[setting]}, [parse(spec)[0]])
+        except SettingError:
+            return False
+        return True
+
+    return {setting: value for setting, value in settings.items() if has(setting)}
+
+
+def epoch_line(epoch: Epoch) -> str:
+    """One epoch of training, in a line."""
+    return f"epoch {epoch.number}: loss {epoch.loss:.3f}, right on {epoch.accuracy:.1%}, {epoch.seconds:.0f} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """Which texts a model answers correctly, what it calls its labels, and what it offers to attacks."""
+
+    name: str
+    labels: int | None
+    label_names: tuple[str, ...]
+    offers: tuple[str, ...]
+    data: str
+    ids: tuple[str, ...]
+    right: tuple[bool, ...]
+
+
+def examine(victim: Victim, data: Examples) -> Examined:
+    """Puts all texts to a model."""
+    from malaprop.core.score import winners
+    from malaprop.data.matching import agree
+    from malaprop.frame.runs.victims import assume_labels
+
+    matched = agree(data, victim)
+    assume_labels(victim, matched.labels)
+    rest = iter(matched)
+    flags: list[bool] = []
+    while part := list(islice(rest, BLOCK)):
+        given = winners(victim.predict([tuple(e.fields.values()) for e in part]))
+        flags += [e.label == label for e, label in zip(part, given.tolist(), strict=True)]
+    return Examined(
+        name=victim.name,
+        labels=victim.labels,
+        label_names=victim.label_names,
+        offers=tuple(sorted(victim.offers)),
+        data=data.name,
+        ids=tuple(example.id for example in data),
+        right=tuple(flags),
+    )
+
+
+def attack_share(
+    desk: Desk, attack: Attack, victim: Victim, share: Share, *, seed: int, width: int, notes: Sequence[str] = (),
+    clean: CleanAnswers | None = None,
+) -> Iterator[Any]:  # fmt: skip
+    """The pieces of a run folder: what is run, with what makes it doubtful, then the outcome of each example.
+
+    `clean` are the victim's answers for the examples as they stand, where these were asked before all attacks.
+    """
+    from malaprop.core.victim import About
+    from malaprop.frame.runs.folder import describe
+    from malaprop.frame.runs.local import run
+    from malaprop.frame.runs.victims import assume_labels
+
+    assume_labels(victim, share.whole.labels)
+    attack = attack.for_labels(share.whole.labels)
+    about = describe(attack, About.of(victim), share.whole, seed=seed, width=width, notes=notes)
+    yield about if clean is None else replace(about, clean=clean.counts)
+    services, known = desk.services(victim), {} if clean is None else clean.scores
+    for outcome in run(attack, victim, share.items, seed=seed, width=width, services=services, known=known):
+        if desk.purse is not None:
+            desk.purse.end()
+        yield outcome
+
+
+def describe_errors(run: Sequence[Outcome]) -> str:
+    """How many texts of a run ended in an error, and the reason that most of them have; empty where none did."""
+    reasons = Counter(one.reason or "no reason given" for one in run if one.status == "error")
+    return f"{reasons.total()} of {len(run)} texts ended in an error: {reasons.most_common(1)[0][0]}" if reasons else ""

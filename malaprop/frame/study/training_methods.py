@@ -1,0 +1,99 @@
+"""Training against attacks: defences by what is typed, and a user's own classifier as a model to be trained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from malaprop.core.errors import DataError, SettingError
+from malaprop.core.example import Example
+from malaprop.core.settings import call
+from malaprop.core.victim import find_rejected
+from malaprop.data.matching import turn
+from malaprop.frame.runs.wrap import read_settings
+from malaprop.frame.study.training_methods_table import DEFENCES
+
+if TYPE_CHECKING:
+    from malaprop.training.splits import Splits
+    from malaprop.zoo.names import ZooSpec
+    from malaprop.zoo.train import Job
+    from malaprop.zoo.training import Hooks
+
+
+class Defence(Protocol):
+    """Something that acts in training; `str` of it says what was done."""
+
+    def hooks(self, job: Job, data: Splits) -> Hooks:
+        """What it adds to the training of this model, or why it cannot."""
+        ...
+
+
+def parse_defence(spec: str, **more: Any) -> Defence:
+    """A defence as it is typed, with settings or without: ranmask, ranmask:keep=0.2."""
+    name, *settings = spec.split(":")
+    make = DEFENCES[name]
+    made: Defence = call(make, {**more, **read_settings(name, settings)}, f"harden {name}")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Hardening:
+    """A defence that acts in training, and what a model is called that was trained with it."""
+
+    name: str
+    defence: Defence
+
+    @classmethod
+    def of(cls, spec: str, **more: Any) -> Hardening:
+        """As it is typed: ranmask, ranmask:keep=0.2; `more` are further settings."""
+        name = spec.partition(":")[0]
+        defence = parse_defence(spec, **more)
+        return cls(f"{name}-virtual" if getattr(defence, "virtual", False) else name, defence)
+
+    def add_labels(self, data: Splits) -> Splits:
+        """The data with the labels that a model has beyond its own after this training, behind them."""
+        more: tuple[str, ...] = getattr(self.defence, "more_labels", ())
+        return data._replace(labels=(*data.labels, *(label for label in more if label not in data.labels)))
+
+
+def own_spec(folder: str) -> ZooSpec:
+    """A user's own classifier as a model of the zoo: called after its folder."""
+    from malaprop.zoo.names import OWN, ZooSpec
+
+    name = Path(folder).expanduser().resolve().name
+    return ZooSpec(encoder=OWN, units="piece", embedding=name, depth=0)
+
+
+def in_terms_of(parts: Splits, folder: Path) -> Splits:
+    """The data with its labels numbered and named as the classifier in the folder has them."""
+    names, count = _labels_of(folder)
+    places = turn(parts.name, parts.labels, names)
+    if places is None:
+        if len(parts.labels) != count - (find_rejected(names) >= 0):  # which no text of the data has
+            raise DataError(
+                f"{parts.name} has {len(parts.labels)} labels ({', '.join(parts.labels[:8])}), the model in {folder} "
+                f"has {count}; rename them in the data to the model's names"
+            )
+        return parts._replace(labels=names or parts.labels)
+
+    def renumber(examples: Sequence[Example]) -> list[Example]:
+        return [replace(example, label=places[example.label]) for example in examples]
+
+    return parts._replace(
+        train=renumber(parts.train), held_out=renumber(parts.held_out), test=renumber(parts.test), labels=names
+    )
+
+
+def _labels_of(folder: Path) -> tuple[tuple[str, ...], int]:
+    """Names of a classifier's labels, none where the library made them up, and how many there are."""
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        table = config.get("id2label") or {}
+        names = tuple(str(table[key]) for key in sorted(table, key=int))
+    except (OSError, ValueError, AttributeError):
+        raise SettingError(f"{folder / 'config.json'} cannot be read as a model's configuration") from None
+    count = len(names) or int(config.get("num_labels", 2))
+    return (() if any(name.startswith("LABEL_") for name in names) else names), count

@@ -1,0 +1,93 @@
+"""More outputs of a task: arrays in one file, and a text as people read it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import RecordError
+from malaprop.frame.tasks.outputs import NOTHING, Add
+
+
+@dataclass(frozen=True, slots=True)
+class NpzFile:
+    """Named arrays in NAME.npz, written whole. A piece maps names to arrays; the value is the path of the file."""
+
+    def file(self, folder: Path) -> Path:
+        return folder.with_name(f"{folder.name}.npz")
+
+    def done(self, folder: Path) -> bool:
+        return zipfile.is_zipfile(self.file(folder))
+
+    def there(self, folder: Path) -> bool:
+        return self.done(folder)
+
+    def before(self, folder: Path) -> Collection[str]:
+        del folder
+        return NOTHING
+
+    def value(self, folder: Path) -> Path:
+        return self.file(folder)
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        yield lambda piece: self._write(self.file(folder), piece)
+
+    def _write(self, path: Path, arrays: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        from malaprop.core.partial_files import clear_leftovers, half_of
+
+        half = half_of(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            clear_leftovers(path.parent)
+            with half.open("wb") as file:
+                np.savez_compressed(file, **arrays)
+            half.replace(path)
+        except OSError as error:
+            half.unlink(missing_ok=True)
+            raise RecordError(f"cannot write {path}: {error.strerror or error}; choose another --out") from None
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text in NAME.SUFFIX, written whole and made anew each time; the value is the path of the file."""
+
+    suffix: str
+
+    def file(self, folder: Path) -> Path:
+        return folder.with_name(f"{folder.name}.{self.suffix}")
+
+    def done(self, folder: Path) -> bool:
+        del folder
+        return False
+
+    def there(self, folder: Path) -> bool:
+        return self.file(folder).is_file()
+
+    def before(self, folder: Path) -> Collection[str]:
+        del folder
+        return NOTHING
+
+    def value(self, folder: Path) -> Path:
+        return self.file(folder)
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        from malaprop.core.whole_files import write_whole
+
+        def add(piece: Any) -> None:
+            write_whole(self.file(folder), piece)
+
+        yield add
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")

@@ -1,0 +1,461 @@
+"""Outputs: what a task leaves in the study's folder. What is there is done; that is all that resuming is.
+
+| output | is | its pieces | its value |
+| --- | --- | --- | --- |
+| `RunFolder` | run.toml and a line an item | first a `Run`, then lines, each with an id | the lines |
+| `GrowingFile` | a line a piece, as many as its task finds worth doing | dataclasses | the pieces |
+| `JsonFile` | one value in NAME.json | the value | the value |
+| `OwnFolder` | a folder that the task writes itself, such as a trained model | none | its path |
+| `Handover` | nothing | the value | the value, while the study runs |
+| `files.NpzFile` | arrays in NAME.npz | names with arrays | its path |
+| `files.TextFile` | a text in NAME.SUFFIX | the text | its path |
+| `Several` | several outputs, each with a name | (name, piece) | a value a name |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from malaprop.core.errors import RecordError
+
+if TYPE_CHECKING:
+    from malaprop.frame.records.store import LineKind
+
+Made = TypeVar("Made")
+Add = Callable[[Any], None]
+NOTHING: Collection[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A piece that ends a task: it cannot be done, and why. Not an error: the record says so.
+
+    `failed`: it was tried, and is tried again when the study is resumed.
+    """
+
+    reason: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A piece that is shown to whoever watches and written nowhere; `once`, whichever tasks say it."""
+
+    text: str
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """A piece that says what the work took, such as queries and seconds; a line of tasks.jsonl keeps it."""
+
+    figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A piece that ends the whole run: what it may spend is spent. What is written is kept; nothing more is begun."""
+
+    reason: str
+
+
+class Output(Protocol):
+    """What a task leaves. The driver alone opens it; `folder` is the study's with the task's name."""
+
+    def done(self, folder: Path) -> bool:
+        """Whether its task need not begin."""
+
+    def there(self, folder: Path) -> bool:
+        """Whether all of it lies on disk; of an output that is compared or found anew each time, from the last time."""
+
+    def before(self, folder: Path) -> Any:
+        """What an earlier attempt left: of items, the ids of those that need not be done again."""
+
+    def value(self, folder: Path) -> Any:
+        """What the tasks behind this one are given; `Skipped` where there is nothing."""
+
+    def open(self, folder: Path) -> AbstractContextManager[Add]:
+        """A function that writes the next piece; when it returns, a kill of this process cannot lose the piece."""
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        """The piece for an item that ended every worker that took it up."""
+
+
+def value_file(folder: Path) -> Path:
+    """The file of a task that leaves one value."""
+    return folder.with_name(f"{folder.name}.json")
+
+
+def skipped_file(folder: Path) -> Path:
+    """Where it is said why a task was left out."""
+    return folder.with_name(f"{folder.name}.skipped.json")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A dataclass, written whole or not at all."""
+    from malaprop.core.codec import encode
+    from malaprop.core.whole_files import write_whole
+
+    write_whole(path, json.dumps(encode(value), ensure_ascii=False, indent=1) + "\n")
+
+
+def read_json(path: Path, kind: type[Made]) -> Made:
+    """The value, by its type; a line on what is wrong with it."""
+    from malaprop.core.codec import decode
+
+    try:
+        return decode(kind, json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecordError) as error:
+        raise RecordError(f"{path} is not what a study writes ({error}); remove it, and it is made again") from None
+
+
+def read_skipped(folder: Path) -> Skipped | None:
+    """Why a task was left out; None where it was not."""
+    path = skipped_file(folder)
+    return read_json(path, Skipped) if path.is_file() else None
+
+
+def _left_out(folder: Path) -> bool:
+    found = read_skipped(folder)
+    return found is not None and not found.failed
+
+
+def _skip(folder: Path, why: Skipped) -> None:
+    write_json(skipped_file(folder), why)
+
+
+def _forget(folder: Path) -> None:
+    """What is done after all needs no reason any more."""
+    skipped_file(folder).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFolder:
+    """A run folder: run.toml and a line an item. The first piece is the `Run`, each other piece is a line with an id.
+
+    `lines` names a `records.store.LineKind`; `error` names a function (item, seed, why) that gives the line of an item
+    that could not be done. `checks`: also a folder that holds all lines is compared with what is asked for now, which
+    means that the task begins, and does nothing where its `Run` is the same. `is_path`: its value is the folder, which
+    the tasks behind it read themselves.
+    """
+
+    lines: str = "malaprop.frame.records.store:OUTCOMES"
+    error: str = "malaprop.frame.runs.folder:error_outcome"
+    checks: bool = False
+    is_path: bool = False
+
+    def _kind(self) -> LineKind:
+        kind: LineKind = found_at(self.lines)
+        return kind
+
+    def done(self, folder: Path) -> bool:
+        return not self.checks and self.there(folder)
+
+    def there(self, folder: Path) -> bool:
+        from malaprop.frame.records.run import FILE, Run
+
+        if _left_out(folder):
+            return True
+        path = folder / self._kind().file
+        if not path.is_file() or not (folder / FILE).is_file():
+            return False
+        n = Run.read(folder).n
+        with path.open("rb") as file:  # a count of lines is quick, and enough to know that it is not done
+            return sum(1 for _ in file) >= n and len(self.before(folder)) >= n
+
+    def before(self, folder: Path) -> Any:
+        from malaprop.core.ids import Ids
+        from malaprop.frame.records.lines import open_lines, scan
+
+        kind = self._kind()
+        path = folder / kind.file
+        if not path.is_file():
+            return NOTHING
+        with open_lines(path) as file:
+            return Ids(row.id for row, _ in scan(file, path, kind.read))
+
+    def value(self, folder: Path) -> Any:
+        from malaprop.frame.records.lines import open_lines, scan
+        from malaprop.frame.records.store import OUTCOMES, outcomes_of
+
+        if (why := read_skipped(folder)) is not None:
+            return why
+        if self.is_path:
+            return folder
+        kind = self._kind()
+        if kind is OUTCOMES:
+            return outcomes_of(folder)
+        with open_lines(folder / kind.file) as file:
+            return [row for row, _ in scan(file, folder / kind.file, kind.read)]
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        from malaprop.frame.records.run import Run
+        from malaprop.frame.records.store import Writer
+
+        writer: Writer | None = None
+
+        def add(piece: Any) -> None:
+            nonlocal writer
+            if isinstance(piece, Skipped):
+                _skip(folder, piece)
+            elif isinstance(piece, Run):  # of each worker that has a share; the first counts
+                if writer is None:
+                    _forget(folder)
+                    writer = stack.enter_context(Writer(folder, piece, kind=self._kind()))
+                elif (difference := piece.same_work(writer.run)) is not None:
+                    raise RecordError(f"{folder}: two workers do not do the same work: {difference}")
+            else:
+                assert writer is not None, f"{folder.name}: a run begins with its Run"
+                if piece.id not in writer.done:
+                    writer.add(piece)
+
+        with ExitStack() as stack:
+            yield add
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        from malaprop.frame.records.run import FILE, Run
+
+        seed = Run.read(folder).seed if (folder / FILE).is_file() else 0
+        return found_at(self.error)(item, seed, why)
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingFile:
+    """A file that a piece adds a line to. Its task is begun each time and says itself when there are enough.
+
+    `kind` is the class of a piece, by whose types it is read back. What is there is given to the task as `desk.before`.
+    """
+
+    kind: Any
+    file: str
+    most: int = 0  # so many lines are enough; 0: only its task knows
+
+    def done(self, folder: Path) -> bool:
+        del folder
+        return False
+
+    def there(self, folder: Path) -> bool:
+        return 0 < self.most <= len(self.value(folder))
+
+    def before(self, folder: Path) -> Any:
+        return self.value(folder)
+
+    def value(self, folder: Path) -> Any:
+        from malaprop.core.codec import decode
+        from malaprop.frame.records.lines import open_lines, scan
+
+        path = folder / self.file
+        if not path.is_file():
+            return []
+        with open_lines(path) as file:
+            return [piece for piece, _ in scan(file, path, partial(decode, self.kind))]
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        from malaprop.core.codec import encode
+        from malaprop.frame.records.lines import Lines
+
+        with Lines(folder / self.file, what="lines") as lines:
+            list(lines.read(lambda line: line))
+            lines.cut()
+            yield lambda piece: lines.append(json.dumps(encode(piece), ensure_ascii=False))
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """One dataclass in one file, written whole; `kind` is the class, by whose types it is read back.
+
+    `again`: it is found anew each time, for it is quickly found and what is asked for may be another thing now.
+    `fixed`: what is found anew must be what is there, for other results in the folder were made with it.
+    """
+
+    kind: Any
+    again: bool = False
+    fixed: bool = False
+
+    def done(self, folder: Path) -> bool:
+        return not self.again and self.there(folder)
+
+    def there(self, folder: Path) -> bool:
+        return value_file(folder).is_file() or _left_out(folder)
+
+    def before(self, folder: Path) -> Collection[str]:
+        del folder
+        return NOTHING
+
+    def value(self, folder: Path) -> Any:
+        return read_skipped(folder) or read_json(value_file(folder), self.kind)
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        def add(piece: Any) -> None:
+            if isinstance(piece, Skipped):
+                _skip(folder, piece)
+            else:
+                if self.fixed and value_file(folder).is_file():
+                    self._compare(folder, piece)
+                write_json(value_file(folder), piece)
+                _forget(folder)
+
+        yield add
+
+    def _compare(self, folder: Path, piece: Any) -> None:
+        """Raises where other results in the study's folder were made with something else than this."""
+        there = self.value(folder)
+        for one in fields(piece):
+            ours, theirs = getattr(piece, one.name), getattr(there, one.name)
+            if ours != theirs:
+                raise RecordError(
+                    f"{folder.parent} holds results of other {one.name} ({_short(theirs)}, and here it is "
+                    f"{_short(ours)}); choose another --out"
+                )
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+@dataclass(slots=True, eq=False)
+class Handover:
+    """A value for the tasks behind this one, found anew each time and written nowhere."""
+
+    found: Any = None
+
+    def done(self, folder: Path) -> bool:
+        del folder
+        return False
+
+    def there(self, folder: Path) -> bool:
+        del folder
+        return True  # it leaves nothing
+
+    def before(self, folder: Path) -> Collection[str]:
+        del folder
+        return NOTHING
+
+    def value(self, folder: Path) -> Any:
+        del folder
+        return self.found
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        del folder
+
+        def add(piece: Any) -> None:
+            self.found = piece
+
+        yield add
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFolder:
+    """A folder that the task writes itself (`desk.folder`), with its own way of going on; `mark` is its last file.
+
+    A worker that does not share the driver's disk sends the folder when the work ends. `checks`: the task begins also
+    where the folder is there, and compares what it holds with what is asked for now.
+    """
+
+    mark: str = "model.json"
+    checks: bool = False
+
+    def done(self, folder: Path) -> bool:
+        return not self.checks and self.there(folder)
+
+    def there(self, folder: Path) -> bool:
+        return (folder / self.mark).is_file() or _left_out(folder)
+
+    def before(self, folder: Path) -> Collection[str]:
+        del folder
+        return NOTHING
+
+    def value(self, folder: Path) -> Any:
+        return read_skipped(folder) or folder
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        def add(piece: Any) -> None:
+            if isinstance(piece, Skipped):
+                _skip(folder, piece)
+            else:  # from a worker that does not share this disk
+                self._unpack(piece, folder)
+
+        yield add
+        if (folder / self.mark).is_file():
+            _forget(folder)
+
+    def _unpack(self, parcel: Any, folder: Path) -> None:
+        """Puts a parcel's files in the folder, the mark last."""
+        from shutil import copytree
+
+        from malaprop.frame.tasks.workers.victim_archive import Parcel, unpack
+
+        assert isinstance(parcel, Parcel), f"{folder.name} writes its folder itself and yielded {parcel!r}"
+        with unpack(parcel) as found:
+            copytree(found, folder, dirs_exist_ok=True, ignore=lambda _, names: {self.mark} & set(names))
+            (folder / self.mark).write_bytes((Path(found) / self.mark).read_bytes())
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """An output a name, in folders beside the task's: a task `runs/both` of the parts A and B writes runs/A and runs/B.
+
+    Pieces are (name, piece). For work on several things at once that share a process.
+    """
+
+    parts: Mapping[str, Output]
+
+    def done(self, folder: Path) -> bool:
+        return _left_out(folder) or all(part.done(folder.parent / name) for name, part in self.parts.items())
+
+    def there(self, folder: Path) -> bool:
+        return _left_out(folder) or all(part.there(folder.parent / name) for name, part in self.parts.items())
+
+    def before(self, folder: Path) -> Mapping[str, Any]:
+        return {name: part.before(folder.parent / name) for name, part in self.parts.items()}
+
+    def value(self, folder: Path) -> Any:
+        return read_skipped(folder) or {name: part.value(folder.parent / name) for name, part in self.parts.items()}
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        with ExitStack() as stack:
+            adds = {name: stack.enter_context(part.open(folder.parent / name)) for name, part in self.parts.items()}
+
+            def add(piece: Any) -> None:
+                if isinstance(piece, Skipped):
+                    _skip(folder, piece)
+                else:
+                    name, inner = piece
+                    adds[name](inner)
+
+            yield add
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise RecordError(f"{folder.name}: {why}, at {item.id!r}")
+
+
+def _short(value: Any) -> str:
+    """A value in a message."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def found_at(place: str) -> Any:
+    """What is called MODULE:NAME."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,228 @@
+"""Desk: where a task runs. It knows the place, and holds the victims that were loaded there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from malaprop.core.budget import Bill, Limits, Purse, Standing, paid_by
+from malaprop.core.errors import MalapropError, SettingError, VictimError, plain
+
+if TYPE_CHECKING:
+    from malaprop.core.victim import Victim
+    from malaprop.engine.service import Service
+    from malaprop.frame.tasks.task import Task
+
+Made = TypeVar("Made")
+CHECKED = "checked.sqlite"  # of a run that is under way: fresh answers that were paid for, should it be killed
+NO_CACHE = Path("none")  # answers are kept in no file, also where they are paid for
+_HELD = 48  # victims; the one not used for longest goes first
+_CARRIED = ("MALAPROP_CACHE", "MALAPROP_DATA")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where and how models are loaded; travels to every worker."""
+
+    root: Path  # the study's folder
+    device: str = "cpu"
+    precision: str = "auto"
+    threads: int | None = None  # of one process; None leaves torch alone
+    sharing: int = 1  # processes on one GPU
+    quiet: bool = True
+    limits: Limits | None = None  # what a run may ask of its victims; None: nothing is counted
+    labels: tuple[str, ...] = ()  # of victims that do not name theirs, in the order of their scores
+    home: str = field(default_factory=os.getcwd)  # the driver's working folder
+    surroundings: Mapping[str, str] = field(
+        default_factory=lambda: {name: os.environ[name] for name in _CARRIED if name in os.environ}
+    )
+
+    def settle(self) -> None:
+        """In a process of its own: takes on the driver's surroundings as far as its machine has them."""
+        for name, value in self.surroundings.items():
+            if Path(value).exists():
+                os.environ[name] = value
+        if Path(self.home).is_dir():
+            os.chdir(self.home)
+        if self.threads is not None:
+            os.environ["OMP_NUM_THREADS"] = str(self.threads)
+        if self.device.startswith("cuda"):
+            from malaprop.models.tokens.batches import avoid_cudnn_attention, read_parts, share_gpu
+
+            avoid_cudnn_attention()
+            if (parts := max(self.sharing, read_parts())) > 1:
+                share_gpu(parts)
+        self.keep_threads()
+
+    def keep_threads(self) -> None:
+        """Torch as soon as it is loaded: several processes on one machine keep to their cores."""
+        if self.threads is not None and (torch := sys.modules.get("torch")) is not None:
+            torch.set_num_threads(self.threads)
+
+
+class Desk:
+    """What a task finds where it runs. `folder` is the task's own; `before` what an earlier attempt left of it."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.folder = place.root
+        self.before: Any = frozenset()
+        self._held: OrderedDict[str, Victim] = OrderedDict()
+        self._services: tuple[str, int, dict[str, Service]] | None = None
+        self._kept: dict[str, Any] = {}
+        self._held_for: tuple[Path, Any] | None = None
+        self._notes: list[str] = []
+        self.tell: Callable[[str], None] = self._notes.append  # who hears notes at once, where somebody can
+        self.purse: Purse | None = None
+
+    def pay_by(self, send: Callable[[Bill], Standing]) -> None:
+        """From now on every query is counted with whoever keeps the ledger, where the run counts any."""
+        if self.place.limits is not None:
+            self.purse = Purse(send, self.place.limits)
+
+    @property
+    def device(self) -> str:
+        return self.place.device
+
+    @property
+    def quiet(self) -> bool:
+        return self.place.quiet
+
+    def note(self, text: str) -> None:
+        """Says something to whoever watches, from the middle of long work; a task that yields may yield a `Note`."""
+        self.tell(text)
+
+    def take_notes(self) -> list[str]:
+        """What was said and not heard yet."""
+        found, self._notes[:] = list(self._notes), []
+        return found
+
+    def sit(self, task: Task, before: Any, folder: Path | None = None) -> None:
+        """Makes ready for a task."""
+        self.folder = task.folder(self.place.root) if folder is None else folder
+        self.before = before
+        if self._services is not None and self._services[0] != str(self.folder):
+            self._services = None
+        if self._held_for is not None and self._held_for[0] != self.folder:
+            self._held_for = None
+
+    def victim(self, thing: Any, cache: Path | None = None) -> Victim:
+        """What `mp.victim` makes of a name, a folder or an object; loaded once and kept for the tasks that follow.
+
+        Its queries are counted where the run counts them. Its answers are kept in the file `cache`; if none is given
+        and they are paid for, in one of our own. `NO_CACHE`: they are kept nowhere.
+        """
+        key = f"{cache}: {thing}" if _is_named(thing) else f"{cache}: object {id(thing)}"
+        if key not in self._held:
+            self._held[key] = self._guard(self._load(thing), thing, cache)
+            while len(self._held) > _HELD or (len(self._held) > 1 and self._crowded()):
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+    def keep(self, name: str, make: Callable[[], Made]) -> Made:
+        """What was made under this name, once in this process: data that many tasks read."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        found: Made = self._kept[name]
+        return found
+
+    def hold(self, make: Callable[[], Made]) -> Made:
+        """What is made once for all shares of a task, and let go when the desk turns to another."""
+        if self._held_for is None:
+            self._held_for = self.folder, make()
+        found: Made = self._held_for[1]
+        return found
+
+    def services(self, victim: Victim) -> dict[str, Service]:
+        """The services of attacks on a victim; what they remember serves all shares of a task."""
+        from malaprop.frame.runs.services import services
+
+        key = (str(self.folder), id(victim))
+        if self._services is None or self._services[:2] != key:
+            self._services = (*key, services(victim))
+        return self._services[2]
+
+    def give_memory_back(self) -> None:
+        """After a job: a GPU's memory that the job took and no longer needs, where other processes may want it."""
+        if self.place.sharing > 1:
+            self._crowded()
+
+    def _load(self, thing: Any) -> Victim:
+        from malaprop.frame.runs.victims import name_labels, victim
+
+        place = self.place
+        named = _is_named(thing)
+        options: dict[str, Any] = {"precision": place.precision, "quiet": place.quiet} if named else {}
+        thing = str(thing) if isinstance(thing, Path) else thing
+        try:
+            with paid_by(self.purse):  # a probe is charged for, too
+                made = victim(thing, device=place.device, **options)
+        except MalapropError:
+            raise
+        except Exception as error:
+            raise VictimError(f"{getattr(thing, 'spec', thing)} cannot be loaded: {plain(error)[:300]}") from error
+        place.keep_threads()
+        if place.labels and made is not thing:
+            name_labels(made, place.labels)
+        return made
+
+    def _guard(self, made: Victim, thing: Any, cache: Path | None) -> Victim:
+        """The victim with its answers kept and counted, as far as that is wanted."""
+        if cache is not None and cache != NO_CACHE and made.renews:
+            raise SettingError(f"--cache would keep one draw of {made.name} for ever; leave out --cache or seed=fresh")
+        if cache is None and self._is_paid(thing) and not made.renews:
+            cache = self._answers_of(made)
+            self.note(f"answers of {made.name} are kept in {cache} and not paid for twice; --cache none keeps none")
+        disk = None if cache == NO_CACHE else cache
+        if disk is None and self.purse is None:
+            return made
+        from malaprop.engine.paid import Paid
+
+        again = self.place.root / CHECKED if disk is not None and self.place.root.is_dir() else None
+        return Paid(made, disk, self.purse, again)
+
+    def _answers_of(self, victim: Victim) -> Path:
+        """The file for answers that are paid for: of a victim that nobody can tell from another, one for this study."""
+        from malaprop.assets.folders import cache_root
+
+        if not victim.fingerprint:
+            return self.place.root / "answers.sqlite"
+        return cache_root() / "answers" / f"{victim.fingerprint}.sqlite"
+
+    def _is_paid(self, thing: Any) -> bool:
+        """Whether each answer costs money: it has a price, or comes from a service that has."""
+        priced = self.place.limits is not None and self.place.limits.priced
+        return priced or (_is_named(thing) and "openai:" in str(thing))
+
+    def _crowded(self) -> bool:
+        """Whether the GPU's memory should be given back before more is loaded."""
+        if not self.place.device.startswith("cuda"):
+            return False
+        import torch
+
+        from malaprop.frame.runs.local import free_memory
+        from malaprop.models.tokens.batches import crowded
+
+        device = torch.device(self.place.device)
+        if crowded(device):
+            free_memory()
+        return crowded(device)
+
+
+def forget_checks(root: Path) -> None:
+    """Removes the fresh answers of a run that has ended: nobody goes on with it."""
+    for path in root.glob(f"{CHECKED}*"):
+        path.unlink(missing_ok=True)
+
+
+def _is_named(thing: Any) -> bool:
+    """Whether a victim is known by what it is called, so that it need be loaded but once."""
+    from malaprop.frame.runs.victims import Configured
+
+    return isinstance(thing, (str, os.PathLike, Configured))

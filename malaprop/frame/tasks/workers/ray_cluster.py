@@ -1,0 +1,346 @@
+"""OnRay: workers of a Ray cluster do the tasks. Each is an actor with a desk, so that what it loaded serves again."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from malaprop.core.budget import Bill, Ledger, Meter, Standing
+from malaprop.core.errors import SettingError, VictimError, plain
+from malaprop.frame.tasks.outputs import OwnFolder
+from malaprop.frame.tasks.task import Inputs, Share, Task
+from malaprop.frame.tasks.worker_context import Desk, Place
+from malaprop.frame.tasks.workers.job import Event, Job, batches, choose, perform
+from malaprop.frame.tasks.workers.ray_session import Session
+from malaprop.frame.tasks.workers.remote_error import Trouble
+from malaprop.frame.tasks.workers.victim_archive import Parcel, pack, portable, unpack
+
+PATIENCE = 900.0  # seconds without a single worker, after which the cluster is taken for full
+_STILLBORN = 3  # a place whose worker dies so often before it has answered is given up
+_SENT = 16  # tasks beyond one a worker whose inputs are kept in the cluster's memory
+_SLOWEST = 30.0  # seconds; a place is filled again after 0.5, 1, 2, 4 ... of them
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """One worker's place, whoever fills it: asked for (`hello`), then free, then at a job (`stream`)."""
+
+    worker: Any = None
+    hello: Any = None
+    stream: Any = None
+    job: Job | None = None
+    held: set[str] = field(default_factory=set)
+    deaths: int = 0  # in a row, without an answer
+    again: float = 0.0  # not filled before this moment
+    retired: bool = False
+
+    @property
+    def free(self) -> bool:
+        return self.worker is not None and self.hello is None and self.job is None
+
+    @property
+    def owes(self) -> Any:
+        """What to wait for; None where there is nobody, or nothing."""
+        return self.hello if self.hello is not None else self.stream
+
+
+class OnRay:
+    """As many workers as asked for, or one a GPU, or one a core. Those that are lost are replaced."""
+
+    whole = False
+
+    def __init__(
+        self, session: Session, place: Place, *, workers: int | None = None, ledger: Ledger | None = None
+    ) -> None:
+        wants = place.device
+        if wants.startswith("cuda") and not session.gpus:
+            raise SettingError(f"device {wants!r}: no machine of the cluster has a GPU; use --device cpu")
+        device = ("cuda" if session.gpus else "cpu") if wants == "auto" else wants.partition(":")[0]
+        self.many = workers or max(1, session.gpus if device == "cuda" else session.cpus)
+        self.gpus = 1 / max(1, -(-self.many // session.gpus)) if device == "cuda" else 0.0  # several may share one
+        self.place = replace(place, device=device, threads=1)
+        self.shared = session.shared
+        self.ledger = ledger
+        self._keeper: Any = None  # the actor that keeps the ledger
+        self._read = 0.0  # when it was last read
+        self._slots: list[_Slot] = []
+        self._next: _Slot | None = None
+        self._since = monotonic()
+        self._sent: dict[str, Any] = {}  # what all jobs of a task are given, in the cluster's memory
+        self._parcels: dict[str, Any] = {}
+
+    def __enter__(self) -> OnRay:
+        self._slots, self._since = [_Slot() for _ in range(self.many)], monotonic()
+        if self.ledger is not None:
+            import ray
+
+            sent = replace(self.ledger, tell=None)
+            self._keeper = ray.remote(Keeper).options(num_cpus=0).remote(sent, self.ledger.minutes * 60)
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        for slot in self._slots:
+            _dismiss(slot)
+        if self._keeper is not None:
+            import ray
+
+            self._read_ledger(0.0)
+            with suppress(Exception):  # it may be gone, and Ray with it
+                ray.kill(self._keeper)
+
+    def _read_ledger(self, every: float = 1.0) -> None:
+        """What was spent so far, taken over from its keeper."""
+        if self._keeper is None or self.ledger is None or monotonic() - self._read < every:
+            return
+        import ray
+
+        with suppress(ray.exceptions.RayError):
+            self.ledger.spent, self.ledger.ended, self.ledger.reached = ray.get(self._keeper.read.remote())
+            if self.ledger.tell is not None:
+                self.ledger.tell()
+        self._read = monotonic()
+
+    @property
+    def idle(self) -> bool:
+        return any(slot.free for slot in self._slots)
+
+    def pick(self, ready: Sequence[Task]) -> Task | None:
+        self._next = next((slot for slot in self._slots if slot.free), None)
+        if self._next is None:
+            return None
+        others = set[str]().union(*(other.held for other in self._slots if other is not self._next))
+        return choose(ready, self._next.held, others)
+
+    def start(self, job: Job, inputs: Inputs, before: Any) -> None:
+        slot, name = self._next, job.task.name
+        assert slot is not None, "pick comes first"
+        if name not in self._sent:
+            self._sent[name] = self._put(name, (job.task, self._packed(job.task, inputs), before))
+            while len(self._sent) > _SENT + self.many:
+                del self._sent[next(iter(self._sent))]
+        share = None if job.share is None else self._put(name, job.share)
+        slot.stream = slot.worker.work.options(num_returns="streaming").remote(self._sent[name], share)
+        slot.job = job
+        slot.held.update(job.task.holds)
+
+    def events(self) -> Iterator[Event]:
+        """Fills empty places and hears whoever speaks within half a second."""
+        import ray
+
+        self._fill()
+        self._read_ledger()
+        owed = {id(slot.owes): slot for slot in self._slots if slot.owes is not None}
+        if not owed:
+            sleep(0.1)
+            return
+        asked = [slot.owes for slot in owed.values()]
+        ready, _ = ray.wait(asked, num_returns=1, timeout=0.5)
+        if ready:
+            ready, _ = ray.wait(asked, num_returns=len(asked), timeout=0)
+        for spoke in ready:
+            slot = owed[id(spoke)]
+            if slot.hello is not None:
+                self._greet(slot)
+            else:
+                yield self._hear(slot)
+
+    # --- what is sent
+
+    def _put(self, name: str, value: Any) -> Any:
+        import ray
+
+        try:
+            return ray.put(value)
+        except Exception as error:  # noqa: BLE001 - an object's own way of being sent may raise anything
+            raise SettingError(
+                f"{name} cannot be sent to the workers: {plain(error)[:200]}; give folders, names or module:attribute"
+            ) from None
+
+    def _packed(self, task: Task, inputs: Inputs) -> Inputs:
+        """The inputs fit for the journey: victims that have to be trained are, and folders travel as parcels."""
+        named = {name: portable(inputs[name]) for name in task.victims if name in inputs}
+        found = {**inputs, **named}
+        if self.shared:
+            return found
+        return {name: self._parcels_of(value, name in named) for name, value in found.items()}
+
+    def _parcels_of(self, value: Any, victim: bool = False) -> Any:
+        """A parcel in the place of each file and folder, also of those in a mapping."""
+        if isinstance(value, Mapping):
+            return {name: self._parcels_of(inner) for name, inner in value.items()}
+        return self._parcel(value) if _is_local(value, victim) else value
+
+    def _parcel(self, path: Any) -> Any:
+        import ray
+
+        key = os.fspath(path)
+        if key not in self._parcels:
+            self._parcels[key] = ray.put(pack(Path(key)))
+        return _Sent(self._parcels[key])
+
+    # --- workers
+
+    def _fill(self) -> None:
+        import ray
+
+        now = monotonic()
+        for slot in self._slots:
+            if slot.worker is None and not slot.retired and now >= slot.again:
+                made = ray.remote(RayWorker).options(num_cpus=1, num_gpus=self.gpus, max_restarts=0)
+                slot.worker = made.remote(self.place, self.shared, self._keeper)
+                slot.hello = slot.worker.hello.remote()
+        if any(slot.worker is not None and slot.hello is None for slot in self._slots):
+            self._since = now
+        elif now - self._since > PATIENCE:
+            wants = f"1 CPU and {self.gpus:.3g} GPU" if self.gpus else "1 CPU"
+            raise SettingError(
+                f"for {PATIENCE:.0f} s the cluster had no room for a worker of {wants}; free some, or add machines; "
+                "what is finished is safe"
+            )
+
+    def _greet(self, slot: _Slot) -> None:
+        import ray
+
+        try:
+            ray.get(slot.hello)
+        except ray.exceptions.RayTaskError as error:
+            raise VictimError(f"a worker cannot start: {_first_line(error)}") from None
+        except ray.exceptions.RayError as error:
+            _lose(slot)
+            if slot.deaths >= _STILLBORN:
+                slot.retired = True
+                if all(other.retired for other in self._slots):
+                    raise VictimError(f"workers die before they have begun: {_first_line(error)}") from None
+            return
+        slot.hello = None
+
+    def _hear(self, slot: _Slot) -> Event:
+        import ray
+
+        assert slot.job is not None
+        number = slot.job.number
+        try:
+            kind, value = ray.get(next(slot.stream))
+        except StopIteration:
+            kind, value = "lost", "its answer ended early"
+        except ray.exceptions.RayTaskError as error:
+            kind, value = "failed", Trouble("VictimError", f"a worker failed: {_first_line(error)}")
+        except ray.exceptions.RayError as error:
+            kind, value = "lost", _first_line(error)
+        if kind == "lost":
+            self._sent.pop(slot.job.task.name, None)  # what was done before has grown
+            _lose(slot)
+        elif kind != "pieces":
+            slot.stream = slot.job = None
+            self._read_ledger(0.0)  # by which the next group of examples is cut
+        slot.deaths = 0 if kind != "lost" else slot.deaths
+        return Event(number, kind, value.error() if kind == "failed" else value)
+
+
+def _lose(slot: _Slot) -> None:
+    """Empties a place for a while."""
+    _dismiss(slot)
+    slot.deaths += 1
+    slot.again = monotonic() + min(_SLOWEST, 0.25 * 2**slot.deaths)
+
+
+def _dismiss(slot: _Slot) -> None:
+    """Ends a worker, dead or alive."""
+    import ray
+
+    if slot.worker is not None:
+        with suppress(Exception):  # it may be gone, and Ray with it
+            ray.kill(slot.worker)
+    slot.worker = slot.hello = slot.stream = slot.job = None
+    slot.held = set()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if type(error).__name__.startswith("RayTaskError") else lines[0])[:200] if lines else "no reason"
+
+
+def _is_local(value: Any, victim: bool) -> bool:
+    """Whether a value is a file or folder of the driver's disk."""
+    return isinstance(value, Path) or (victim and isinstance(value, str) and Path(value).exists())
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A parcel that lies in the cluster's memory."""
+
+    parcel: Any
+
+
+class Keeper:
+    """Keeps the ledger where all workers of a cluster can ask."""
+
+    def __init__(self, ledger: Ledger, seconds: float) -> None:
+        self.ledger = replace(ledger, seconds=seconds, began=monotonic())  # this machine's clock is another one
+
+    def draw(self, bill: Bill) -> Standing:
+        return self.ledger.draw(Bill(*bill))
+
+    def read(self) -> tuple[Meter, int, str]:
+        return self.ledger.spent, self.ledger.ended, self.ledger.reached
+
+
+class RayWorker:
+    """A worker in a process of the cluster."""
+
+    def __init__(self, place: Place, shared: bool, keeper: Any = None) -> None:
+        self.place, self.shared = place, shared
+        self.desk = Desk(place)
+        if keeper is not None:
+            import ray
+
+            self.desk.pay_by(lambda bill: ray.get(keeper.draw.remote(bill)))
+        self._folders = ExitStack()
+        self._unpacked: dict[Any, Path] = {}
+
+    def hello(self) -> str:
+        """Takes on the driver's surroundings; says where it is."""
+        self.place.settle()
+        return socket.gethostname()
+
+    def work(self, given: tuple[Task, Inputs, Any], share: Share | None) -> Iterator[tuple[str, Any]]:
+        """Pieces in small lists as they come, then the end, or what went wrong."""
+        task, inputs, before = given
+        try:
+            own = not self.shared and isinstance(task.output, OwnFolder)
+            folder = self._room(task.name) if own else None
+            self.desk.sit(task, before, folder)
+            for pieces in batches(perform(task, self.desk, self._opened(inputs), share)):
+                yield "pieces", pieces
+            if folder is not None:
+                yield "pieces", [pack(folder)]
+            yield "end", None
+        except Exception as error:  # noqa: BLE001 - told to the driver, whatever it is
+            yield "failed", Trouble.of(error, task.name, socket.gethostname())
+
+    def _room(self, name: str) -> Path:
+        from tempfile import TemporaryDirectory
+
+        return Path(self._folders.enter_context(TemporaryDirectory(prefix="malaprop-"))) / Path(name).name
+
+    def _opened(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Parcels as folders of this machine, kept while the worker lives."""
+        return {name: self._open(value) for name, value in inputs.items()}
+
+    def _open(self, sent: Any) -> Any:
+        import ray
+
+        if isinstance(sent, Mapping):
+            return self._opened(sent)
+        if not isinstance(sent, _Sent):
+            return sent
+        if sent.parcel not in self._unpacked:
+            parcel: Parcel = ray.get(sent.parcel)
+            self._unpacked[sent.parcel] = Path(self._folders.enter_context(unpack(parcel)))
+        return self._unpacked[sent.parcel]

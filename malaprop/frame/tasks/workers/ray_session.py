@@ -1,0 +1,131 @@
+"""join: Ray, joined or started, and left as it was found."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from malaprop.core.errors import SettingError
+
+_REACH = 5.0  # seconds to open a connection to the address
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A cluster at hand. `shared`: its workers see this machine's disk, for they run on this machine."""
+
+    shared: bool
+    cpus: int
+    gpus: int
+    machines: int
+
+
+@contextmanager
+def join(address: str | None = None, *, workers: int | None = None) -> Iterator[Session]:
+    """Joins the cluster at `address` (or RAY_ADDRESS), or starts one on this machine for as long as the block lasts.
+
+    A Ray that runs in this process already is used and left running.
+    """
+    ray = _ray()
+    if ray.is_initialized():
+        yield _look(shared=False)
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    address = _running_here() if address == "auto" else address
+    own = address == "local"
+    room = tempfile.mkdtemp(prefix="mp-ray-") if own else None  # short: the name of a socket may not be long
+    try:
+        _start(ray, address, workers, room)
+        yield _look(shared=own)
+    finally:
+        ray.shutdown()
+        if room is not None:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported: nothing is sent anywhere
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its coming default, without the warning
+    try:
+        import ray
+    except ImportError:
+        raise SettingError("--engine ray needs the ray library; install malaprop[ray]") from None
+    return ray
+
+
+def _start(ray: Any, address: str, workers: int | None, room: str | None) -> None:
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if room is not None:
+        cores = max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1)
+        ray.init(address="local", num_cpus=max(cores, workers or 0), include_dashboard=False, _temp_dir=room, **quiet)
+        return
+    _reach(address)
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        ray.shutdown()
+        words = " ".join(str(error).split())
+        raise SettingError(f"no Ray cluster answers at {address}: {words[:300]}") from None
+
+
+def _running_here() -> str:
+    """The address of the cluster that runs on this machine.
+
+    Ray would look it up by itself, but a driver that joins in that way loses its actors (seen with 2.60).
+    """
+    place = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir(), "ray", "ray_current_cluster")
+    try:
+        return place.read_text(encoding="utf-8").strip()
+    except OSError:
+        raise SettingError(
+            "no Ray cluster runs on this machine; start one with ray start --head, or leave --address out"
+        ) from None
+
+
+def _reach(address: str) -> None:
+    """A quick look whether anybody listens: Ray itself would try for minutes."""
+    if "://" in address:
+        raise SettingError(
+            f"--address takes HOST:PORT or auto, got {address!r}; start the run on the cluster itself, for example "
+            "with ray job submit"
+        )
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise SettingError(f"--address takes HOST:PORT (a Ray head listens on 6379 as a rule) or auto, got {address!r}")
+    advice = "give the address that ray start --head printed, or leave --address out to use this machine"
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH) as line:
+            greeted = os.environ.get("RAY_USE_TLS") == "1" or _greets(line)
+    except OSError as error:
+        why = error.strerror or str(error) or type(error).__name__
+        raise SettingError(f"nobody listens at {address}: {why}; {advice}") from None
+    if not greeted:
+        raise SettingError(f"what listens at {address} is no Ray head; {advice}")
+
+
+def _greets(line: socket.socket) -> bool:
+    """Whether it answers the opening of HTTP/2, on which Ray's calls rest, with its settings."""
+    line.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+    try:
+        head = line.recv(9, socket.MSG_WAITALL)
+    except OSError:
+        return False
+    return len(head) == 9 and head[3] == 4  # a frame's type: 4 for settings
+
+
+def _look(*, shared: bool) -> Session:
+    import ray
+
+    from malaprop.frame.tasks.workers.ray_machines import check_machines
+
+    machines = check_machines()
+    found = ray.cluster_resources()
+    return Session(shared=shared, cpus=int(found.get("CPU", 0)), gpus=int(found.get("GPU", 0)), machines=machines)

@@ -1,0 +1,57 @@
+"""Here: this process does the tasks, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from malaprop.core.budget import Ledger
+from malaprop.frame.tasks.task import Inputs, Task
+from malaprop.frame.tasks.worker_context import Desk, Place
+from malaprop.frame.tasks.workers.job import Event, Job, perform
+
+
+class Here:
+    """Every piece is written as soon as it is there; Ctrl-C and errors come as they are."""
+
+    many = 1
+    whole = True
+
+    def __init__(self, place: Place, ledger: Ledger | None = None) -> None:
+        self.desk = Desk(place)
+        if ledger is not None:
+            self.desk.pay_by(ledger.draw)
+        self._job: Job | None = None
+        self._pieces: Iterator[Any] = iter(())
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *what: object) -> None: ...
+
+    @property
+    def idle(self) -> bool:
+        return self._job is None
+
+    def pick(self, ready: Sequence[Task]) -> Task | None:
+        return ready[0] if self._job is None else None
+
+    def hear_notes(self, listen: Callable[[str, str], None]) -> None:
+        """Passes notes on at once: while a job runs, nobody asks for events."""
+        self.desk.tell = lambda text: listen("" if self._job is None else self._job.task.name, text)
+
+    def start(self, job: Job, inputs: Inputs, before: Any) -> None:
+        self.desk.sit(job.task, before)
+        self._job, self._pieces = job, perform(job.task, self.desk, inputs, job.share)
+
+    def events(self) -> Iterator[Event]:
+        assert self._job is not None, "somebody speaks only while a job runs"
+        number = self._job.number
+        try:
+            yield Event(number, "pieces", [next(self._pieces)])
+        except StopIteration:
+            self._job = None
+            yield Event(number, "end")
+        except Exception as error:  # noqa: BLE001 - it fails its task; the others are done
+            self._job = None
+            yield Event(number, "failed", error)

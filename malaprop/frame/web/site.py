@@ -1,0 +1,119 @@
+"""make_site: an application with its headers, limits, static files and error pages in place."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.frame.web.body import BodyLimit
+from malaprop.frame.web.headers import Headers
+from malaprop.frame.web.origin import SameOrigin
+from malaprop.frame.web.pages import WORDS, Pages, http_error
+from malaprop.frame.web.rate import RateBuckets, RateLimit
+
+_log = logging.getLogger("malaprop.frame.web")
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteLimits:
+    """Bytes of a request; requests a second of one client in the long run, and at once. `rate` None: no bound."""
+
+    body: int = 64 * 1024
+    rate: float | None = 20.0
+    burst: int = 60
+
+    def __post_init__(self) -> None:
+        if self.body < 1 or self.burst < 1 or (self.rate is not None and self.rate <= 0):
+            raise SettingError("limits want body and burst of at least 1 and a rate above 0 or none")
+
+
+def make_site(
+    package: str, *, title: str, limits: SiteLimits | None = None, lifespan: Lifespan | None = None
+) -> tuple[FastAPI, Pages]:
+    """An application without routes of its own, and the pages it shows.
+
+    `package` has the folders `templates` and `static`; its files lie under /static/, those that all sites share
+    (`base.css`, `base.js`) under /shared/. Add routes to the application; raise `HTTPException(status, words)` or a
+    MalapropError for what the reader can mend. Tracebacks, paths and secrets never reach a page.
+    """
+    limits = limits or SiteLimits()
+    pages = Pages(package, site=title)
+    app = FastAPI(
+        title=title,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        middleware=_layers(limits, pages),
+        exception_handlers=_handlers(pages),
+    )
+    app.mount("/static", StaticFiles(directory=str(files(package) / "static")))
+    app.mount("/shared", StaticFiles(directory=str(files("malaprop.frame.web") / "static")))
+    return app, pages
+
+
+def _layers(limits: SiteLimits, pages: Pages) -> list[Middleware]:
+    layers = [Middleware(Headers), Middleware(_Refusals, pages=pages)]
+    if limits.rate is not None:
+        layers.append(Middleware(RateLimit, buckets=RateBuckets(limits.rate, limits.burst)))
+    return [*layers, Middleware(SameOrigin), Middleware(BodyLimit, limit=limits.body)]
+
+
+def _handlers(pages: Pages) -> dict[Any, Any]:
+    """What answers when something is wrong. Only our own errors and those raised for the reader are shown in words."""
+
+    def http(request: Request, error: HTTPException) -> Response:
+        return http_error(pages, request, error)
+
+    def ours(request: Request, error: MalapropError) -> Response:
+        return pages.error(request, 400, plain(error))
+
+    def unread(request: Request, error: Exception) -> Response:  # noqa: ARG001 - its words are for programmers
+        return pages.error(request, 400, "This request is not what the page expects. Please reload the page.")
+
+    return {HTTPException: http, MalapropError: ours, RequestValidationError: unread}
+
+
+class _Refusals:
+    """Gives what the limits raise its page, and what nobody foresaw a page that says no more than that.
+
+    Both stand outside the application's own handlers; this stands inside the headers.
+    """
+
+    def __init__(self, app: ASGIApp, *, pages: Pages) -> None:
+        self.app, self.pages = app, pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noted)
+        except HTTPException as error:
+            if begun:
+                raise
+            await http_error(self.pages, Request(scope), error)(scope, receive, send)
+        except Exception as error:
+            if begun or scope["type"] != "http":
+                raise
+            _log.error("%s %s: %s", scope["method"], type(error).__name__, error, exc_info=error)
+            await self.pages.error(Request(scope), 500, WORDS[500])(scope, receive, send)

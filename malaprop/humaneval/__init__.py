@@ -1,1 +1,0 @@
-"""Studies in which people judge adversarial examples."""

@@ -1,0 +1,345 @@
+"""Trunks: keys and values of what many prompts begin with, kept, so that only what comes behind is computed.
+
+The library lets one function do the attention of all its models (see `scorers.packedmodel`). Ours reads, for each row,
+the kept keys of its beginning and the keys of its own new tokens; all else in a causal model works on each token by
+itself, so the new tokens of many rows lie end to end in one pass. A token's keys lie in one row of the store, whoever
+needs them: a trunk that begins as another does shares its rows.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from malaprop.core.text import Ints
+from malaprop.models.llm.label_tree import Branches
+from malaprop.models.tokens.splice import ship
+
+_NAME = "malaprop_trunks"
+_UNKNOWN = ("softcap", "s_aux", "position_bias")  # what the library may ask of an attention that ours does not do
+_ROOM = 512 << 20  # bytes of keys and values
+_TOKENS = {"cpu": 2048, "cuda": 1 << 15}  # new tokens of a pass
+_WASTE = 4 << 20  # pairs of a query and a key in a pass, with padding
+_now = threading.local()  # the pass in this thread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trunk:
+    """A beginning whose keys are kept: its tokens, and where in the store each one's lie."""
+
+    tokens: Ints
+    places: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A row of tokens of which the first `known` are those of a trunk."""
+
+    tokens: Ints
+    trunk: Trunk
+    known: int
+
+    @property
+    def new(self) -> int:
+        return len(self.tokens) - self.known
+
+
+class Store:
+    """Keys and values of single tokens, a row each; it grows up to `room` bytes."""
+
+    def __init__(self, room: int = _ROOM) -> None:
+        self.room = room
+        self.keys: dict[int, Tensor] = {}  # by layer, [token, head, each]
+        self.values: dict[int, Tensor] = {}
+        self.used = 0
+        self.size = 0
+        self.weight = 0  # bytes of a token, known after the first pass
+
+    def takes(self, count: int) -> bool:
+        """Whether so many more tokens have room."""
+        return self.used + count <= max(self.size, self.room // max(1, self.weight))
+
+    def take(self, count: int) -> Ints:
+        """The rows of so many new tokens."""
+        out = np.arange(self.used, self.used + count)
+        self.used += count
+        if self.used > self.size and self.keys:
+            self._grow(self.used)
+        return out
+
+    def _grow(self, needed: int) -> None:
+        self.size = max(needed, min(2 * needed, self.room // max(1, self.weight)))
+        for table in (self.keys, self.values):
+            for layer, old in table.items():
+                fresh = old.new_zeros(self.size, *old.shape[1:])
+                fresh[: len(old)] = old
+                table[layer] = fresh
+
+    def write(self, layer: int, places: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Keeps the keys and values of new tokens."""
+        for table, fresh in ((self.keys, keys), (self.values, values)):
+            if layer not in table:
+                self.size = max(self.size, self.used)
+                table[layer] = fresh.new_zeros(self.size, *fresh.shape[1:])
+            table[layer][places] = fresh
+
+    def weigh(self) -> None:
+        """Learns what a token takes."""
+        tables = [*self.keys.values(), *self.values.values()]
+        self.weight = sum(table[0].numel() * table.element_size() for table in tables)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pass:
+    """What attention needs to know of the rows of one pass."""
+
+    store: Store
+    before: Int[Tensor, "row context"]  # where the keys of each row's beginning lie, filled up with 0
+    own: Int[Tensor, "row new"]  # which of the pass's tokens are the row's, filled up with 0
+    sees: Bool[Tensor, "row new context_and_new"]
+    apart: Int[Tensor, "row new context_and_new"] | None  # how far a key lies before a query, where that can matter
+    row: Int[Tensor, " token"]
+    column: Int[Tensor, " token"]
+    keep: tuple[Int[Tensor, " kept"], Int[Tensor, " kept"]] | None  # tokens whose keys are kept, and where
+
+
+def _attend(
+    module: nn.Module,
+    query: Float[Tensor, "one head token each"],
+    key: Float[Tensor, "one few token each"],
+    value: Float[Tensor, "one few token each"],
+    attention_mask: Tensor | None = None,  # noqa: ARG001 - none is made for an attention that the library does not know
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    **more: Any,
+) -> tuple[Float[Tensor, "one token head each"], None]:
+    """The library's attention: each row sees its beginning, out of the store, and its own tokens."""
+    if any(more.get(name) is not None for name in _UNKNOWN):
+        raise NotImplementedError("attention of a kind that is not known here")
+    now: _Pass = _now.at
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    q, k, v = (t[0].transpose(0, 1) for t in (query, key, value))
+    if now.keep is not None:
+        tokens, places = now.keep
+        now.store.write(layer, places, k[tokens], v[tokens])
+    whole = [fresh[now.own] for fresh in (k, v)]
+    if now.before.shape[1]:
+        kept = (now.store.keys[layer], now.store.values[layer])
+        whole = [torch.cat([old[now.before], fresh], 1) for old, fresh in zip(kept, whole, strict=True)]
+    sees = now.sees
+    if sliding_window is not None and now.apart is not None:
+        sees = sees & (now.apart < sliding_window)
+    keys, values = (t.transpose(1, 2) for t in whole)
+    seen = F.scaled_dot_product_attention(
+        q[now.own].transpose(1, 2), keys, values, attn_mask=sees[:, None], scale=scaling,
+        enable_gqa=keys.shape[1] != q.shape[1],
+    )  # fmt: skip
+    return seen.transpose(1, 2)[now.row, now.column][None], None
+
+
+@dataclass(eq=False, kw_only=True)
+class Trunks:
+    """Log-probabilities of label words behind prompts, by a causal model that keeps what prompts share."""
+
+    model: Any
+    branches: Branches
+    store: Store = field(default_factory=Store)
+    tokens_read: int = 0  # by the model, in all passes
+
+    def __post_init__(self) -> None:
+        from transformers import AttentionInterface
+
+        AttentionInterface.register(_NAME, _attend)
+
+    @property
+    def device(self) -> torch.device:
+        found: torch.device = self.model.device
+        return found
+
+    def forget(self) -> None:
+        """Drops all that is kept."""
+        self.store.used = 0
+
+    def keep(self, requests: Sequence[Request]) -> list[Trunk]:
+        """The rows as trunks: what each has behind its own trunk is computed and kept."""
+        out = []
+        for request in requests:
+            places = self.store.take(request.new)
+            out.append(Trunk(request.tokens, np.concatenate([request.trunk.places[: request.known], places])))
+        for part in _batches(requests, self.most):
+            self._run([requests[i] for i in part], [out[i] for i in part])
+        if not self.store.weight and self.store.keys:
+            self.store.weigh()
+        return out
+
+    def score(self, requests: Sequence[Request]) -> Float[Tensor, "row label"]:
+        """The log-probability of each label's word behind each row, on the model's device; it is not waited for."""
+        found, order = [], []
+        for part in _batches(requests, self.most):
+            logits = self._run([requests[i] for i in part], None)
+            found.append(self.branches.scores(logits.float().log_softmax(-1)))
+            order.append(part)
+        if not found:
+            return torch.empty(0, len(self.branches.words))
+        return torch.cat(found)[ship(self.device, np.argsort(np.concatenate(order)))[0]]
+
+    @property
+    def most(self) -> int:
+        """New tokens of a pass."""
+        return _TOKENS.get(self.device.type, _TOKENS["cpu"])
+
+    def _run(self, requests: Sequence[Request], trunks: Sequence[Trunk] | None) -> Float[Tensor, "row place token"]:
+        """One pass: the logits behind each prompt and behind each node of the labels' words."""
+        tree = self.branches if trunks is None else None
+        ids, position, edges = _lay(requests, tree)
+        _now.at = self._pass(requests, edges, position, tree, trunks)
+        self.tokens_read += len(ids)
+        nodes = 0 if tree is None else len(tree.tokens)
+        ends = edges[1:] - 1
+        wanted = (ends[:, None] - nodes + np.arange(nodes + 1)[None]).reshape(-1)
+        if trunks is not None:
+            wanted = wanted[:1]  # what a trunk would go on with is nobody's question
+        tokens, places = (row[None] for row in ship(self.device, ids, position))
+        (asked,) = ship(self.device, wanted)
+        try:
+            with _attending(self.model):
+                logits: Tensor = self.model(
+                    input_ids=tokens, position_ids=places, use_cache=False, logits_to_keep=asked
+                ).logits
+        finally:
+            del _now.at
+        return logits[0].reshape(-1 if trunks is not None else len(requests), nodes + 1, logits.shape[-1])
+
+    def _pass(
+        self,
+        requests: Sequence[Request],
+        edges: Ints,
+        position: Ints,
+        tree: Branches | None,
+        trunks: Sequence[Trunk] | None,
+    ) -> _Pass:
+        """The rows as attention sees them, padded to the longest; what a trunk is made of is kept."""
+        known = np.asarray([request.known for request in requests], np.int64)
+        size = np.diff(edges)
+        before = np.zeros((len(requests), int(known.max(initial=0))), np.int64)
+        for at, request in enumerate(requests):
+            before[at, : request.known] = request.trunk.places[: request.known]
+        (context,) = ship(self.device, before.reshape(-1))
+        row, column = ship(self.device, np.repeat(np.arange(len(requests)), size), column_of(edges))
+        first, many, shared = (part[:, None] for part in ship(self.device, edges[:-1], size, known))
+        inside = torch.arange(int(size.max()), device=self.device)[None]
+        own = torch.where(inside < many, first + inside, 0)
+        there = torch.arange(before.shape[1], device=self.device)[None]
+        seen = (there < shared)[:, None].expand(-1, own.shape[1], -1)
+        sees = torch.cat([seen, _own_mask(many, own.shape[1], tree)], 2)
+        apart = None
+        if any(window < int((known + size).max()) for window in _windows(self.model)):
+            (place,) = ship(self.device, position)
+            mine = torch.where(inside < many, place[own], 0)
+            apart = mine[:, :, None] - torch.cat([there.expand(len(requests), -1), mine], 1)[:, None]
+        keep = None
+        if trunks is not None:
+            places = np.concatenate([trunk.places[r.known :] for trunk, r in zip(trunks, requests, strict=True)])
+            keep = ship(self.device, np.arange(len(places)), places)
+        return _Pass(self.store, context.view(before.shape), own, sees, apart, row, column, keep)  # type: ignore[arg-type]
+
+
+def column_of(edges: Ints) -> Ints:
+    """For each token its place in its row."""
+    return np.arange(int(edges[-1])) - np.repeat(edges[:-1], np.diff(edges))
+
+
+def _own_mask(size: Int[Tensor, "row 1"], width: int, tree: Branches | None) -> Bool[Tensor, "row query key"]:
+    """Among a row's own tokens: what came before, and of the labels' words the way to a node."""
+    at = torch.arange(width, device=size.device)
+    before = at[None, :, None] >= at[None, None]
+    nodes = 0 if tree is None else len(tree.tokens)
+    if not nodes:
+        return before.expand(len(size), -1, -1)
+    assert tree is not None
+    node = at[None] - (size - nodes)  # of the labels' words, where it is one of 0 to nodes - 1
+    query, key = node[:, :, None], node[:, None]
+    way = tree.sees().to(size.device)[query.clamp(0, nodes - 1), key.clamp(0, nodes - 1)]
+    return torch.where((query >= 0) & (key >= 0) & (query < nodes) & (key < nodes), way, before)
+
+
+def _lay(requests: Sequence[Request], tree: Branches | None) -> tuple[Ints, Ints, Ints]:
+    """The new tokens of all rows end to end, their positions, and where each row begins."""
+    nodes = () if tree is None else tree.tokens
+    depths = np.asarray(() if tree is None else tree.depths, np.int64)
+    ids = np.concatenate([np.concatenate([r.tokens[r.known :], np.asarray(nodes, np.int64)]) for r in requests])
+    position = np.concatenate(
+        [np.concatenate([np.arange(r.known, len(r.tokens)), len(r.tokens) + depths]) for r in requests]
+    )
+    sizes = np.asarray([r.new + len(nodes) for r in requests], np.int64)
+    return ids, position, np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _batches(requests: Sequence[Request], most: int) -> Iterator[Ints]:
+    """Rows with like many new tokens together, and of these such with like beginnings."""
+    new = np.asarray([r.new for r in requests], np.int64)
+    known = np.asarray([r.known for r in requests], np.int64)
+    order = np.lexsort((known, new))
+    begin = total = deepest = 0
+    for at, which in enumerate(order.tolist()):
+        deepest = max(deepest, int(known[which]))
+        pairs = (at - begin + 1) * int(new[which]) * (deepest + int(new[which]))
+        if at > begin and (total + new[which] > most or pairs > _WASTE):
+            yield order[begin:at]
+            begin, total, deepest = at, 0, int(known[which])
+        total += int(new[which])
+    if begin < len(order):
+        yield order[begin:]
+
+
+def _windows(model: Any) -> list[int]:
+    """How far its layers look back, where that is bounded."""
+    found = getattr(model.config.get_text_config(), "sliding_window", None)
+    return [int(found)] if found else []
+
+
+@contextmanager
+def _attending(model: Any) -> Iterator[None]:
+    """Within, the model attends by our function."""
+    before = [(part.config, part.config._attn_implementation) for part in _parts(model)]
+    for config, _ in before:
+        config._attn_implementation = _NAME
+    try:
+        yield
+    finally:
+        for config, was in before:
+            config._attn_implementation = was
+
+
+def _parts(model: Any) -> list[Any]:
+    found = {id(part.config): part for part in model.modules() if getattr(part, "config", None) is not None}
+    return list(found.values())
+
+
+def can_share(model: Any) -> bool:
+    """Whether the library's class lets a pass be laid out so at all; whether it answers rightly is tried."""
+    known = inspect.signature(model.forward).parameters
+    layers: Callable[[], Iterator[nn.Module]] = model.modules
+    return {"position_ids", "logits_to_keep", "use_cache"} <= set(known) and any(
+        hasattr(part, "layer_idx") for part in layers()
+    )
+
+
+def common(one: Ints, other: Ints) -> int:
+    """How many tokens two rows begin with in common."""
+    least = min(len(one), len(other))
+    differ = np.flatnonzero(one[:least] != other[:least])
+    return int(differ[0]) if len(differ) else least
+
+
+EMPTY = Trunk(np.empty(0, np.int64), np.empty(0, np.int64))

@@ -1,0 +1,96 @@
+"""Which scorer answers for a transformers classifier, in the precision asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from malaprop.models.embeddings import last_linear
+from malaprop.models.precision import ROUNDING
+from malaprop.models.scorers import Scorer
+from malaprop.models.scorers.bert import BertScorer, readable
+from malaprop.models.scorers.buckets import Buckets
+from malaprop.models.scorers.int8 import quantise
+from malaprop.models.scorers.masks import takes_added_mask
+from malaprop.models.scorers.packedmodel import pack
+from malaprop.models.scorers.packing import Packing
+from malaprop.models.scorers.plain import Forward, Plain, attended
+from malaprop.models.scorers.varlen import can_pack
+from malaprop.models.tokens.batches import Bounds
+from malaprop.models.tokens.splice import Splice
+
+_TOKENS = 1 << 14  # of a packed batch
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Road:
+    """A classifier and what was found out about it when it was loaded."""
+
+    model: Any
+    separator: int | None  # behind which the second segment begins; None: it knows no segments
+    pad: int
+    limit: int
+    rows: Sequence[Sequence[int]]  # of a few texts, on which roads are tried
+    masks: bool = True  # whether padding changes no answer
+    independent: bool = True  # whether rows of one length change none of each other's
+
+    @property
+    def forward(self) -> Forward:
+        return attended(self.model, separator=self.separator)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """On a CPU, which a few hundred tokens keep busy, padding costs more than small batches do."""
+        if not self.independent:
+            return Bounds(rows=1)
+        return Bounds(rows=32, waste=0.03) if self.model.device.type == "cpu" else None
+
+    def scorer(self, precision: str) -> Scorer | None:
+        """In fp32, bf16 or int8; None: the plain forward is the fastest there is."""
+        if self._as_weights:
+            dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+            return BertScorer(model=self.model, separator=self.separator, dtype=dtype, int8=precision == "int8")
+        if precision == "fp32":
+            return None
+        return self._in_int8() if precision == "int8" else self._in_half()
+
+    @property
+    def _as_weights(self) -> bool:
+        """On a GPU BERT alone: its kin are packed by way of the library there."""
+        named = type(self.model).__name__
+        return readable(self.model) and (self.model.device.type == "cpu" or named == "BertForSequenceClassification")
+
+    def nears(self, precision: str) -> bool:
+        """Whether scores in so few bits stay within half of what is allowed for, on the texts it is tried on."""
+        scorer = self.scorer(precision)
+        if scorer is None or not self.rows:
+            return scorer is None
+        work = Splice.of_rows(self.rows, limit=self.limit, pad=self.pad, device=self.model.device)
+        plain = Plain(forward=self.forward, masks=self.masks, pad=self.pad, bounds=self.bounds)
+        apart = scorer.logits(work).softmax(-1) - plain.logits(work).softmax(-1)
+        return float(apart.abs().max()) <= ROUNDING[precision] / 2
+
+    def _in_half(self) -> Scorer:
+        """Packed where its attention can be, else padded in few shapes, else in batches of one length."""
+        on_gpu = self.model.device.type == "cuda"
+        if on_gpu and can_pack():
+            network = pack(self.model, [r for r in self.rows if r], separator=self.separator, dtype=torch.bfloat16)
+            if network is not None:
+                return Packing(network=network, longest=self.limit, tokens=max(_TOKENS, self.limit))
+        half = deepcopy(self.model).to(torch.bfloat16)
+        if on_gpu and self.masks:
+            added = takes_added_mask(self.model, self.rows, pad=self.pad, separator=self.separator)
+            forward = attended(half, separator=self.separator, added=added)
+            return Buckets(forward=forward, pad=self.pad, longest=self.limit)
+        forward = attended(half, separator=self.separator)
+        return Plain(forward=forward, masks=False, pad=self.pad, bounds=self.bounds)
+
+    def _in_int8(self) -> Scorer:
+        """Large products in bytes; what the head makes of the last vector stays in fp32."""
+        spare = last_linear(self.model) or getattr(self.model, "score", None)
+        forward = attended(quantise(self.model, spare=spare), separator=self.separator)
+        return Plain(forward=forward, masks=self.masks, pad=self.pad, bounds=self.bounds)

@@ -1,1 +1,0 @@
-"""Translation models: sub-words, networks, training, decoding, and folders that hold them."""

@@ -1,1 +1,0 @@
-"""The zoo: models by name, the networks they stand for, their training and their folders."""

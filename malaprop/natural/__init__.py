@@ -1,1 +1,0 @@
-"""Natural adversaries: changes on the manifold of the data, found in the latent space of a generative model."""

@@ -1,0 +1,49 @@
+"""Commands that are no studies yet, as the steps of papers use them: each in one function, so that it moves at once."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from malaprop.papers.claims.claim import Doing, TypedCommand
+
+__all__ = ["Doing", "TypedCommand", "explain", "harden", "rules_from_counts", "show_rules", "show_zoo", "train"]
+
+
+def show_zoo() -> TypedCommand:
+    """The names of all models."""
+    return TypedCommand("list models --json")
+
+
+def explain(**options: Any) -> TypedCommand:
+    return _line("explain", **options)
+
+
+def train(model: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
+    return _line(f"train {model}", settings=settings, **options)
+
+
+def harden(method: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
+    return _line(f"harden {method}", settings=settings, **options)
+
+
+def rules_from_counts(**options: Any) -> TypedCommand:
+    return _line("rules pmi", **options)
+
+
+def show_rules(folder: str, **options: Any) -> TypedCommand:
+    return _line(f"rules show {folder}", **options)
+
+
+def _line(command: str, *, settings: Mapping[str, Any] | None = None, **options: Any) -> TypedCommand:
+    """The command with its options; True is a switch, `settings` are --set name=value."""
+    words = [command]
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        words.append(flag if value is True else f"{flag} {shlex.quote(str(value))}")
+    words += [
+        f"--set {name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in (settings or {}).items()
+    ]
+    return TypedCommand(" ".join(words))

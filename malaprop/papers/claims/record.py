@@ -1,0 +1,45 @@
+"""The record of claims put to the test: ours beside the paper's, and what that says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.verdicts import VERDICTS
+
+FILE = "claims.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRow:
+    """One claim: what the paper says, what came out here, on what, and by which commands."""
+
+    id: str
+    paper: str
+    claim: str
+    theirs: str
+    ours: str
+    verdict: str
+    about: str = ""  # data and models here, where they are not the paper's
+    commands: tuple[str, ...] = ()
+    fails: str = ""  # what would have counted as a failure, written down before
+    why: str = ""  # of a claim that does not hold: what the records show of the reason
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"no verdict is called {self.verdict!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsRecord(Record):
+    """All rows of one `malaprop reproduce`."""
+
+    size: str
+    rows: tuple[ClaimRow, ...]
+    failed: dict[str, str] = field(default_factory=dict)  # steps that failed, and why
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows have each verdict, those that none has left out."""
+        found = [row.verdict for row in self.rows]
+        return {verdict: found.count(verdict) for verdict in VERDICTS if verdict in found}

@@ -1,0 +1,373 @@
+"""malaprop reproduce: steps are done once each, what is done is kept, and every row is read from records."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.assets.measures import why_not
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.frame.study.run_options import Saving, Where
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.study import View
+
+if TYPE_CHECKING:
+    from malaprop.frame.tasks.outputs import Add
+    from malaprop.frame.tasks.task import Inputs, Task
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.papers.claims.claim import Claim, Paper, Reading, Step
+    from malaprop.papers.claims.record import ClaimRow, ClaimsRecord
+
+DONE = "done.json"
+_MEASURE = "--measure"
+_UNVARIED = "The experiment that would show why has not been made."
+_FULL = "at full size alone: give --size full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduce:
+    """Test the claims of five papers, and write our figures beside theirs.
+
+    Each claim is read from the records of ordinary commands, which are shown and can be run alone. The same --out goes
+    on where it was stopped; what is done is not done again. A step that fails costs the claims that are read from it,
+    and the exit code is then 1.
+
+    Examples:
+
+      malaprop reproduce --list
+
+      malaprop reproduce U2 U7 --out runs/claims
+
+      malaprop reproduce all --size full --jobs 8 --out runs/claims --records kept --page claims.md
+    """
+
+    command: ClassVar[str] = "reproduce"
+
+    ids: tuple[str, ...] = opt(
+        (), "Claims such as U2 or H4, a paper's letter (U, S, N, F, H), or all.", argument=True, repeat=True, free=True
+    )
+    size: str = opt(
+        "small", "small: packaged data, minutes on a CPU; full: real data below MALAPROP_DATA, hours without a GPU."
+    )
+    only: tuple[str, ...] = opt(
+        (), "Run only these steps and the steps they need; use the results of the others as they are.", free=True
+    )
+    read: bool = opt(False, "Run nothing; read what is in --out.", free=True)
+    shows: bool = opt(False, "Show the claims and their commands, and run nothing.", name="list", free=True)
+    records: Path | None = opt(
+        None, "Folder to which the records are copied, packed and in small; rows are read from there.", free=True
+    )
+    page: Path | None = opt(None, "A Markdown page whose table of claims is written anew.", free=True)
+    minutes: float | None = opt(
+        None, "The longest time of one command, in minutes; the next call continues it.", min=0, free=True
+    )
+    jobs: int = opt(2, "The value of --jobs for commands that have it.", min=1, free=True)
+    saving: Saving = Saving()
+
+    def __post_init__(self) -> None:
+        if self.read and self.saving.out is None:
+            raise SettingError("--read needs the --out of what was run")
+
+    @property
+    def where(self) -> Where:
+        """Steps are done one after the other, each in a process of its own."""
+        return Where()
+
+    def check(self) -> None:
+        from malaprop.papers.claims.claim import SIZES
+
+        if self.size not in SIZES:
+            raise unknown("size", self.size, SIZES)
+        if self.shows:
+            return
+        if not self.ids:
+            raise SettingError("name the claims: U2, a paper's letter, or all; malaprop reproduce --list shows them")
+        choose_claims(self.ids)
+
+    # --- what is done
+
+    def steps(self) -> list[Step]:
+        """What the claims are read from at this size, as far as it is asked for, each behind what it needs."""
+        found = steps_of(choose_claims(self.ids), self.size)
+        return [step for step in found if not self.only or any(f"{step.name}/".startswith(f"{o}/") for o in self.only)]
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.frame.tasks.task import Task
+
+        steps = [] if self.read else self.steps()
+        names = {step.name for step in steps}
+        for step in steps:
+            yield Task(
+                name=step.name, work=partial(self.do, step), output=CommandsDone(step, self.size), optional=True,
+                after=tuple(name for name in step.needs if name in names),
+            )  # fmt: skip
+
+    def do(self, step: Step, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """Runs the commands that have not ended well before, up to the first that fails."""
+        from malaprop.frame.tasks.outputs import Skipped
+
+        for name, found in inputs.items():
+            if isinstance(found, Skipped):
+                yield Skipped(f"it needs {name}, which failed: {found.reason}", failed=True)
+                return
+        root, folder = desk.place.root, desk.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        before = len(CommandsDone(step, self.size).before(folder))
+        for number, wanted in enumerate(step.lines(self.size, root, self.jobs)[before:], start=before):
+            words, lacking = drop_measures(wanted)
+            for measure, why in lacking.items():
+                desk.note(f"{step.name} is done without {measure}: {why}")
+            desk.note(f"malaprop {shlex.join(words)}")
+            if reason := run_command(words, folder / f"output-{number}.txt", self.minutes):
+                yield Skipped(reason, failed=True)
+                return
+            yield drop_measures(step.lines(self.size, root, 1)[number])[0]
+
+    # --- what it says
+
+    def gather(self, root: Path) -> ClaimsRecord:
+        from malaprop.frame.tasks.outputs import read_skipped
+        from malaprop.papers.claims.kept_records import keep
+        from malaprop.papers.claims.record import ClaimsRecord
+
+        why = {} if self.read else {step.name: read_skipped(root / step.name) for step in self.steps()}
+        failed = {name: one.reason for name, one in why.items() if one is not None}
+        place = root
+        if self.records is not None:
+            place = self.records / self.size
+            for step in steps_of(choose_claims(self.ids), self.size):  # a step may leave its record in another's folder
+                if self.read or read_skipped(root / step.name) is None:
+                    keep(root / step.name, place / step.name, root)
+        rows = tuple(self._row(paper, claim, root, place, failed) for paper, claim in choose_claims(self.ids))
+        return ClaimsRecord(size=self.size, rows=rows, failed=failed)
+
+    def outline(self) -> View | None:
+        """What would be run, where that is all that is asked for."""
+        from malaprop.papers.claims.claim import Reading
+        from malaprop.papers.claims.record import ClaimsRecord
+        from malaprop.papers.claims.report import list_text
+
+        if not self.shows:
+            return None
+        self.check()
+        chosen = choose_claims(self.ids or ("all",))
+        reading = Reading(ours="", verdict="not done")
+        rows = [
+            self._make(paper, claim, Path("OUT"), replace(reading, ours=claim.instead or _FULL))
+            for paper, claim in chosen
+        ]
+        found = ClaimsRecord(size=self.size, rows=tuple(rows))
+        said = {
+            row.id: {"claim": row.claim, "paper": row.theirs, "commands": row.commands, "fails": row.fails}
+            for row in found.rows
+        }
+        return View(summary={"size": self.size, "rows": said}, text=partial(list_text, found))
+
+    def _row(self, paper: Paper, claim: Claim, root: Path, place: Path, failed: dict[str, str]) -> ClaimRow:
+        there = any(step.does.get(self.size) for step in paper.steps if step.name in claim.steps)
+        return self._make(paper, claim, root, self._read(claim, place, there, failed), place)
+
+    def _make(self, paper: Paper, claim: Claim, root: Path, found: Reading, place: Path | None = None) -> ClaimRow:
+        from malaprop.frame.records.weigh import AMISS
+        from malaprop.papers.claims.record import ClaimRow
+
+        steps = steps_of([(paper, claim)], self.size)
+        read = [step for step in steps if step.name in claim.steps]
+        there = [step for step in read if place is None or (place / step.name).is_dir()]
+        about = [step.about[self.size] for step in there if step.name not in claim.varies]
+        return ClaimRow(
+            id=claim.id,
+            paper=paper.title,
+            claim=claim.claim,
+            theirs=claim.theirs,
+            ours=found.ours,
+            verdict=found.verdict,
+            why=(found.why or _UNVARIED) if found.verdict in AMISS else "",
+            about="; ".join(dict.fromkeys(about)),
+            fails=claim.fails,
+            commands=tuple(
+                f"malaprop {shlex.join(words)}" for step in steps for words in step.lines(self.size, root, self.jobs)
+            )
+            if read
+            else (),
+        )
+
+    def _read(self, claim: Claim, place: Path, there: bool, failed: dict[str, str]) -> Reading:
+        from malaprop.papers.claims.claim import Reading
+
+        reasons = [failed[name] for name in claim.steps if name in failed]
+        if claim.read is None:
+            missing = claim.instead
+        elif not there:
+            missing = _FULL
+        elif len(reasons) == len(claim.steps):
+            missing = reasons[0]
+        else:
+            try:
+                return claim.read(place)
+            except MalapropError as error:
+                missing = reasons[0] if reasons else plain(error)
+            except (ValueError, LookupError, TypeError, ArithmeticError) as error:  # one odd record costs one row
+                missing = f"the record lacks what is read from it ({type(error).__name__}: {plain(error)[:100]})"
+        return Reading(ours=missing, verdict="not done")
+
+    def view(self, record: ClaimsRecord) -> View:
+        from malaprop.frame.report.page import render
+        from malaprop.papers.claims.record import FILE
+        from malaprop.papers.claims.report import page_text, summary, write_table
+
+        files = {"claims.md": page_text(record), "report.html": render((), records=[record])}
+        if self.page is not None:
+            files[str(self.page.absolute())] = write_table(self.page, record)
+        rows = {row.id: {"ours": row.ours, "verdict": row.verdict} for row in record.rows}
+        said = {"size": self.size, "rows": rows, "counts": record.counts, "failed": record.failed}
+        last, failed = "", ""
+        if (out := self.saving.out) is not None:
+            said = {"report": str(out / "report.html"), **said}
+            last = f"record: {out / FILE}; page: {out / 'report.html'}"
+        if record.failed:
+            named = ", ".join(record.failed)
+            failed = f"{len(record.failed)} steps failed: {named}; the same command tries them again"
+        return View(
+            rows=[{"id": name, **row} for name, row in rows.items()],
+            summary={**said, "summary": summary(record)}, files=files, last=last, failed=failed, report=False,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsDone:
+    """The commands of a step that have ended well, in done.json; how many processes they had does not matter."""
+
+    step: Step
+    size: str
+
+    def done(self, folder: Path) -> bool:
+        return len(self.before(folder)) == len(self._lines(folder))
+
+    def there(self, folder: Path) -> bool:
+        return self.done(folder)
+
+    def before(self, folder: Path) -> list[list[str]]:
+        """The first of these very commands, or of what this machine can do of them: each may need those before it."""
+        pairs = zip(self._lines(folder), _read_done(folder), strict=False)
+        same = takewhile(lambda pair: pair[1] == pair[0] or pair[1] == drop_measures(pair[0])[0], pairs)
+        return [held for _, held in same]
+
+    def _lines(self, folder: Path) -> list[list[str]]:
+        root = folder.parents[self.step.name.count("/")]
+        return self.step.lines(self.size, root, 1)
+
+    def value(self, folder: Path) -> Any:
+        from malaprop.frame.tasks.outputs import read_skipped
+
+        return read_skipped(folder) or folder
+
+    @contextmanager
+    def open(self, folder: Path) -> Iterator[Add]:
+        from malaprop.core.whole_files import write_whole
+        from malaprop.frame.tasks.outputs import Skipped, skipped_file, write_json
+
+        skipped_file(folder).unlink(missing_ok=True)
+
+        def add(piece: Any) -> None:
+            if isinstance(piece, Skipped):
+                write_json(skipped_file(folder), piece)
+            else:
+                write_whole(folder / DONE, json.dumps([*self.before(folder), piece]) + "\n")
+
+        yield add
+
+    def blame(self, folder: Path, item: Any, why: str) -> Any:
+        raise AssertionError(f"{folder} has no items: {item}, {why}")
+
+
+def _read_done(folder: Path) -> list[list[str]]:
+    try:
+        found = json.loads((folder / DONE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def drop_measures(words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """A command without the measures that cannot be taken on this machine, and why each cannot."""
+    if _MEASURE not in words:
+        return words, {}
+    at = words.index(_MEASURE)
+    wanted = words[at + 1].split(",")
+    lacking = {measure: why for measure in wanted if (why := why_not(measure))}
+    left = [measure for measure in wanted if measure not in lacking]
+    return [*words[:at], *([_MEASURE, ",".join(left)] if left else []), *words[at + 2 :]], lacking
+
+
+def run_command(words: Sequence[str], output: Path, minutes: float | None = None) -> str:
+    """A command of ours in a process of its own; what it prints goes to a file. Gives why it failed."""
+    with output.open("w", encoding="utf-8") as file:
+        try:
+            ended = subprocess.run(  # noqa: S603 - words of our own
+                [sys.executable, "-m", "malaprop", *words],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                check=False,
+                timeout=None if minutes is None else 60 * minutes,
+            )
+        except subprocess.TimeoutExpired:
+            return f"{words[0]} was stopped after {minutes:g} minutes; the same command goes on with it"
+    if not ended.returncode:
+        return ""
+    lines = output.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    said = lines[-1].removeprefix("malaprop: ") if lines else "no word of why"
+    return f"{words[0]} ended with {ended.returncode}: {said[:300]}"
+
+
+def choose_claims(ids: Sequence[str]) -> list[tuple[Paper, Claim]]:
+    """The claims of these ids: U2, a paper's letter, or all."""
+    from malaprop.papers.claims.books import PAPERS
+
+    known = {claim.id.casefold(): (paper, claim) for paper in PAPERS for claim in paper.claims}
+    letters = {paper.letter.casefold() for paper in PAPERS}
+    wanted: set[str] = set()
+    for given in ids:
+        name = given.strip().casefold()
+        if name == "all":
+            wanted.update(known)
+        elif name in letters:
+            wanted.update(key for key in known if key[0] == name)
+        elif name in known:
+            wanted.add(name)
+        else:
+            raise unknown("claim", given, [claim.id for _, claim in known.values()])
+    if not wanted:
+        raise SettingError("no claim was named; give ids such as U2 or H4, a paper's letter, or all")
+    return [pair for key, pair in known.items() if key in wanted]
+
+
+def steps_of(chosen: Sequence[tuple[Paper, Claim]], size: str | None = None) -> list[Step]:
+    """What these claims are read from, at any size or at this one, each once and after what it needs."""
+    found: dict[str, Step] = {}
+
+    def add(paper: Paper, name: str) -> None:
+        step = next(step for step in paper.steps if step.name == name)
+        if size is not None and not step.does.get(size):
+            return
+        for before in step.needs:
+            add(paper, before)
+        found.setdefault(name, step)
+
+    for paper, claim in chosen:
+        for name in claim.steps:
+            add(paper, name)
+    return list(found.values())

@@ -1,0 +1,16 @@
+"""FireBERT (Mein et al. 2021): SWITCH, FuSE, FIVE and FACT."""
+
+from malaprop.frame.rooms import Room
+
+ROOM = Room(
+    wrappers={
+        "fuse": ".fuse:Fuse",
+        "five": ".five:Five",
+    },
+    methods={
+        "fact": ".fact:Fact",
+    },
+    augmenters={
+        "switch": ".augment:read_switched",
+    },
+)

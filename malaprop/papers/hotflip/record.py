@@ -1,0 +1,87 @@
+"""The record of a HotFlip study: what its runs and models add up to, as figures and tables read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from malaprop.frame.records.kinds import Record
+from malaprop.frame.records.summary import Rate, Spread
+
+FILE = "hotflip.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """Success of one attack against the confidence asked for; confidence 0 asks for a wrong label alone."""
+
+    attack: str
+    points: tuple[tuple[float, Rate], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlipChange:
+    """What the successes of one run did to their texts: shares of characters, and how many of each operation."""
+
+    attack: str
+    confidence: float
+    success: Rate
+    share: Spread
+    operations: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardened:
+    """One model under the attack by flips alone; `error` is on the whole test part, without an attack."""
+
+    name: str
+    about: str
+    error: Rate
+    success: Rate
+    epochs: int
+    epoch_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestWords:
+    """The words nearest to a word's vector before and after an edit."""
+
+    word: str
+    edited: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Economy:
+    """The greedy attack by derivatives and by exact losses, on the same texts."""
+
+    success: Rate
+    exact_success: Rate
+    seconds: float
+    exact_seconds: float
+
+    @property
+    def ratio(self) -> float | None:
+        """Adversarial texts a second by derivatives, over those by exact losses."""
+        if not (self.success.hits and self.exact_success.hits and self.seconds > 0):
+            return None
+        return (self.success.hits / self.seconds) / (self.exact_success.hits / self.exact_seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlipRecord(Record):
+    """`moved` counts the edited words of successes whose original is not among the five nearest words any more.
+
+    `ranked` are flips, insertions and deletions on a few texts, ranked by derivatives and by exact losses.
+    """
+
+    model: str
+    data: str
+    texts: int
+    curves: tuple[Curve, ...] = ()
+    changes: tuple[HotFlipChange, ...] = ()
+    hardened: tuple[Hardened, ...] = ()
+    neighbours: tuple[NearestWords, ...] = ()
+    moved: Rate = field(default_factory=lambda: Rate(0, 0))
+    economy: Economy | None = None
+    ranked: tuple[HotFlipChange, ...] = ()

@@ -1,0 +1,188 @@
+"""malaprop study hotflip: a model that reads characters, attacked and hardened in the ways of the HotFlip paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError
+from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.shared_tasks import attack_share, epoch_line
+from malaprop.frame.study.study import View
+from malaprop.frame.study.training_tasks import train_named
+
+if TYPE_CHECKING:
+    from malaprop.data.base import Examples
+    from malaprop.frame.tasks.task import Inputs, Share, Task
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.papers.hotflip.record import HotFlipRecord
+    from malaprop.papers.hotflip.summary import Cell, HotFlipDesign
+
+PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlip:
+    """Attack a model that reads characters, harden it in several ways, and write the HotFlip paper's figures.
+
+    The same --out resumes an interrupted run; models and runs that are there are left alone.
+
+    Examples:
+
+      malaprop study hotflip --data reviews.csv --n 200 --out runs/study
+
+      malaprop study hotflip --methods hotflip,miyato-virtual --set epochs=4 --jobs 4
+    """
+
+    command: ClassVar[str] = "study hotflip"
+
+    model: str = opt("CharCNN-LSTM", "A model of the zoo that reads characters: see malaprop list models.")
+    methods: tuple[str, ...] = opt(
+        ("hotflip", "miyato", "blackbox"),
+        "How models are hardened: hotflip, miyato, miyato-virtual, blackbox; hotflip:0.1 flips that share of the "
+        "characters.",
+        free=True,
+    )
+    confidences: tuple[float, ...] = opt(
+        (0.0, 0.5, 0.9), "Confidences in the wrong label that attacks must reach; 0: any confidence.", free=True
+    )
+    beam: int = opt(10, "Width of the beam search.", min=1)
+    closes: str = opt(
+        "word",
+        "What an edit closes to further ones: word, or character, as the paper's bound can be read; with character, "
+        "hotflip trains with a fifth of the characters flipped, at any place.",
+        choices=("word", "character"),
+    )
+    exact: int = opt(0, "How many texts compare estimated with exact losses; slow.", min=0)
+    training: Mapping[str, Any] = opt(
+        {}, "A setting of the training or the network, as name=value; may be repeated.", name="set"
+    )
+    texts: Selection = Selection(n=760)
+    width: int = width_option()
+    where: Where = Where()
+    spending: Spending = Spending()
+    saving: Saving = Saving()
+
+    @property
+    def design(self) -> HotFlipDesign:
+        from malaprop.papers.hotflip.summary import HotFlipDesign
+
+        floors = tuple(sorted(set(self.confidences)))
+        return HotFlipDesign(
+            methods=self.methods, confidences=floors, width=self.beam, exact=self.exact, closes=self.closes
+        )
+
+    def check(self) -> None:
+        from malaprop.zoo import names as zoo
+
+        if not self.confidences or not all(0 <= floor < 1 for floor in self.confidences):
+            given = ",".join(f"{floor:g}" for floor in self.confidences)
+            raise SettingError(f"--confidences takes numbers from 0 to below 1, as 0,0.5,0.9, got {given!r}")
+        for method in self.methods:
+            defence(method)
+        spec, _ = zoo.parse(self.model)
+        if spec.units != "character":
+            raise SettingError(
+                f"the study attacks a model that reads characters, and {spec.name} does not; name one that reads "
+                "characters (CharCNN-LSTM, LSTM-C-Random-1 ...)"
+            )
+        self.texts.examples(trains=True)  # what is wrong with a file should not wait for a model
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.frame.tasks.outputs import OwnFolder, RunFolder
+        from malaprop.frame.tasks.task import Task
+
+        for model in self.design.models:
+            yield Task(name=f"models/{model}", work=partial(self.train, model), output=OwnFolder())
+        for cell in self.design.cells():
+            yield Task(
+                name=f"runs/{cell.model}/{cell.name}", work=partial(self.attack, cell), output=RunFolder(),
+                after=(f"models/{cell.model}",), holds=(cell.model,), items=partial(self.examples, cell),
+                alone=cell.few,
+            )  # fmt: skip
+
+    def train(self, model: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """One model, plainly or hardened."""
+        from malaprop.frame.study.training_methods import Hardening
+        from malaprop.frame.tasks.outputs import Note
+        from malaprop.zoo.train import Given
+
+        del inputs
+        parts = desk.keep("parts of the data", self.texts.splits)
+        card = train_named(
+            desk, self.model, parts, desk.folder, given=Given(settings=self.training), seed=self.texts.seed,
+            hardening=None if model == PLAIN else Hardening(model, defence(model, self.closes)),
+            listen=lambda epoch: desk.note(epoch_line(epoch)),
+        )  # fmt: skip
+        yield Note(f"right on {card.figures['test_accuracy']:.1%} of the test texts")
+
+    def examples(self, cell: Cell, inputs: Inputs) -> Examples:
+        """The texts of one attack, with the labels as the model numbers them."""
+        from malaprop.core.victim import About
+        from malaprop.data.matching import agree
+        from malaprop.training.card import read_card
+
+        card = read_card(inputs[f"models/{cell.model}"])
+        texts = replace(self.texts, n=self.exact) if cell.few else self.texts
+        about = About(name=card.name, labels=len(card.labels), label_names=card.labels)
+        return agree(texts.examples(trains=True), about)
+
+    def attack(self, cell: Cell, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """One attack. Times of a few texts are compared: what is done once, at the first batch, is no part of them."""
+        from malaprop.frame.runs.local import run
+        from malaprop.frame.runs.make_attack import recipe
+
+        made = recipe(cell.recipe, **cell.settings)
+        target = desk.victim(inputs[f"models/{cell.model}"])
+        if cell.few:
+            few = list(share.items)
+            share = replace(share, items=few)
+            list(run(made, target, few[:1], seed=self.texts.seed))
+        yield from attack_share(desk, made, target, share, seed=self.texts.seed, width=self.width)
+
+    def gather(self, root: Path) -> HotFlipRecord:
+        from malaprop.frame.records.run import Run
+        from malaprop.frame.runs.victims import device_of
+        from malaprop.papers.hotflip.summary import gather
+
+        data = Run.read(root / "runs" / PLAIN / "flips").data
+        return gather(root, self.design, data=data, device=device_of(self.where.device))
+
+    def view(self, record: HotFlipRecord) -> View:
+        rates = {h.name: {"error": h.error.to_dict(), "success": h.success.to_dict()} for h in record.hardened}
+        rows = [
+            {"model": h.name, "error": h.error.value, "success": h.success.value, "epochs": h.epochs}
+            for h in record.hardened
+        ]
+        return View(rows=rows, summary={"kind": "hotflip", "models": rates})
+
+
+def _flipping(method: str, share: str, closes: str) -> dict[str, Any]:
+    """How many characters training flips, and where; as the defence itself has it where nothing is said."""
+    by_character = closes == "character"
+    try:
+        given = {"r": float(share)} if share else {"r": 0.2} if by_character else {}
+    except ValueError:
+        raise SettingError(f"--methods hotflip:SHARE takes a share such as 0.1, got {method!r}") from None
+    return {**given, **({"once": False} if by_character else {})}
+
+
+def defence(method: str, closes: str = "word") -> Any:
+    """What is in the loop of training, by name; where an edit closes a character alone, hotflip flips as many more."""
+    from malaprop.frame.study.training_methods_table import DEFENCES
+
+    plain, _, share = method.partition(":")
+    name, _, kind = plain.partition("-")
+    if (kind and plain != "miyato-virtual") or (share and plain != "hotflip"):
+        raise SettingError(
+            f"--methods takes hotflip, hotflip:SHARE, miyato, miyato-virtual and blackbox, got {method!r}"
+        )
+    if name == "hotflip":
+        return DEFENCES[name](**_flipping(method, share, closes))
+    return DEFENCES[name](**({"virtual": True} if kind else {}))

@@ -1,0 +1,169 @@
+"""The HotFlip study: which attacks it runs on which models, and what their records add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from malaprop.frame.records.outcome import Outcome
+from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.records.summary import Rate, Spread, Summary
+from malaprop.papers.hotflip.confidence import curve, success_at
+from malaprop.papers.hotflip.nearest_words import edited_words, neighbours
+from malaprop.papers.hotflip.operations import OPERATIONS, changed_characters, of_outcome
+from malaprop.papers.hotflip.record import Economy, Hardened, HotFlipChange, HotFlipRecord
+from malaprop.training.card import read_card
+
+PLAIN = "plain"
+SEARCHES = {"beam": "hotflip-char", "greedy": "hotflip-char-greedy", "key-star": "key*"}
+POINTS = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+RANKED = {"few-edits-exact": True, "few-edits": False}  # all three edits on a few texts, by exact losses or not
+SHOWN = 8  # words of the table of neighbours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One attack on one of the models; `few` cells run on the first texts alone."""
+
+    model: str
+    name: str
+    recipe: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    few: bool = False
+
+    def folder(self, root: Path) -> Path:
+        return root / "runs" / self.model / self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlipDesign:
+    """`models` are the plain one and those hardened by each method; `confidences` those that attacks ask for."""
+
+    methods: tuple[str, ...]
+    confidences: tuple[float, ...] = (0.0, 0.5, 0.9)
+    width: int = 10
+    exact: int = 0  # texts of the comparison with exact losses
+    closes: str = "word"  # what an edit of the gradient's searches closes to further ones
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return PLAIN, *self.methods
+
+    def cells(self) -> Iterator[Cell]:
+        """The longest first, so that none is alone at the end."""
+        if self.exact:
+            for name, exact in (("few-exact", True), ("few", False)):
+                settings: dict[str, Any] = {"exact": exact, "operations": "flip"}
+                yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
+            for name, exact in RANKED.items():
+                settings = {"exact": exact}  # both close words, for exact losses are of open words
+                yield Cell(model=PLAIN, name=name, recipe=SEARCHES["greedy"], settings=settings, few=True)
+        for model in self.models:
+            settings = {"width": self.width, "operations": "flip", **self._closing}
+            yield Cell(model=model, name="flips", recipe=SEARCHES["beam"], settings=settings)
+        for search in SEARCHES:
+            for floor in sorted(self.confidences, reverse=True):
+                yield self.search(search, floor)
+
+    @property
+    def _closing(self) -> dict[str, Any]:
+        return {} if self.closes == "word" else {"closes": self.closes}
+
+    def search(self, search: str, floor: float) -> Cell:
+        """One of the three searches on the plain model."""
+        settings: dict[str, Any] = {"confidence": floor} if floor else {}
+        if search == "beam":
+            settings["width"] = self.width
+        if search != "key-star":
+            settings |= self._closing
+        return Cell(model=PLAIN, name=f"{search}-{floor:g}", recipe=SEARCHES[search], settings=settings)
+
+
+def gather(root: Path, plan: HotFlipDesign, *, data: str, device: str = "cpu") -> HotFlipRecord:
+    """The study from its runs and models on disk."""
+    runs = {
+        search: {floor: read_outcomes(plan.search(search, floor).folder(root)) for floor in plan.confidences}
+        for search in SEARCHES
+    }
+    beam = runs["beam"]
+    pairs = edited_words(o for outcomes in beam.values() for o in outcomes)
+    table, moved = neighbours(root / "models" / PLAIN, pairs, device=device)
+    return HotFlipRecord(
+        model=read_card(root / "models" / PLAIN).zoo.name,
+        data=data,
+        texts=max(map(len, beam.values())),
+        curves=tuple(curve(_show(search), found, POINTS) for search, found in runs.items()),
+        changes=tuple(
+            _change(_show(search), floor, outcomes)
+            for search, found in runs.items()
+            for floor, outcomes in sorted(found.items())
+        ),
+        hardened=tuple(_read_hardened(root, model) for model in plan.models),
+        neighbours=tuple(_vary(table)),
+        moved=moved,
+        economy=_economy(root) if plan.exact else None,
+        ranked=tuple(_change(name, 0.0, _read_few(root, name)) for name in RANKED) if plan.exact else (),
+    )
+
+
+def _show(search: str) -> str:
+    return search.replace("-star", "*")
+
+
+def _change(attack: str, floor: float, outcomes: Sequence[Outcome]) -> HotFlipChange:
+    won = [o for o in outcomes if o.status == "success"]
+    total: Counter[str] = Counter()
+    for outcome in won:
+        total += of_outcome(outcome)
+    return HotFlipChange(
+        attack=attack,
+        confidence=floor,
+        success=Summary.of(outcomes).success,
+        share=Spread.of(changed_characters(o) for o in won),
+        operations={name: total[name] for name in OPERATIONS},
+    )
+
+
+def _read_hardened(root: Path, model: str) -> Hardened:
+    card = read_card(root / "models" / model)
+    tested, epochs = int(card.figures["test_rows"]), int(card.figures["epochs"])
+    outcomes = read_outcomes(Cell(model=model, name="flips", recipe="").folder(root))
+    return Hardened(
+        name=model,
+        about=card.about,
+        error=Rate(round((1 - card.figures["test_accuracy"]) * tested), tested),
+        success=success_at(outcomes, 0.0),
+        epochs=epochs,
+        epoch_seconds=card.figures["seconds"] / max(1, epochs),
+    )
+
+
+def _vary(found: Sequence[Any]) -> Iterator[Any]:
+    """The first few with different words."""
+    seen: set[str] = set()
+    for line in found:
+        if line.word not in seen and len(line.word) > 2 and len(seen) < SHOWN:
+            seen.add(line.word)
+            yield line
+
+
+def _economy(root: Path) -> Economy:
+    quick, exact = (_read_few(root, name) for name in ("few", "few-exact"))
+    return Economy(
+        success=Summary.of(quick).success,
+        exact_success=Summary.of(exact).success,
+        seconds=_wall(quick),
+        exact_seconds=_wall(exact),
+    )
+
+
+def _read_few(root: Path, name: str) -> list[Outcome]:
+    return read_outcomes(Cell(model=PLAIN, name=name, recipe="").folder(root))
+
+
+def _wall(outcomes: Sequence[Outcome]) -> float:
+    """They are few enough to be begun together, so that the longest took as long as all."""
+    return max((o.seconds for o in outcomes), default=0.0)

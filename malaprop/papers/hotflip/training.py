@@ -1,0 +1,79 @@
+"""HotFlip in training: the flips that would raise the loss most, all at once, on every text of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional
+
+from malaprop.features.hardening.character_batches import Signs, Spelling, char_gradients, spelling
+from malaprop.features.hardening.character_models import check_share, counts, reads_characters, usable_in
+from malaprop.models.padded_rows import settled
+from malaprop.training.splits import Splits
+from malaprop.zoo.blocks.charwords import CharWords
+from malaprop.zoo.gradients.characters import Slopes, flipped, gains, plain_words, respelled, vectors
+from malaprop.zoo.train import Job
+from malaprop.zoo.training import Batch, Hooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HotFlipTraining:
+    """Ebrahimi et al. 2018, section 4.1: after one backward pass the best flips of a text are made together.
+
+    Half of the loss is on the texts as they are, half on the flipped ones. A flip leaves a word one word, as it does in
+    the attack.
+    """
+
+    r: float = 0.1  # of the characters of a text; the paper has 0.2 and any number in a word
+    once: bool = True  # one flip a word at most, as the attack has it
+
+    def __post_init__(self) -> None:
+        check_share(self.r)
+
+    def __str__(self) -> str:
+        flips = f"the best {self.r:.0%} of their characters flipped"
+        apart = ", one a word at most" if self.once else ""
+        return f"half of the loss on texts with {flips}{apart} (HotFlip)"
+
+    def hooks(self, job: Job, data: Splits) -> Hooks:  # noqa: ARG002
+        usable = usable_in(reads_characters(job.model))
+        return Hooks(loss=lambda model, batch: flipped_loss(model, batch, self, usable))
+
+
+def flipped_loss(model: Any, batch: Batch, how: HotFlipTraining, usable: Bool[Tensor, " symbol"]) -> Float[Tensor, ""]:
+    """Mean of the losses on the texts and on the flipped texts.
+
+    The first is walked back here: one backward pass gives the gradients of the weights and says which flips are best.
+    """
+    words: CharWords = model.embedding
+    ids, lengths = settled(batch.ids, batch.lengths)
+    usable = usable.to(ids.device)
+    spelled = spelling(words, ids)
+    read = spelled.vectors(words)
+    read.retain_grad()
+    clean = functional.cross_entropy(model.from_vectors(read, ids, lengths).float(), batch.labels) / 2
+    clean.backward()  # type: ignore[no-untyped-call]
+    assert read.grad is not None
+    changed = best_flips(words, spelled, read.grad, how.r, usable, how.once)
+    flips = functional.cross_entropy(respelled(model, changed, ids, lengths).float(), batch.labels) / 2
+    return clean.detach() + flips
+
+
+@torch.no_grad()
+def best_flips(
+    words: CharWords,
+    spelled: Spelling,
+    towards: Float[Tensor, "batch token dim"],
+    r: float,
+    usable: Bool[Tensor, " symbol"],
+    once: bool = False,
+) -> Signs:
+    """The texts with the best share `r` of their characters flipped, at least one a text where any can be."""
+    slopes = Slopes(char_gradients(words, spelled, towards), torch.empty(0), spelled.everywhere)
+    open_ = plain_words(slopes.signs, usable)
+    found = gains(slopes, vectors(words), usable, open_, ("flip",))
+    return flipped(found, counts(slopes.signs, open_, r), once=once)

@@ -1,0 +1,120 @@
+"""Natural adversaries of image classifiers: what a victim is shown, and what is written down of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from malaprop.core import png
+from malaprop.core.score import Floats, winner, winners
+from malaprop.data.images import Images, ImageSet
+from malaprop.engine.service import Batched, Service
+from malaprop.papers.natural.latent_target import Ground
+from malaprop.papers.natural.models.image_victim import ImageVictim
+from malaprop.papers.natural.models.images import ImageManifold
+from malaprop.papers.natural.models.quality import root_mean_square
+from malaprop.papers.natural.record import Find
+from malaprop.papers.natural.search.service import Looks, OtherLabel
+
+STRIP = 8  # pictures from the start to the adversary
+UNKNOWN = -1  # the label of a victim that was not heard
+
+
+def lay_ground(data: ImageSet, manifold: ImageManifold, refine: int = 0) -> Ground:
+    """Where the searches of images start; `refine` gradient steps bring each start nearer to its image."""
+    starts = manifold.invert(data.images)
+    starts = manifold.refine(data.images, starts, refine) if refine else starts
+    return Ground(items=data, ids=data.ids, starts=starts, returned=manifold.pictures(starts))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImageTarget:
+    """A classifier of images. `labels` false: also images that it has wrong, as no label is looked at."""
+
+    ground: Ground
+    manifold: ImageManifold
+    victim: ImageVictim
+    judge: ImageVictim | None = None
+    batch: int = 1024
+    labels: bool = True
+    drawn: bool = True  # keep pictures in the records
+
+    @property
+    def data(self) -> ImageSet:
+        found: ImageSet = self.ground.items
+        return found
+
+    @cached_property
+    def errors(self) -> NDArray[np.float64]:
+        return root_mean_square(self.ground.returned, self.data.images)
+
+    def services(self) -> dict[str, Service]:
+        looks = Looks(manifold=self.manifold, victim=self.victim, batch=self.batch)
+        items = Batched(lambda some: list(self.victim(np.stack(some))), key=lambda image: image.tobytes(), remember=0)
+        return {"latent": looks, "verify": looks, "items": items}
+
+    def describe(self, at: int) -> Find:
+        return Find(
+            id=self.data.ids[at],
+            status="failed",
+            label=int(self.data.labels[at]),
+            prediction=UNKNOWN,
+            rebuilt=round(float(self.errors[at]), 6),
+            original=self._draw(self.data.images[at]),
+            returned=self._draw(self.ground.returned[at]),
+        )
+
+    def show(self, at: int) -> list[Images]:
+        return [self.data.images[at], self.ground.returned[at]]
+
+    def begin(self, at: int, line: Find, answers: Sequence[Floats]) -> tuple[Find, OtherLabel]:
+        del at
+        before, after = map(winner, answers)
+        wrong = self.labels and before != line.label
+        line = replace(line, prediction=before, start=after, status="skipped" if wrong else line.status)
+        return line, OtherLabel(before)
+
+    def write(self, at: int, point: Floats) -> tuple[Images, Images]:
+        del at
+        made = self.manifold.pictures(point[None])[0]
+        return made, made
+
+    def tell(self, at: int, line: Find, made: tuple[Images, Images], answer: Floats, point: Floats) -> Find:
+        image = made[0]
+        line = replace(
+            line,
+            changed=winner(answer),
+            judged=None if self.judge is None else int(predictions(self.judge, image[None])[0]),
+            pixels=round(float(np.linalg.norm(image - self.data.images[at])), 6),
+        )
+        if not self.drawn:
+            return line
+        return replace(
+            line,
+            adversary=self._draw(image),
+            difference=png.address(png.difference(self.ground.returned[at], image)),
+            strip=self._strip(self.ground.starts[at], point),
+        )
+
+    def _draw(self, image: Images) -> str:
+        return png.address(png.picture_of(image)) if self.drawn else ""
+
+    def _strip(self, start: Floats, end: Floats) -> str:
+        shares = np.linspace(0, 1, STRIP, dtype=np.float32)[:, None]
+        return png.address(png.sheet(self.manifold.pictures(start + shares * (end - start)), STRIP, gap=1))
+
+
+def predictions(victim: ImageVictim, images: Images, batch: int = 4096) -> NDArray[np.int64]:
+    parts = [winners(victim(images[at : at + batch])) for at in range(0, len(images), batch)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def error_find(item: Any, seed: int, why: str) -> Find:
+    """The line of an image that could not be searched."""
+    del seed
+    return Find(id=item.id, status="error", label=item.label, prediction=UNKNOWN, reason=why)

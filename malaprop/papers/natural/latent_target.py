@@ -1,0 +1,99 @@
+"""A quest: one victim under one latent search, around every item of a ground; images and sentences alike."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from malaprop.core.ask import Ask, ServiceFailed, Steps
+from malaprop.core.score import Floats
+from malaprop.core.seeds import generator
+from malaprop.engine.drive import drive
+from malaprop.engine.service import Service
+from malaprop.papers.natural.search.confirmed import CAP, Catch, hunt
+from malaprop.papers.natural.search.manifold import Goal
+from malaprop.papers.natural.search.probe import LatentSearch
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ground:
+    """What all victims of a study share: items, where their searches start, and what those points generate."""
+
+    items: Any  # an ImageSet, or a Dataset of texts
+    ids: tuple[str, ...]
+    starts: Floats  # [item, dim]
+    returned: Any  # an array of images, or sentences
+    notes: tuple[str, ...] = ()  # what a reader of the figures should know of the items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class LatentTarget(Protocol):
+    """A victim, and how its items are shown to it and written down. Items are named by their place in the ground."""
+
+    @property
+    def ground(self) -> Ground: ...
+
+    def services(self) -> dict[str, Service]:
+        """`latent` and `verify` judge clouds of points; `items` answers what the victim reads."""
+
+    def describe(self, at: int) -> Any:
+        """The line of an item before anybody is asked."""
+
+    def show(self, at: int) -> list[Any]:
+        """What the victim is asked first: the item as it is, and as its start gives it back."""
+
+    def begin(self, at: int, line: Any, answers: Sequence[Any]) -> tuple[Any, Goal]:
+        """The line with both answers, skipped where there is nothing to look for; and what is looked for."""
+
+    def write(self, at: int, point: Floats) -> tuple[Any, Any]:
+        """The item of a point, as a goal sees it and as the victim reads it."""
+
+    def tell(self, at: int, line: Any, made: tuple[Any, Any], answer: Any, point: Floats) -> Any:
+        """The line with its adversary."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quest:
+    """One victim under one search; what an item gives depends on the seed and its id alone."""
+
+    target: LatentTarget
+    search: LatentSearch
+    seed: int = 0
+    width: int = 64
+    cap: int = CAP
+
+    def run(self, wanted: Collection[str] | None = None) -> Iterator[Any]:
+        """Finished items, in the order they end: those that are wanted, or all."""
+        ids = enumerate(self.target.ground.ids)
+        jobs = ((at, self._steps(at)) for at, name in ids if wanted is None or name in wanted)
+        for _, line in drive(jobs, self.target.services(), width=self.width):
+            yield line
+
+    def _steps(self, at: int) -> Steps[Any]:
+        """One item, from what the victim says of it to what was found."""
+        target, line = self.target, self.target.describe(at)
+        try:
+            answers = yield Ask("items", target.show(at))
+            line, goal = target.begin(at, line, answers)
+            if line.status == "skipped":
+                return line
+            rng = generator(self.seed, "latent", line.id)
+            catch = yield from hunt(self.search, target.ground.starts[at], goal, rng, cap=self.cap)
+            line = replace(line, asked=catch.asked, reason=catch.reason or None)
+            return (yield from self._confirm(at, line, goal, catch))
+        except ServiceFailed as error:
+            return replace(line, status="error", reason=str(error))
+
+    def _confirm(self, at: int, line: Any, goal: Goal, catch: Catch) -> Steps[Any]:
+        """The adversary is written and its answer asked anew; both must still reach the goal."""
+        if catch.point is None or catch.distance is None:
+            return replace(line, status="error" if catch.failed else "failed")
+        made = self.target.write(at, catch.point)
+        answer = (yield Ask("items", [made[1]]))[0]
+        if not goal([made[0]], [answer])[0]:
+            return replace(line, status="failed", reason="a success was not confirmed by a fresh query")
+        line = replace(line, status="success", distance=round(catch.distance, 6))
+        return self.target.tell(at, line, made, answer, catch.point)

@@ -1,0 +1,155 @@
+"""A trained sentence model: its folder, and its two ways between sentences and points of the dense space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.core.score import Floats
+from malaprop.models.tokens.vocab import Vocab
+from malaprop.papers.natural.models.arae import reconstruction
+from malaprop.papers.natural.models.ngrams import NGrams
+from malaprop.papers.natural.models.sentencenet import SentenceNet, SentenceShape
+from malaprop.papers.natural.models.sentences import Codec
+from malaprop.training.card import Card, holds, read_card, write_card
+from malaprop.training.folder import appearing
+from malaprop.zoo.checkpoint import VOCAB, WEIGHTS
+
+CORPUS = "sentences.txt"  # what it was trained on: the yardstick of fluency is counted from it
+_BATCH = 4096
+
+
+def is_sentence_model(folder: Path) -> bool:
+    return holds(folder, "sentence model")
+
+
+def save(folder: Path, card: Card, net: SentenceNet, vocab: Vocab, sentences: Sequence[str]) -> None:
+    """The folder appears whole or not at all; weights take two bytes each."""
+    from safetensors.torch import save_file
+
+    with appearing(folder, "sentence model") as made:
+        weights = {name: tensor.detach().cpu().half().contiguous() for name, tensor in net.state_dict().items()}
+        save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
+        vocab.save(made / VOCAB)
+        (made / CORPUS).write_text("\n".join(sentences) + "\n", encoding="utf-8")
+        write_card(made, card)
+
+
+class SentenceModel:
+    """Sentences as points of a dense space; a `Manifold` of sentences.
+
+    A sentence's point does not depend on its neighbours in a batch beyond rounding, and the writer takes the first of
+    words that are as good as tied.
+    """
+
+    def __init__(self, net: SentenceNet, codec: Codec, card: Card, *, fingerprint: str = "") -> None:
+        self.net, self.codec, self.card = net.eval(), codec, card
+        self.fingerprint = fingerprint
+        self.sentences: tuple[str, ...] = ()
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str = "cpu") -> SentenceModel:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        card = read_card(folder, "sentence model")
+        vocab = Vocab.load(folder / VOCAB)
+        try:
+            lists: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in card.shape.items()}
+            net = SentenceNet(len(vocab), SentenceShape(**lists))
+            net.load_state_dict({name: t.float() for name, t in load_file(folder / WEIGHTS).items()})
+            sentences = (folder / CORPUS).read_text(encoding="utf-8").splitlines()
+        except (OSError, SafetensorError, RuntimeError, TypeError, ValueError, SettingError) as error:
+            reason = str(error).splitlines()[0][:160]
+            raise VictimError(f"{folder} is damaged or cut short ({reason}); train the model again") from None
+        model = cls(net.to(device), Codec(vocab, net.shape.longest), card, fingerprint=_fingerprint(folder))
+        model.sentences = tuple(sentences)
+        return model
+
+    @property
+    def dim(self) -> int:
+        return self.net.shape.latent
+
+    @cached_property
+    def yardstick(self) -> NGrams:
+        return NGrams(self.sentences)
+
+    def invert(self, items: Sequence[str]) -> Floats:
+        """The inverter's point of each sentence, I(E(x))."""
+        with torch.inference_mode(), _exactly(self.net.bias.device):
+            parts = [self.net.invert(self.net.encode(rows)).cpu() for rows in torch.split(self._rows(items), _BATCH)]
+        return np.asarray(torch.cat(parts).numpy(), np.float32) if parts else np.empty((0, self.dim), np.float32)
+
+    def generate(self, z: Floats) -> list[str]:
+        """The sentence of each point; an empty one is possible."""
+        device = self.net.bias.device
+        with torch.inference_mode(), _exactly(device):
+            points = torch.split(torch.from_numpy(np.ascontiguousarray(z, np.float32)), _BATCH)
+            rows = [self.net.write(self.net.out(part.to(device))).cpu() for part in points if len(part)]
+        return self.codec.strings(torch.cat(rows)) if rows else []
+
+    def refine(self, items: Sequence[str], z: Floats, *, steps: int, rate: float = 0.05) -> Floats:
+        """Points that write their sentence better, by `steps` steps down the loss of its words (the paper's section 6).
+
+        Only the point moves. Each sentence has its own sum, so its neighbours change nothing beyond rounding.
+        """
+        if not steps or not len(items):
+            return z
+        device = self.net.bias.device
+        out = []
+        starts = torch.split(torch.from_numpy(z), _BATCH)
+        for rows, start in zip(torch.split(self._rows(items), _BATCH), starts, strict=True):
+            point = start.to(device).clone().requires_grad_()
+            optimiser = torch.optim.Adam([point], lr=rate)
+            with _learning(self.net):
+                for _ in range(steps):
+                    optimiser.zero_grad(set_to_none=True)
+                    loss = reconstruction(self.net, self.net.out(point), rows, 0.0) * int((rows != 0).sum())
+                    (point.grad,) = torch.autograd.grad(loss, [point])
+                    optimiser.step()
+            out.append(point.detach().cpu())
+        return np.asarray(torch.cat(out).numpy(), np.float32)
+
+    def _rows(self, items: Sequence[str]) -> Int[Tensor, "batch slot"]:
+        return torch.from_numpy(self.codec.rows(items)).to(self.net.bias.device)
+
+
+def _exactly(device: torch.device) -> AbstractContextManager[None]:
+    """On a GPU, products in whole fp32: by shorter ones a sentence would depend on the batch that it is written in."""
+    if device.type != "cuda":
+        return nullcontext()
+    exact: AbstractContextManager[None] = torch.backends.cudnn.flags(
+        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+    )
+    return exact
+
+
+class _learning:  # noqa: N801 - a context, read as a word
+    """cuDNN walks an LSTM back only in training mode; there is no dropout here, so nothing else changes."""
+
+    def __init__(self, net: SentenceNet) -> None:
+        self.net = net
+
+    def __enter__(self) -> None:
+        self.net.train()
+
+    def __exit__(self, *_: object) -> None:
+        self.net.eval()
+
+
+def _fingerprint(folder: Path) -> str:
+    digest = sha256()
+    for name in (WEIGHTS, VOCAB):
+        with (folder / name).open("rb") as stream:
+            digest.update(file_digest(stream, sha256).digest())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,232 @@
+"""Trains a sentence model: ARAE or VAE, by steps or minutes, with curves and samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from malaprop.core.catalogue import unknown
+from malaprop.core.errors import AssetError, DataError, SettingError
+from malaprop.models.tokens.vocab import SPECIAL, Vocab
+from malaprop.papers.natural.models.arae import Arae
+from malaprop.papers.natural.models.ngrams import NGrams
+from malaprop.papers.natural.models.sentencemodel import is_sentence_model, save
+from malaprop.papers.natural.models.sentencenet import SentenceNet, SentenceShape
+from malaprop.papers.natural.models.sentencequality import judge
+from malaprop.papers.natural.models.sentences import Codec, distinct
+from malaprop.papers.natural.models.textvae import TextVae
+from malaprop.training.card import Card, read_card, stamp
+from malaprop.training.finished_folder import refuse_other
+from malaprop.training.fit import fit
+from malaprop.training.folder import check_target
+from malaprop.training.schedule import Learner
+from malaprop.training.seeds import RowOrder, reseed, seeded
+from malaprop.training.state import Unfinished
+from malaprop.training.task import Assessment, Course, Losses, Now, Phase, Sums
+from malaprop.zoo.pretrain.texts import Corpus
+from malaprop.zoo.start_vectors import StartVectors, check_width, read_start
+
+KINDS: Mapping[str, type[Arae] | type[TextVae]] = {"arae": Arae, "vae": TextVae}
+_LOOK = 20  # steps between two looks at the losses
+_POINTS = 200  # of a curve
+_HELD_OUT = 2_000  # sentences that judge at most
+_STEPS = 4_000  # where neither steps nor minutes are given
+_ENDS = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentencePlan:
+    """What the kinds share. Only a budget of steps alone gives the same weights every time."""
+
+    steps: int | None = None
+    minutes: float | None = None
+    batch: int = 128
+    least: int = 2  # times that a word of the vocabulary was seen
+    words: int = 20_000  # most words of the vocabulary
+
+    def __post_init__(self) -> None:
+        if min(self.batch, self.least) < 1 or self.words <= len(SPECIAL):
+            raise SettingError(f"batch and least must be above 0 and words above {len(SPECIAL)}, got {self}")
+        if self.steps == 0:
+            raise SettingError("steps must be above 0, got 0")
+
+
+class SentenceWork(Protocol):
+    """A way of learning, one batch at a time."""
+
+    @property
+    def modules(self) -> Mapping[str, nn.Module]: ...
+    @property
+    def learners(self) -> Mapping[str, Learner]: ...
+
+    def losses(self, rows: Int[Tensor, "batch slot"], progress: float) -> Losses: ...
+
+
+def sentences_of(texts: Corpus, longest: int) -> tuple[list[str], list[str]]:
+    """Sentences to learn from and sentences held out; a text that is too long gives those of its sentences that fit."""
+
+    def cut(strings: Sequence[str]) -> Iterator[str]:
+        for string in strings:
+            yield string
+            yield from _ENDS.split(string) if _ENDS.search(string) else ()
+
+    train = distinct(cut(texts.train), longest)
+    known = set(train)
+    held_out = [sentence for sentence in distinct(cut(texts.held_out), longest) if sentence not in known]
+    if len(train) < 2 or not held_out:
+        raise DataError(
+            f"{texts.name} has {len(train)} sentences of up to {longest} words to learn from and {len(held_out)} to "
+            "hold out; give more texts, or --set longest=20"
+        )
+    return train, held_out[:_HELD_OUT]
+
+
+def train_sentences(
+    kind: str,
+    texts: Corpus,
+    folder: Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    vectors: Path | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    quiet: bool = True,
+) -> Card:
+    """Trains on sentences of texts to a folder; the same call resumes what was interrupted, or finds it done."""
+    check_target(folder, "sentence model")
+    shape, plan, how = _settings(kind, settings or {})
+    train, held_out = sentences_of(texts, shape.longest)
+    codec = Codec(Vocab.build(train, least=plan.least, most=plan.words), shape.longest)
+    own = "dim" in (settings or {})
+    start = None if own and vectors is None else _vectors(codec.vocab.words, vectors)
+    if start is not None:
+        start = check_width(start, shape.dim, kind) if own else start
+        shape = replace(shape, dim=start.table.shape[1])
+    if is_sentence_model(folder):
+        card = read_card(folder, "sentence model")
+        ours = {"kind": kind, "shape": asdict(shape), "settings": {**asdict(how), **asdict(plan)}, "seed": seed}
+        theirs = {name: getattr(card, name) for name in ours}
+        refuse_other(folder, {**ours, "data": texts.fingerprint}, {**theirs, "data": card.data_fingerprint})
+        return card
+    with seeded(seed):
+        net = SentenceNet(len(codec.vocab), shape).to(device)
+        about = _begin(net, start)
+        work: SentenceWork = how.work(net)
+    recipe = {"kind": kind, "shape": asdict(shape), "how": asdict(how), "plan": asdict(plan), "seed": seed}
+    unfinished = Unfinished.beside(folder, {**recipe, "data": texts.fingerprint, "about": about})
+    course = _course(work, torch.from_numpy(codec.rows(train)).to(device), plan, seed)
+    fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"training {kind}")
+    _halve(net)
+    quality = judge(net, codec, held_out, NGrams(train), direct=kind == "arae", seed=seed)
+    figures = {
+        **quality.figures(), "train_sentences": len(train), "vocabulary": len(codec.vocab),
+        "parameters": sum(p.numel() for p in net.parameters()), "steps": fitted.steps,
+        "seconds": round(fitted.seconds, 1),
+    }  # fmt: skip
+    card = Card(
+        role="sentence model",
+        kind=kind,
+        shape=asdict(shape),
+        settings={**asdict(how), **asdict(plan)},
+        data=texts.name,
+        data_fingerprint=texts.fingerprint,
+        seed=seed,
+        figures=figures,
+        curves=tuple(_curves(fitted.looks)),
+        samples=tuple(_samples(net, codec, seed)),
+        about=about,
+        seconds=round(fitted.seconds, 1),
+        **stamp(),
+    )
+    save(folder, card, net, codec.vocab, train)
+    unfinished.clear()
+    return card
+
+
+def _settings(kind: str, given: Mapping[str, Any]) -> tuple[SentenceShape, SentencePlan, Arae | TextVae]:
+    """Each setting goes where its name is; one that nothing has is refused."""
+    if kind not in KINDS:
+        raise unknown("sentence model", kind, KINDS)
+    made: list[Any] = []
+    known: set[str] = set()
+    parts: tuple[Any, ...] = (SentenceShape, SentencePlan, KINDS[kind])
+    for part in parts:
+        names = {field.name for field in fields(part)}
+        known |= names
+        mine = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if name in names}
+        try:
+            made.append(part(**mine))
+        except TypeError as error:
+            raise SettingError(f"a setting of {kind} has a value that cannot be used: {error}") from None
+    for name in given:
+        if name not in known:
+            raise unknown("setting", name, known)
+    return made[0], made[1], made[2]
+
+
+def _vectors(words: Sequence[str], given: Path | None) -> StartVectors | None:
+    """Vectors for the vocabulary: a file's, the packaged GloVe's, or none where that cannot be had."""
+    try:
+        return read_start(words, given)
+    except AssetError:
+        if given is not None:
+            raise
+        return None
+
+
+def _begin(net: SentenceNet, start: StartVectors | None) -> str:
+    """Puts vectors of length 1 where a word has one; the others keep their random ones."""
+    if start is None:
+        return "Word vectors: drawn at random."
+    known = torch.from_numpy(start.known.copy())
+    known[: len(SPECIAL)] = False
+    table = nn.functional.normalize(torch.from_numpy(start.table), dim=1).to(net.bias.device)
+    with torch.no_grad():
+        net.words.weight[known.to(net.bias.device)] = table[known.to(net.bias.device)]
+    return f"{start.about} {int(known.sum()):,} of {len(known):,} words have one."
+
+
+def _course(work: SentenceWork, rows: Int[Tensor, "sentence slot"], plan: SentencePlan, seed: int) -> Course:
+    passes = RowOrder(len(rows), plan.batch, seed)
+
+    def losses(now: Now) -> Losses:
+        reseed(seed, now.step)
+        picked = torch.from_numpy(passes.rows_of(now.step)).to(rows.device)
+        return (yield from work.losses(rows[picked], now.progress))
+
+    def look(_: Now, sums: Sums) -> Assessment:
+        return Assessment({name: round(total.mean, 4) for name, total in sums.items()})
+
+    steps = _STEPS if plan.steps is None and plan.minutes is None else plan.steps
+    phase = Phase(losses=losses, steps=steps, minutes=plan.minutes, look=look, every=_LOOK)
+    return Course(phases=(phase,), modules=work.modules, learners=work.learners)
+
+
+def _curves(looks: Iterable[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """The figures of the looks; of many, every second, fourth, ... as often as it takes."""
+    every, out = _LOOK, list[dict[str, float]]()
+    for look in looks:
+        if look["step"] % every == 0:
+            out.append({name: value for name, value in look.items() if name not in ("phase", "seconds")})
+        if len(out) > _POINTS:
+            out, every = out[1::2], 2 * every
+    return out
+
+
+@torch.no_grad()
+def _halve(net: SentenceNet) -> None:
+    """Weights as they will be written, so that the figures are of what is loaded again."""
+    for weight in net.state_dict().values():
+        weight.copy_(weight.half().float())
+
+
+def _samples(net: SentenceNet, codec: Codec, seed: int, many: int = 20) -> list[str]:
+    z = torch.randn(many, net.shape.latent, generator=torch.Generator().manual_seed(seed + 1)).to(net.bias.device)
+    return codec.strings(net.write(net.out(z)).cpu())

@@ -1,0 +1,160 @@
+"""How a generative model of images is trained: a WGAN and then its inverter, or a VAE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from malaprop.papers.natural.models.imageplan import ImagePlan
+from malaprop.papers.natural.models.networks import ImageShape, critic, generator, inverter
+from malaprop.papers.natural.models.vae import vae_loss
+from malaprop.papers.natural.models.wgan import critic_loss, generator_loss, inverter_loss
+from malaprop.training.fit import fit
+from malaprop.training.running_mean import follow
+from malaprop.training.schedule import Learner, Pace
+from malaprop.training.seeds import seeded
+from malaprop.training.state import Unfinished
+from malaprop.training.task import Assessment, Course, Descent, Losses, Now, Phase
+
+_BETAS = (0.5, 0.9)  # Gulrajani et al. 2017 for the strided networks
+_CURVE = 200  # points of a learning curve
+Glimpse = Callable[[str, int], None]  # the phase and the step
+Curves = tuple[dict[str, Any], ...]  # the phase, the step and its figures
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ImageDraws:
+    """What chance gives to one descent, always in the same tensors: images, points and places between two images."""
+
+    places: Tensor
+    noise: Tensor
+    mix: Tensor
+
+    @classmethod
+    def make(cls, many: int, dim: int, device: torch.device) -> ImageDraws:
+        places = torch.zeros(many, dtype=torch.int64, device=device)
+        return cls(
+            places=places, noise=torch.zeros(many, dim, device=device), mix=torch.zeros(many, 1, 1, 1, device=device)
+        )
+
+    def renew(self, rng: torch.Generator, images: int) -> None:
+        self.places.random_(0, images, generator=rng)
+        self.noise.normal_(generator=rng)
+        self.mix.uniform_(generator=rng)
+
+
+class ImageWork:
+    """The networks of one training, and what one step of each phase does."""
+
+    def __init__(
+        self, plan: ImagePlan, shape: ImageShape, images: NDArray[np.float32], *, seed: int, device: str
+    ) -> None:
+        self.plan, self.shape, self.seed = plan, shape, seed
+        self.device = torch.device(device)
+        self.images = torch.from_numpy(images).to(self.device)
+        with seeded(seed):
+            self.nets: dict[str, nn.Module] = {"generator": generator(shape), "learner": generator(shape)}
+            if plan.kind == "wgan":
+                self.nets |= {"critic": critic(shape), "inverter": inverter(shape)}
+            else:
+                self.nets["inverter"] = inverter(shape, 2 * shape.dim)
+        self.nets["generator"].load_state_dict(self.nets["learner"].state_dict())
+        for net in self.nets.values():
+            net.to(self.device)
+        self.glimpse: Glimpse = lambda phase, step: None  # noqa: ARG005
+        self._rng = torch.Generator(self.device)
+        many = plan.critic_steps if plan.kind == "wgan" else 1
+        self._draws = [ImageDraws.make(plan.batch, shape.dim, self.device) for _ in range(many)]
+        self._noise = torch.zeros(plan.batch, shape.dim, device=self.device)  # of the generator's own step
+        slow = Pace(rate=plan.inverter_rate)
+        if plan.kind == "vae":
+            both = [*self.nets["learner"].parameters(), *self.nets["inverter"].parameters()]
+            learners, phases = {"vae": Learner.of(slow, both)}, [("vae", plan.steps, self._vae)]
+        else:
+            gan = Pace(rate=plan.rate, betas=_BETAS)
+            learners = {name: Learner.of(gan, self.nets[name].parameters()) for name in ("critic", "learner")}
+            learners["inverter"] = Learner.of(slow, self.nets["inverter"].parameters())
+            phases = [("wgan", plan.steps, self._wgan), ("inverter", plan.inverter_steps, self._inverter)]
+        total = sum(steps for _, steps, _ in phases)
+        self.course = Course(
+            phases=tuple(self._phase(number, *phase, total) for number, phase in enumerate(phases)),
+            modules=self.nets,
+            learners=learners,
+        )
+
+    def _phase(self, number: int, name: str, steps: int, step: Callable[[], Losses], total: int) -> Phase:
+        """A phase with learning curves and a few glimpses; what a step draws is known from its number."""
+
+        def draw(now: Now) -> None:
+            self._rng.manual_seed((self.seed * 8 + number) * 100_000_000 + now.step)
+            for draws in self._draws if name == "wgan" else self._draws[:1]:
+                draws.renew(self._rng, len(self.images))
+            self._noise.normal_(generator=self._rng)
+
+        def after(now: Now) -> None:
+            if name != "inverter":
+                follow(self.nets["generator"], self.nets["learner"], self.plan.average, now.step)
+            if (now.step + 1) % max(1, steps // 5) == 0:
+                self.glimpse(name, now.step + 1)
+
+        return Phase(
+            losses=lambda _: step(),
+            draw=draw,
+            after=after,
+            name=name,
+            steps=steps,
+            minutes=self.plan.minutes * steps / total or None,
+            look=lambda _, sums: Assessment({figure: round(found.mean, 4) for figure, found in sums.items()}),
+            every=max(1, steps // _CURVE),
+            begin=self._prepare_inverter if name == "inverter" else lambda: None,
+        )
+
+    def _prepare_inverter(self) -> None:
+        """The inverter begins from what the critic learned to see."""
+        seen = self.nets["critic"].get_submodule("0").state_dict()
+        self.nets["inverter"].get_submodule("0").load_state_dict(seen)
+        self.nets["generator"].eval()
+
+    def _wgan(self) -> Losses:
+        loss, distance = torch.zeros(()), torch.zeros(())
+        for draws in self._draws:
+            real = self.images[draws.places]
+            with torch.no_grad():
+                made = self.nets["learner"](draws.noise)
+            loss, distance = critic_loss(self.nets["critic"], real, made, draws.mix)
+            yield Descent("critic", loss)
+        made = self.nets["learner"](self._noise)
+        yield Descent("learner", generator_loss(self.nets["critic"], made))
+        return {"critic": loss, "distance": distance}
+
+    def _inverter(self) -> Losses:
+        real, noise = self.images[self._draws[0].places], self._draws[0].noise
+        weight = self.plan.divergence
+        loss, apart = inverter_loss(self.nets["generator"], self.nets["inverter"], real, noise, weight)
+        yield Descent("inverter", loss)
+        return {"inverter": loss, "reconstruction": apart}
+
+    def _vae(self) -> Losses:
+        real, noise = self.images[self._draws[0].places], self._draws[0].noise
+        loss, apart = vae_loss(self.nets["learner"], self.nets["inverter"], real, noise, self.plan.divergence)
+        yield Descent("vae", loss)
+        return {"vae": loss, "reconstruction": apart}
+
+
+def train(
+    work: ImageWork, unfinished: Unfinished | None = None, *, quiet: bool = True, glimpse: Glimpse | None = None
+) -> tuple[Curves, float]:
+    """Runs the phases to their ends, from where a killed training stood; gives learning curves and seconds.
+
+    `glimpse` is called a few times a phase, for sheets of samples.
+    """
+    work.glimpse = glimpse or work.glimpse
+    fitted = fit(work.course, unfinished=unfinished, quiet=quiet, title=f"training {work.plan.kind}")
+    curves = tuple({name: value for name, value in look.items() if name != "seconds"} for look in fitted.looks)
+    return curves, fitted.seconds

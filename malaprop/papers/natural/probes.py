@@ -1,0 +1,137 @@
+"""Probing functions: what a translation is searched for. A source that passes is an adversary of the translator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from malaprop.core.errors import SettingError
+from malaprop.core.text import word_pattern
+from malaprop.models.tokens.vocab import tokens
+from malaprop.papers.natural.alignment import translations
+from malaprop.papers.natural.textlooks import Passes
+
+WORD, VERB, BOTH = "word-appears", "verb-dropped", "verb-dropped:both"
+_FORMS = "is are was were be been being am do does did has have had will would"
+_AUXILIARIES = frozenset(_FORMS.split())
+_TAGGED = 5_000  # sentences that are looked through for verbs
+
+
+@dataclass(frozen=True, slots=True)
+class WordAppears:
+    """Passes where the translation holds the word, whatever its case."""
+
+    word: str
+
+    def __post_init__(self) -> None:
+        if len(tokens(self.word)) != 1:
+            raise SettingError(f"{WORD} looks for one word, got {self.word!r}; write --probe {WORD}:stehen")
+
+    def __call__(self, source: str, translation: str) -> bool:  # noqa: ARG002 - others look at the source
+        return tokens(self.word)[0] in tokens(translation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbDropped:
+    """Passes where the source has two known verbs or more, and the translation some of them but not all.
+
+    `verbs` says what each verb may become. A verb that becomes a word which is not in the table, as a rare form, looks
+    dropped too: what passes is worth a look by someone who reads both languages, and is no proof. `of`, where given,
+    are verbs of which one must be dropped; with `both` all of them, two or more, must still stand in the source.
+    """
+
+    verbs: Mapping[str, frozenset[str]] = field(repr=False)
+    of: frozenset[str] | None = None
+    both: bool = False
+
+    def beside(self, source: str, translation: str) -> VerbDropped:
+        """For sources that are searched around this one: dropped is a verb that its translation had."""
+        missing = self.missing(source, translation)
+        return replace(self, of=frozenset(verb for verb in self.known(source) if verb not in missing))
+
+    @property
+    def hopeless(self) -> str:
+        """Why nothing can pass, if so."""
+        if self.both and self.of is not None and len(self.of) < 2:
+            return "it has no two verbs that its translation has too"
+        return "its translation has no verb that could be dropped" if self.of == frozenset() else ""
+
+    def missing(self, source: str, translation: str) -> tuple[str, ...]:
+        """Verbs of the source of which the translation has nothing."""
+        written = set(tokens(translation))
+        return tuple(verb for verb in self.known(source) if not self.verbs[verb] & written)
+
+    def known(self, source: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for word in tokens(source) if word in self.verbs))
+
+    def __call__(self, source: str, translation: str) -> bool:
+        known, missing = self.known(source), self.missing(source, translation)
+        fits = self.of is None or not self.of.isdisjoint(missing)
+        if self.both and self.of is not None:
+            fits = fits and self.of <= set(known) and not self.of <= set(missing)
+        return fits and len(known) >= 2 and 0 < len(missing) < len(known)
+
+
+def parse(text: str) -> str:
+    """The word of `word-appears:WORD`, or nothing for `verb-dropped` and `verb-dropped:both`; else it is refused."""
+    kind, _, word = text.partition(":")
+    if kind == WORD and word:
+        return word
+    if text in (VERB, BOTH):
+        return ""
+    raise SettingError(f"--probe takes {WORD}:WORD, {VERB} or {BOTH}, got {text!r}")
+
+
+def make(text: str, sentences: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Passes:
+    """A probe by name; `pairs` of source and translation say what verbs become, `sentences` which words are verbs."""
+    word = parse(text)
+    if word:
+        return WordAppears(word)
+    found = verbs_of(sentences)
+    table = _with_forms(translations(pairs, found))
+    if len(table) < 2:
+        raise SettingError(
+            f"{VERB} knows {len(table)} verbs from {len(pairs):,} pairs; give --data with source and target columns"
+        )
+    return VerbDropped(verbs=table, both=text == BOTH)
+
+
+def _with_forms(table: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Each verb may also become what its other forms become: sits, sitting and sit share theirs."""
+    forms: dict[str, set[str]] = {}
+    for verb, words in table.items():
+        forms.setdefault(_stem(verb), set()).update(words)
+    return {verb: frozenset(forms[_stem(verb)]) for verb in table}
+
+
+def _stem(verb: str) -> str:
+    """A verb without its ending, for comparing forms of it; irregular ones stay apart."""
+    for ending in ("ing", "ed", "es", "s"):
+        if verb.endswith(ending) and len(verb) - len(ending) >= 3:
+            verb = verb.removesuffix(ending)
+            break
+    if len(verb) > 3 and verb[-1] == verb[-2]:
+        verb = verb[:-1]
+    return verb.removesuffix("e")
+
+
+def count_verbs(sentence: str, verbs: frozenset[str]) -> int:
+    """How many of these verbs a sentence has."""
+    return len(verbs.intersection(tokens(sentence)))
+
+
+def verbs_of(sentences: Sequence[str]) -> frozenset[str]:
+    """Words that are tagged as verbs more often than not, auxiliaries left out."""
+    from malaprop.assets.tagger import open_tagger
+
+    some = [sentence for sentence in sentences if sentence][:_TAGGED]
+    spans = [[match.span() for match in word_pattern().finditer(sentence)] for sentence in some]
+    tags = open_tagger("light").tags(some, spans)
+    all_, verbs = Counter[str](), Counter[str]()
+    for sentence, places, row in zip(some, spans, tags, strict=True):
+        for (start, end), tag in zip(places, row, strict=True):
+            word = sentence[start:end].lower()
+            all_[word] += 1
+            verbs[word] += tag == "VERB"
+    return frozenset(w for w, n in verbs.items() if 2 * n > all_[w]) - _AUXILIARIES

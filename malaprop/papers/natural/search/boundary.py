@@ -1,0 +1,90 @@
+"""Boundary search: along the edge between two answers of the victim, towards the start. Ours, not the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.core.score import Floats
+from malaprop.papers.natural.search.probe import LatentProbe
+
+_FRACTIONS = np.linspace(0.05, 1.0, 20, dtype=np.float32)  # of the known distance, where a direction is tried
+_TURNS = np.asarray([0.8, 0.4, 0.2, 0.1, 0.05], np.float32)  # radians towards the estimated normal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundary:
+    """Asks for decisions alone, as the printed searches do, but learns from them where the edge lies.
+
+    A random success is drawn in along its direction. From then on, points around it tell by how they fall, on this
+    side or that, which way the edge faces; the direction turns that way, is drawn in again, and so on. The estimate is
+    that of boundary attacks (Chen et al. 2020), put to latent points and searched by grids rather than one by one.
+    """
+
+    samples: int = 200  # around each point of the edge, and at first
+    reach: float = 20.0
+    rounds: int = 40
+    patience: int = 4  # rounds without a gain of 1% before it ends
+
+    def __post_init__(self) -> None:
+        if min(self.samples, self.rounds, self.patience) < 1 or self.reach <= 0:
+            raise SettingError(f"Boundary takes whole numbers of at least 1 and a reach above 0, got {self}")
+
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
+        if not (yield from self._first(probe, rng)):
+            return
+        barren, spread = 0, 0.3
+        for _ in range(self.rounds):
+            before = probe.radius
+            facing = yield from self._facing(probe, rng, spread)
+            if facing is not None:
+                yield from _turned(probe, facing)
+            if probe.radius <= 0.99 * before:
+                barren = 0
+            else:
+                barren, spread = barren + 1, spread / 2
+            if barren >= self.patience:
+                return
+
+    def _first(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[bool]:
+        """A success somewhere, near ones looked for first."""
+        for power in (*range(6, 0, -1), *[0] * self.patience):
+            high = self.reach / 2**power
+            if (yield from probe.shell(rng, self.samples, high / 2, high)):
+                return True
+        return False
+
+    def _facing(self, probe: LatentProbe, rng: np.random.Generator, spread: float) -> Steps[Floats | None]:
+        """Which way the edge faces at the closest success: from the mean of what fails to the mean of what reaches."""
+        here = probe.found[0][1]
+        width = spread * probe.radius
+        points = rng.standard_normal((self.samples, len(here)), np.float32)
+        points *= width / np.sqrt(np.float32(len(here)))
+        flags = yield from probe.look(here + points)
+        if flags.all() or not flags.any():
+            return None
+        return np.asarray(points[flags].mean(0) - points[~flags].mean(0), np.float32)
+
+
+def _turned(probe: LatentProbe, facing: Floats) -> Steps[None]:
+    """Turns the closest direction towards where the edge faces, by several angles at once, and draws each in."""
+    distance, point = probe.found[0]
+    ahead = (point - probe.origin) / np.float32(max(distance, 1e-12))
+    side = facing - (facing @ ahead) * ahead
+    length = np.linalg.norm(side)
+    if length <= 1e-12:
+        return
+    side /= length
+    ways = np.cos(_TURNS)[:, None] * ahead + np.sin(_TURNS)[:, None] * side
+    grid = probe.origin + distance * (_FRACTIONS[None, :, None] * ways[:, None, :])
+    yield from probe.look(grid.reshape(-1, len(ahead)))
+    yield from _drawn(probe)
+
+
+def _drawn(probe: LatentProbe) -> Steps[None]:
+    """Draws the closest success in along its direction: a finer grid just below it."""
+    ahead = probe.found[0][1] - probe.origin
+    yield from probe.look(probe.origin + np.linspace(0.96, 0.99, 4, dtype=np.float32)[:, None] * ahead)

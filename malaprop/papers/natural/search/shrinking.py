@@ -1,0 +1,54 @@
+"""Hybrid shrinking search: Algorithm 2 of Zhao et al. 2018, as printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from malaprop.core.ask import Steps
+from malaprop.core.errors import SettingError
+from malaprop.papers.natural.search.iterative import check
+from malaprop.papers.natural.search.probe import LatentProbe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrinking:
+    """Searches wide, tightens by halves, then steps inward until `patience` shells in a row hold nothing.
+
+    As printed, halving can leave a shell below the range untested, so what is found bounds the nearest from above.
+    `reach` is the printed upper limit r, `patience` the limit B. Differs: where the wide search finds nothing, there
+    is no point to return, and the second part is left out.
+    """
+
+    samples: int = 5000
+    step: float = 0.01
+    reach: float = 10.0
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        check(self.samples, self.step, self.reach)
+        if self.patience < 1:
+            raise SettingError(f"Shrinking.patience must be at least 1, got {self.patience}")
+
+    def steps(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
+        yield from self._halve(probe, rng)
+        if probe.found:
+            yield from self._creep(probe, rng)
+
+    def _halve(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
+        low, high = 0.0, self.reach
+        while high - low >= self.step:
+            if (yield from probe.shell(rng, self.samples, low, high)):
+                low, high = 0.0, probe.radius
+            else:
+                low = (low + high) / 2
+
+    def _creep(self, probe: LatentProbe, rng: np.random.Generator) -> Steps[None]:
+        barren, high = 0, probe.radius
+        while barren < self.patience and high > 0:
+            low = max(0.0, high - self.step)
+            if (yield from probe.shell(rng, self.samples, low, high)):
+                barren, high = 0, probe.radius
+            else:
+                barren, high = barren + 1, high - self.step

@@ -1,0 +1,177 @@
+"""Natural adversaries of text: sentences near an example's own in the dense space that change a victim's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from malaprop.core.example import Example
+from malaprop.core.score import Floats, winner
+from malaprop.core.victim import Fields, Victim
+from malaprop.data.base import Dataset
+from malaprop.engine.service import Batched, Service
+from malaprop.papers.natural.edits import apart
+from malaprop.papers.natural.latent_target import Ground
+from malaprop.papers.natural.models.sentencemodel import SentenceModel
+from malaprop.papers.natural.models.sentences import dressed
+from malaprop.papers.natural.text_record import SentenceTurn
+from malaprop.papers.natural.textlooks import Otherwise, Passes, Probed, Relative, SentenceCase, TextLooks
+
+
+def lay_ground(data: Dataset, model: SentenceModel, refine: int = 0, notes: tuple[str, ...] = ()) -> Ground:
+    """Where the searches of sentences start; `refine` gradient steps bring each start nearer to its sentence."""
+    sentences = [sentence_of(example) for example in data]
+    starts = model.refine(sentences, model.invert(sentences), steps=refine)
+    made = [dressed(item, own) for item, own in zip(model.generate(starts), sentences, strict=True)]
+    return Ground(items=data, ids=tuple(e.id for e in data), starts=starts, returned=made, notes=notes)
+
+
+def place(example: Example) -> int:
+    """Which field is searched: the last of those that an attack may change."""
+    return list(example.fields).index(example.open[-1])
+
+
+def sentence_of(example: Example) -> str:
+    """The sentence that is searched."""
+    return list(example.fields.values())[place(example)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classified:
+    """A classifier asked for labels; `names` are those of its labels. `wrong`: also examples that it has wrong."""
+
+    victim: Victim
+    names: Sequence[str]
+    wrong: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        return self.victim.fingerprint
+
+    def answer(self, texts: list[Fields]) -> list[Floats]:
+        return list(self.victim.predict(texts))
+
+    def show(self, answer: Floats) -> str:
+        label = winner(answer)
+        return self.names[label] if label < len(self.names) else str(label)
+
+    def label(self, example: Example) -> str:
+        return self.names[example.label] if example.label < len(self.names) else str(example.label)
+
+    def goal(self, case: SentenceCase, answer: Floats) -> Otherwise:
+        return Otherwise(case=case, label=winner(answer))
+
+    def kept(self, goal: Otherwise, sentence: str, after: Floats) -> bool:
+        """Whether what came back has not reached the goal already."""
+        del sentence
+        return winner(after) == goal.label
+
+    def nothing(self, example: Example, answer: Floats) -> str:
+        """Why an example is not attacked, if so."""
+        return "" if self.wrong or winner(answer) == example.label else "the victim was wrong already"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """A translator asked for translations, which a probing function looks at."""
+
+    translate: Callable[[Sequence[str]], Sequence[str]]
+    probe: Passes
+    fingerprint: str = ""
+
+    def answer(self, texts: list[Fields]) -> list[str]:
+        return list(self.translate([text[0] for text in texts]))
+
+    def show(self, answer: str) -> str:
+        return answer
+
+    def label(self, example: Example) -> str:
+        del example
+        return ""
+
+    def goal(self, case: SentenceCase, answer: str) -> Probed:
+        return Probed(case=case, probe=self._beside(case.fields[0], answer))
+
+    def kept(self, goal: Probed, sentence: str, after: str) -> bool:
+        return not goal.probe(sentence, after)
+
+    def nothing(self, example: Example, answer: str) -> str:
+        own = next(iter(example.fields.values()))
+        if self.probe(own, answer):
+            return "the original passes already"
+        probe = self._beside(own, answer)
+        return probe.hopeless if isinstance(probe, Relative) else ""
+
+    def _beside(self, source: str, translation: str) -> Passes:
+        return self.probe.beside(source, translation) if isinstance(self.probe, Relative) else self.probe
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SentenceTarget:
+    """A classifier or a translator; `examples` are the ground's, as the victim numbers labels and reads fields."""
+
+    ground: Ground
+    examples: Sequence[Example]
+    model: SentenceModel
+    asked: Classified | Translated
+    batch: int = 4096
+
+    @cached_property
+    def looks(self) -> TextLooks:
+        return TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch)
+
+    def services(self) -> dict[str, Service]:
+        fresh = TextLooks(manifold=self.model, answer=self.asked.answer, batch=self.batch, fresh=True)
+        return {"latent": self.looks, "verify": fresh, "items": Batched(self.asked.answer, remember=0)}
+
+    def case(self, at: int) -> SentenceCase:
+        example = self.examples[at]
+        return SentenceCase(fields=tuple(example.fields.values()), place=place(example))
+
+    def describe(self, at: int) -> SentenceTurn:
+        example, sentence = self.examples[at], sentence_of(self.examples[at])
+        return SentenceTurn(
+            id=example.id,
+            status="failed",
+            label=self.asked.label(example),
+            answer="",
+            fields=dict(example.fields),
+            field=list(example.fields)[place(example)],
+            returned=self.ground.returned[at],
+            rebuilt=apart(sentence, self.ground.returned[at]),
+            unknown=self.model.codec.unknown(sentence),
+        )
+
+    def show(self, at: int) -> list[Fields]:
+        case = self.case(at)
+        return [case.fields, case.whole(self.ground.returned[at])]
+
+    def begin(self, at: int, line: SentenceTurn, answers: Sequence[Any]) -> tuple[SentenceTurn, Any]:
+        before, after = answers
+        goal: Any = self.asked.goal(self.case(at), before)
+        kept = self.asked.kept(goal, self.ground.returned[at], after)
+        line = replace(line, answer=self.asked.show(before), start=self.asked.show(after), kept=kept)
+        if reason := self.asked.nothing(self.examples[at], before):
+            line = replace(line, status="skipped", reason=reason)
+        return line, goal
+
+    def write(self, at: int, point: Floats) -> tuple[str, Fields]:
+        sentence = self.model.generate(point[None])[0]
+        return sentence, self.case(at).whole(sentence)
+
+    def tell(self, at: int, line: SentenceTurn, made: tuple[str, Fields], answer: Any, point: Floats) -> SentenceTurn:
+        del point
+        adversary = made[1][place(self.examples[at])]
+        words = apart(line.original, adversary)
+        return replace(line, adversary=adversary, changed=self.asked.show(answer), words=words)
+
+
+def error_turn(item: Example, seed: int, why: str) -> SentenceTurn:
+    """The line of a sentence that could not be searched."""
+    del seed
+    field = list(item.fields)[place(item)]
+    return SentenceTurn(
+        id=item.id, status="error", label="", answer="", fields=dict(item.fields), field=field, reason=why
+    )

@@ -1,0 +1,347 @@
+"""Natural adversaries of texts: the sentence model, searches, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import DataError, SettingError
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.tasks.outputs import OwnFolder, RunFolder, Took
+from malaprop.frame.tasks.task import Task
+from malaprop.papers.natural.study.common import (
+    GENERATOR,
+    GROUND,
+    TEXT_VICTIM,
+    Errand,
+    Latent,
+    describe_run,
+    order_lines,
+)
+from malaprop.papers.natural.text_record import NaturalTextRecord, TextFigures, TextTried
+
+if TYPE_CHECKING:
+    from malaprop.core.example import Example
+    from malaprop.data.base import Dataset
+    from malaprop.frame.study.run_options import Where
+    from malaprop.frame.tasks.task import Inputs, Share
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.papers.natural.latent_target import Ground
+    from malaprop.papers.natural.models.sentencemodel import SentenceModel
+    from malaprop.papers.natural.search.probe import LatentSearch
+    from malaprop.papers.natural.sentences import Classified, Translated
+
+_TASK = "natural adversaries of text"
+_SHOWN = 30  # turns of each victim that the record keeps
+_ORIGINALS = 6  # sentences whose surroundings are shown
+_JUDGED = 2_000  # examples that accuracy is measured on
+_KINDS = ("arae", "vae")
+# What the searches do here if not told otherwise: the paper's N for text, and steps that fit our space.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "iterative": {"samples": 100, "step": 0.05},
+    "hybrid": {"samples": 100, "step": 0.05},
+    "boundary": {"samples": 100},
+}
+# Sizes that learn in a few minutes where no GPU is.
+_SMALL: dict[str, Any] = {
+    "steps": 800,
+    "batch": 64,
+    "words": 4000,
+    "filters": (64, 96, 128),
+    "code": 128,
+    "latent": 50,
+    "hidden": 128,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextDomain:
+    """Texts, a sentence model, and classifiers or a translator. `compares`: also texts that a victim has wrong."""
+
+    asked: Latent
+    victims: tuple[Any, ...] = ()
+    probe: str | None = None
+    labels: tuple[str, ...] = ()
+    compares: bool = False
+    small: bool = True
+
+    record: ClassVar[type[NaturalTextRecord]] = NaturalTextRecord
+    figures: ClassVar[type[TextFigures]] = TextFigures
+    shown: ClassVar[str] = "shown"
+    judges: ClassVar[dict[str, Any]] = {}
+    costs: ClassVar[tuple[str, ...]] = ("seconds", "forwarded")
+    has_baseline: ClassVar[bool] = False
+    output: ClassVar[RunFolder] = RunFolder(
+        lines="malaprop.papers.natural.text_record:TURNS",
+        error="malaprop.papers.natural.sentences:error_turn",
+        checks=True,
+    )
+
+    @property
+    def goal(self) -> str:
+        return self.probe or "another label"
+
+    # --- what the driver reads
+
+    @cached_property
+    def whole(self) -> Dataset:
+        """The texts that examples are drawn from: the part asked for, with labels in the order asked for."""
+        return Selection(data=self.asked.data, split=self.asked.split, labels=self.labels).whole(self.victims)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "whole"}  # texts travel as inputs
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"whole": self.whole}
+
+    def read_more(self, inputs: Inputs) -> Inputs:
+        """Sources with their translations, which say what verbs become; none where the data has no translations."""
+        from malaprop.data.base import load
+        from malaprop.papers.natural.probes import BOTH, VERB
+
+        del inputs
+        if self.probe not in (VERB, BOTH):
+            return {}
+        try:
+            train = load(self.asked.data, split="train")
+        except DataError:
+            train = self.whole
+        both = train.fields == ("source", "target")
+        return {"pairs": [(e.fields["source"], e.fields["target"]) for e in train] if both else []}
+
+    def list_items(self, inputs: Inputs) -> Dataset:
+        items: Dataset = inputs[GROUND].items
+        return items
+
+    # --- models
+
+    @property
+    def generator(self) -> str:
+        return self.asked.generator or "arae"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the sentence model is one of a kind that is trained here, and no folder."""
+        return self.generator in _KINDS and not Path(self.generator).is_dir()
+
+    def make_search(self, name: str) -> LatentSearch:
+        from malaprop.papers.natural.search import make_search
+
+        return make_search(name, self.asked.settings, _DEFAULTS.get(name))
+
+    def check(self, victims: Sequence[Any], where: Where) -> None:
+        from malaprop.papers.natural.models.image_victim import KINDS
+        from malaprop.papers.natural.probes import parse
+
+        del where
+        for victim in victims:
+            if isinstance(victim, str) and victim in KINDS:
+                raise SettingError(
+                    f"{victim} is a classifier of images, and {self.asked.data} holds texts; name a victim of texts, "
+                    f"or leave it out for {TEXT_VICTIM}"
+                )
+        if self.probe is not None:
+            parse(self.probe)
+        assert self.whole  # what is wrong with the data should not wait for a model
+
+    def train(self, models: Mapping[str, Any]) -> Iterator[Task]:
+        """A sentence model that is only named is trained once for these texts and kept in the cache."""
+        from malaprop.assets.folders import cache_root
+        from malaprop.data.base import load
+
+        del models
+        if not self.is_named:
+            return
+        kind, data = self.generator, self.asked.data
+        learnt = ("mr", "imdb") if data in ("mr", "imdb") else (data,)
+        mark = load(data, split="train").fingerprint
+        key = sha256(f"{','.join(learnt)}|{mark}|{self.asked.seed}|{self.small}".encode()).hexdigest()[:12]
+
+        def read(inputs: Inputs) -> Inputs:
+            del inputs
+            return {"learnt": {part: load(part, split="train") for part in learnt}}
+
+        place = cache_root() / "generators" / f"{kind}-text-{key}"
+        work = partial(self.train_generator, kind)
+        yield Task(name=GENERATOR, at=str(place), work=work, output=OwnFolder(), reads=read, vital=True)
+
+    def train_generator(self, kind: str, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        from malaprop.papers.natural.models.sentencetraining import train_sentences
+        from malaprop.zoo.pretrain.texts import corpus
+
+        learnt: Mapping[str, Dataset] = inputs["learnt"]
+        data = ",".join(learnt)
+        desk.note(f"training an {kind.upper()} on the sentences of {data} (once; kept in the cache)")
+        train_sentences(
+            kind, corpus(data, lambda spec, *, split: learnt[spec]),  # noqa: ARG005 - there is one part alone
+            desk.folder, settings=_SMALL if self.small else {}, seed=self.asked.seed, device=desk.device,
+            quiet=desk.quiet,
+        )  # fmt: skip
+        yield from ()
+
+    def open_generator(self, desk: Desk, inputs: Inputs) -> SentenceModel:
+        from malaprop.papers.natural.models.sentencemodel import SentenceModel
+
+        folder = Path(inputs[GENERATOR]).expanduser()
+        return desk.keep(GENERATOR, lambda: SentenceModel.load(folder, device=desk.device))
+
+    def open_victim(
+        self, desk: Desk, inputs: Inputs, errand: Errand, examples: Dataset
+    ) -> tuple[Classified | Translated, Sequence[Example]]:
+        """What is asked, and the examples as it numbers labels and reads fields."""
+        from malaprop.core.example import Example
+        from malaprop.data.matching import agree
+        from malaprop.papers.natural.sentences import Classified, place, sentence_of
+
+        if self.probe is None:
+            victim = desk.victim(inputs[errand.model])
+            matched = agree(examples, victim)
+            return Classified(victim=victim, names=matched.labels, wrong=self.compares), matched.examples
+        fields = [Example(e.id, {list(e.fields)[place(e)]: sentence_of(e)}, 0) for e in examples]
+        return desk.keep("translator", lambda: self._open_translator(desk, inputs, errand)), fields
+
+    def _open_translator(self, desk: Desk, inputs: Inputs, errand: Errand) -> Translated:
+        from malaprop.features.translation.models.victim import load
+        from malaprop.papers.natural.probes import BOTH, VERB, make
+        from malaprop.papers.natural.sentences import Translated
+
+        assert self.probe is not None
+        made, model = load(inputs[errand.model], device=desk.device, beam=1), self.open_generator(desk, inputs)
+        pairs = inputs.get("pairs", [])
+        if self.probe in (VERB, BOTH) and not pairs:
+            some = list(model.sentences[:_JUDGED])
+            pairs = list(zip(some, made.translate(some), strict=True))
+        probe = make(self.probe, model.sentences, pairs)
+        return Translated(translate=made.translate, probe=probe, fingerprint=made.fingerprint)
+
+    # --- tasks
+
+    def find_ground(self, desk: Desk, inputs: Inputs) -> Iterator[Ground]:
+        """Examples whose sentence the model can hold, drawn by the seed, and where their searches start."""
+        from malaprop.papers.natural.sentences import lay_ground, sentence_of
+
+        model, whole = self.open_generator(desk, inputs), inputs["whole"]
+        if not self.asked.force and not self.is_named:
+            check_data(model, self.asked.data, self.generator)
+        longest = model.codec.longest
+        fits = [e for e in whole if model.codec.fits(sentence_of(e))]
+        if not fits:
+            raise DataError(
+                f"{whole.name} has no sentence of up to {longest} words among {len(whole):,}; train a sentence model "
+                "with --set longest=20"
+            )
+        fits, what = self._choose(fits, model)
+        items = replace(whole, examples=tuple(fits), notes=()).sample(self.asked.n, self.asked.seed)
+        notes = [
+            f"{len(fits):,} of {len(whole):,} sentences of {whole.name} have up to {longest} words{what}; "
+            f"{len(items):,} of them were drawn"
+        ]
+        odd = [unknown for e in items if (unknown := model.codec.unknown(sentence_of(e)))]
+        if odd:
+            words = list(dict.fromkeys(word for one in odd for word in one))
+            shown = ", ".join(words[:5]) + (" ..." if len(words) > 5 else "")
+            notes.append(
+                f"{len(odd):,} of those hold words that the sentence model does not know ({shown}): they come back "
+                "with other words in their place"
+            )
+        yield lay_ground(items, model, self.asked.refine, notes=(*notes, *whole.notes))
+
+    def _choose(self, fits: list[Example], model: SentenceModel) -> tuple[list[Example], str]:
+        """Where two verbs are to stay, the sentences that have two."""
+        from malaprop.papers.natural.probes import BOTH, count_verbs, verbs_of
+        from malaprop.papers.natural.sentences import sentence_of
+
+        if self.probe != BOTH:
+            return fits, ""
+        verbs = verbs_of(model.sentences)
+        found = [e for e in fits if count_verbs(sentence_of(e), verbs) >= 2]
+        if not found:
+            raise DataError(f"none of {len(fits):,} sentences has two verbs; use --probe verb-dropped")
+        return found, " and two verbs"
+
+    def search(self, errand: Errand, width: int, desk: Desk, inputs: Inputs, share: Share) -> Iterator[Any]:
+        """The pieces of a run: what is run, then what is found around each sentence."""
+        from malaprop.papers.natural.latent_target import Quest
+        from malaprop.papers.natural.sentences import SentenceTarget
+
+        ground, model = inputs[GROUND], self.open_generator(desk, inputs)
+        asked, examples = self.open_victim(desk, inputs, errand, ground.items)
+        method = self.make_search(errand.search)
+        part = ground.items.part if ground.items.part in ("train", "validation") else "test"  # as runs of before say it
+        parts = {"task": _TASK, "split": part, "goal": self.goal, "wrong": self.compares, "search": method}
+        marks = {"victim": asked.fingerprint, "generator": model.fingerprint}
+        more = {"split": ground.items.part, "width": width, "fingerprints": marks}
+        yield describe_run(self.asked, ground, errand.search, errand.victim, parts, **more)
+        batch = 1024 if desk.device == "cpu" else 16_384
+        target = SentenceTarget(ground=ground, examples=examples, model=model, asked=asked, batch=batch)
+        quest = Quest(target=target, search=method, seed=self.asked.seed, width=width, cap=self.asked.cap)
+        yield from quest.run({item.id for item in share.items})
+        yield Took({"forwarded": target.looks.forwarded})
+
+    def measure(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[TextFigures]:
+        """What the turns of a run add up to, the victim's accuracy, and how fluent the adversaries are."""
+        turns = order_lines(inputs[GROUND], inputs[errand.run], "examples")
+        hits = [turn for turn in turns if turn.status == "success"]
+        fluency = self.open_generator(desk, inputs).yardstick.perplexity if hits else lambda sentences: 0.0  # noqa: ARG005
+        tried = TextTried.of(
+            turns, victim=errand.victim, search=errand.search, settings=repr(self.make_search(errand.search)),
+            accuracy=self._rate(errand, desk, inputs),
+            perplexity_original=round(fluency([turn.original for turn in hits]), 3),
+            perplexity_adversary=round(fluency([turn.adversary for turn in hits]), 3),
+        )  # fmt: skip
+        shown = sorted(hits, key=lambda turn: not turn.kept)[:_SHOWN]  # those first whose start had not got there
+        yield TextFigures(tried=tried, shown=tuple(shown))
+
+    def _rate(self, errand: Errand, desk: Desk, inputs: Inputs) -> Any:
+        """The accuracy of a classifier; of a translator nothing."""
+        from malaprop.core.score import winners
+        from malaprop.data.matching import agree
+        from malaprop.frame.records.summary import Rate
+
+        if self.probe is not None:
+            return Rate(0, 0)
+        victim = desk.victim(inputs[errand.model])
+        judged = agree(inputs["whole"].sample(_JUDGED, self.asked.seed), victim)
+        scores = victim.predict([tuple(e.fields.values()) for e in judged])
+        return Rate(int((winners(scores) == [e.label for e in judged]).sum()), len(judged))
+
+    def step(self, errand: Errand, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """Nothing: no gradient step makes a sentence."""
+        del errand, desk, inputs
+        yield from ()
+
+    def describe(self, errands: Sequence[Errand], desk: Desk, inputs: Inputs) -> Iterator[NaturalTextRecord]:
+        """The sentence model: its figures, samples, and what lies around some sentences."""
+        from malaprop.papers.natural.perturbations import around
+        from malaprop.papers.natural.sentences import sentence_of
+
+        ground, model = inputs[GROUND], self.open_generator(desk, inputs)
+        card, some = model.card, [sentence_of(e) for e in ground.items.examples[:_ORIGINALS]]
+        means = [inputs[errand.figures].tried.distance.mean for errand in errands]
+        reach = max([mean for mean in means if mean], default=2.0)
+        yield NaturalTextRecord(
+            data=ground.items.name,
+            generator=f"{card.kind.upper()} with {model.dim} dimensions, trained on {card.data}",
+            goal=self.goal,
+            items=len(ground),
+            notes=ground.notes,
+            quality=dict(card.figures),
+            curves=card.curves,
+            samples=card.samples[:10],
+            around=around(model, some, ground.starts[: len(some)], reach=2.5 * reach, seed=self.asked.seed),
+        )
+
+
+def check_data(model: SentenceModel, data: str, folder: str) -> None:
+    """Refuses a sentence model that never saw such texts."""
+    parts = model.card.data.split("+")
+    if data not in parts and Path(data).name not in {Path(part).name for part in parts}:
+        raise SettingError(
+            f"{folder} was trained on {model.card.data}, not on {data}; train one with: malaprop train arae --data "
+            f"{data}, or give --force"
+        )

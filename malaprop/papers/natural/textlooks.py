@@ -1,0 +1,132 @@
+"""The service of latent searches over sentences: points become sentences, sentences whole texts, texts answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from malaprop.core.errors import VictimError
+from malaprop.core.score import Flags, Floats, winners
+from malaprop.core.victim import Fields
+from malaprop.models.tokens.vocab import tokens
+from malaprop.papers.natural.models.sentences import dressed, joined
+from malaprop.papers.natural.search.service import Cloud
+
+Answer = Callable[[list[Fields]], Sequence[Any]]
+_MOST = 1_000_000  # answers remembered
+
+
+class Writes(Protocol):
+    """What of a manifold is needed here."""
+
+    def generate(self, z: Floats) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceCase:
+    """One example under attack: where a sentence goes, and that it must be another one than the original."""
+
+    fields: Fields
+    place: int
+
+    def whole(self, sentence: str) -> Fields:
+        """The example with this sentence in its place, written with a capital where the original has one."""
+        own = dressed(sentence, self.fields[self.place])
+        return (*self.fields[: self.place], own, *self.fields[self.place + 1 :])
+
+    def others(self, items: Sequence[str]) -> Flags:
+        """Which sentences are neither empty nor the original, whatever their case and spacing."""
+        mine = joined(tokens(self.fields[self.place]))  # as a sentence model would write it
+        return np.asarray([item not in ("", mine) for item in items], bool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Otherwise:
+    """Reached where another label wins than `label`; a goal for classifiers."""
+
+    case: SentenceCase
+    label: int
+
+    def __call__(self, items: Sequence[str], answers: Sequence[Floats]) -> Flags:
+        found = np.asarray(winners(np.stack(answers)) != self.label)
+        return found & self.case.others(items)
+
+
+class Passes(Protocol):
+    """A probing function: whether a source and its translation are what is looked for."""
+
+    def __call__(self, source: str, translation: str) -> bool: ...
+
+
+@runtime_checkable
+class Relative(Passes, Protocol):
+    """A probing function that looks at the original and its translation first."""
+
+    @property
+    def hopeless(self) -> str: ...
+
+    def beside(self, source: str, translation: str) -> Relative: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    """Reached where a probing function passes; a goal for translators."""
+
+    case: SentenceCase
+    probe: Passes
+
+    def __call__(self, items: Sequence[str], answers: Sequence[str]) -> Flags:
+        passed = [self.probe(item, answer) for item, answer in zip(items, answers, strict=True)]
+        return np.asarray(passed, bool) & self.case.others(items)
+
+
+@dataclass(slots=True, kw_only=True)
+class TextLooks:
+    """Answers asks that hold clouds whose goals have a `case`; a text that was met before is not asked again.
+
+    `fresh` remembers nothing between rounds: for what verifies.
+    """
+
+    manifold: Writes
+    answer: Answer
+    batch: int = 4096
+    fresh: bool = False
+    forwarded: int = 0
+    _known: dict[Fields, Any] = field(default_factory=dict)
+
+    def begin(self, asks: Sequence[Sequence[Cloud]]) -> list[Sequence[Cloud]]:
+        return list(asks)
+
+    def finish(self, pending: list[Sequence[Cloud]]) -> list[list[Flags]]:
+        clouds = [cloud for ask in pending for cloud in ask]
+        flags = iter(self._judged(clouds))
+        return [[next(flags) for _ in ask] for ask in pending]
+
+    def _judged(self, clouds: list[Cloud]) -> list[Flags]:
+        sentences = self.manifold.generate(np.concatenate([cloud.points for cloud in clouds]))
+        cuts = [0, *accumulate(len(cloud.points) for cloud in clouds)]
+        parts = [sentences[a:b] for a, b in pairwise(cuts)]
+        goals: list[Any] = [cloud.goal for cloud in clouds]
+        texts = [[goal.case.whole(item) for item in part] for goal, part in zip(goals, parts, strict=True)]
+        self._ask(dict.fromkeys(text for part in texts for text in part))
+        known = self._known
+        flags = [
+            goal(part, [known[text] for text in whole]) for goal, part, whole in zip(goals, parts, texts, strict=True)
+        ]
+        if self.fresh or len(known) > _MOST:
+            known.clear()
+        return flags
+
+    def _ask(self, texts: dict[Fields, None]) -> None:
+        wanted = [text for text in texts if text not in self._known]
+        for at in range(0, len(wanted), self.batch):
+            some = wanted[at : at + self.batch]
+            answers = self.answer(some)
+            if len(answers) != len(some):
+                raise VictimError(f"the victim gave {len(answers)} answers to {len(some)} texts; expected one a text")
+            self.forwarded += len(some)
+            self._known.update(zip(some, answers, strict=True))

@@ -1,0 +1,126 @@
+"""Models of the zoo that a study trains to the cache, once for all studies that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from malaprop.core.errors import MalapropError, VictimError, plain
+
+if TYPE_CHECKING:
+    from malaprop.frame.tasks.task import Inputs, Task
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.training.splits import Splits
+
+
+def find_homes(
+    names: Sequence[str],
+    data: str,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    training: Mapping[str, Any] | None = None,
+) -> dict[str, Path]:
+    """The folders in the cache of models of the zoo by name (`NAME#2` too), trained or not."""
+    if not names:
+        return {}
+    from malaprop.zoo import names as zoo
+    from malaprop.zoo.cache import home
+    from malaprop.zoo.train import Given
+
+    parts = read_parts(data, text, label)
+    given = Given(settings=training).plain() if training else None
+    return {name: home(spec, parts, seed, given) for name in names for spec, seed in (zoo.parse(name),)}
+
+
+@lru_cache(maxsize=2)
+def read_parts(data: str, text: str | None, label: str | None) -> Splits:
+    """What models are trained on."""
+    from malaprop.data.base import load
+    from malaprop.training.splits import splits
+
+    return splits(partial(load, text=text, label=label), data)
+
+
+def train_task(
+    name: str,
+    spec: str,
+    home: Path,
+    data: str,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    training: Mapping[str, Any] | None = None,
+) -> Task:
+    """Trains a model of the zoo to its folder, unless it is there, with the settings of `training` that it has."""
+    from malaprop.frame.tasks.outputs import OwnFolder
+    from malaprop.frame.tasks.task import Task
+
+    at = str(home.absolute())
+    work = partial(train_model, spec, data, text, label, dict(training or {}))
+    return Task(name=name, at=at, work=work, output=OwnFolder())
+
+
+def train_model(
+    spec: str,
+    data: str,
+    text: str | None,
+    label: str | None,
+    training: Mapping[str, Any],
+    desk: Desk,
+    inputs: Inputs,
+) -> Iterator[Any]:
+    """The work of such a task; two studies that want the same model train it once."""
+    from malaprop.assets.folders import locked
+    from malaprop.frame.study.shared_tasks import settings_of
+    from malaprop.frame.tasks.outputs import Note
+    from malaprop.training.card import read_card
+    from malaprop.zoo import checkpoint
+    from malaprop.zoo import names as zoo
+    from malaprop.zoo.train import Given, train
+    from malaprop.zoo.word_rows import WordRows
+
+    del inputs
+    known, seed = zoo.parse(spec)
+    parts = desk.keep(f"parts of {data}", lambda: read_parts(data, text, label))
+    words = desk.keep(f"words of {data}", lambda: WordRows.of(parts, int(training.get("least", 1))))
+    given = Given(settings=settings_of(spec, training) if training else None, words=words)
+    try:
+        with locked(desk.folder.name):
+            if not checkpoint.is_checkpoint(desk.folder):
+                train(known, parts, desk.folder, seed=seed, device=desk.device, given=given, quiet=True)
+    except MalapropError as error:
+        raise VictimError(f"{spec} cannot be trained: {plain(error)[:300]}") from None
+    figures = read_card(desk.folder).figures
+    yield Note(f"right on {figures['test_accuracy']:.1%} of the test texts; kept in the cache")
+
+
+class Roster:
+    """The victims of a study as typed, each with what is loaded: of a name of the zoo its folder in the cache."""
+
+    def __init__(self, specs: Sequence[Any], train_data: str) -> None:
+        from malaprop.frame.study.shared_tasks import is_trained_here
+        from malaprop.papers.universal.study_models import spread
+
+        self.train_data = train_data
+        self.specs = spread(specs)
+        self.homes = find_homes([spec for spec in self.specs if is_trained_here(spec)], train_data)
+
+    def train_tasks(self) -> Iterator[Task]:
+        for spec, home in self.homes.items():
+            yield train_task(f"models/{spec}", spec, home, self.train_data)
+
+    def load_from(self, spec: Any) -> Any:
+        """What is loaded for a victim."""
+        return str(self.homes[spec]) if spec in self.homes else spec
+
+    def behind(self, *specs: Any) -> tuple[str, ...]:
+        """The tasks that train these."""
+        return tuple(f"models/{spec}" for spec in specs if spec in self.homes)
+
+    @property
+    def victims(self) -> Mapping[str, Any]:
+        """All of them, by their places."""
+        return {f"victim {number}": self.load_from(spec) for number, spec in enumerate(self.specs)}

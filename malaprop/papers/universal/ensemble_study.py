@@ -1,0 +1,206 @@
+"""malaprop ensemble: which models, attacked together, give texts that carry over furthest?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import RecordError, SettingError
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.study import FILE as STUDY
+from malaprop.frame.study.study import View
+from malaprop.papers.universal.study import Transfer
+from malaprop.papers.universal.transfer_tasks import Team, judge, read_answers, read_drawn
+
+if TYPE_CHECKING:
+    from malaprop.frame.tasks.task import Task
+    from malaprop.papers.universal.ensembles import EnsembleChoice
+    from malaprop.papers.universal.ensembles_record import EnsemblesRecord
+    from malaprop.papers.universal.record import TransferRecord
+    from malaprop.papers.universal.study_models import Entrant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleSearch:
+    """Choose ensembles from a transfer study, attack them, and try their adversarial texts on models outside them.
+
+    An ensemble that was attacked before is not attacked again. Writes to the study's own folder.
+
+    Examples:
+
+      malaprop ensemble --from runs/all63 --size 2..7 --jobs 14
+
+      malaprop ensemble --from runs/mine --size 2 --by genetic,greedy
+    """
+
+    command: ClassVar[str] = "ensemble"
+    file: ClassVar[str] = "ensemble.toml"  # beside the study.toml of the transfer study
+
+    source: Path = opt(help="The --out of a transfer study.", name="from", free=True)
+    size: str = opt("2..7", "How many members: 3, 2..7 or 2,4,6.", free=True)
+    by: tuple[str, ...] = opt(
+        ("genetic", "expert", "greedy", "exact"),
+        "How they are chosen, separated by commas: genetic, expert, greedy, exact.",
+        free=True,
+    )
+    hold_out: int = opt(0, "Models, drawn by the seed, that no choice may see.", min=0, free=True)
+    population: int = opt(60, "Of the genetic algorithm: ensembles in a generation.", min=2, free=True)
+    generations: int = opt(60, "Of the genetic algorithm.", min=0, free=True)
+    seed: int | None = opt(None, "Of the choice; the study's own if not given.", min=0, free=True)
+    width: int = width_option()
+    where: Where = Where()
+    json: bool = opt(False, free=True)
+    quiet: bool = opt(False, free=True)
+
+    @property
+    def saving(self) -> Saving:
+        """All is written to the transfer study's folder."""
+        return Saving(out=self.source, json=self.json, quiet=self.quiet)
+
+    def check(self) -> None:
+        self.choice(0)
+        self.entrants()
+
+    def choice(self, seed: int) -> EnsembleChoice:
+        """How ensembles are chosen; the study's seed is taken where none is given."""
+        from malaprop.papers.universal.choose_ensemble import GeneticChoice
+        from malaprop.papers.universal.ensembles import EnsembleChoice
+
+        return EnsembleChoice(
+            sizes=_sizes(self.size),
+            how=self.by,
+            unseen=self.hold_out,
+            genetic=GeneticChoice(population=self.population, generations=self.generations),
+            seed=seed if self.seed is None else self.seed,
+        )
+
+    @property
+    def matrix(self) -> TransferRecord:
+        """What the transfer study found."""
+        from malaprop.papers.universal.record import TransferRecord
+
+        record = TransferRecord.read(self.source)
+        if record is None:
+            raise RecordError(f"{self.source} holds no transfer study; run malaprop transfer --out {self.source} first")
+        return record
+
+    @property
+    def transfer(self) -> Transfer:
+        """The study's settings: of its study.toml, or, of a folder from before there was one, of its record."""
+        from malaprop.frame.study.commands import read_study
+
+        if (self.source / STUDY).is_file():
+            found = read_study(self.source / STUDY)
+            if not isinstance(found, Transfer):
+                raise RecordError(f"{self.source} holds a study of malaprop {found.command}, not of malaprop transfer")
+        else:
+            found = _read_settings(self.matrix)
+        return replace(found, base=False, width=self.width, where=self.where)
+
+    def entrants(self) -> list[Entrant]:
+        """The study's models in its order, loaded again by what was typed."""
+        record = self.matrix
+        by_name = {entrant.name: entrant for entrant in self.transfer.entrants()}
+        for model in record.models:
+            if model.name not in by_name:
+                raise RecordError(
+                    f"{model.name} of the study was {model.spec}, and no such model is there now, as seen from here "
+                    f"({Path.cwd()}); run this where the study was run, put the model back, or run the study again"
+                )
+        return [by_name[model.name] for model in record.models]
+
+    def teams(self, record: TransferRecord) -> list[Team]:
+        """The ensembles that are chosen, each once; those that take longest to attack come first."""
+        from malaprop.papers.universal.ensembles import key_of, pick
+        from malaprop.papers.universal.study_models import weigh_traits
+
+        names = [model.name for model in record.models]
+        picks, _, _ = pick(record, self.choice(record.seed))
+        found = {}
+        for one in picks:
+            members = tuple(names[i] for i in one.members)
+            key = key_of(one.members, names)
+            found[key] = Team(f"ensemble:{'+'.join(members)}", key, members)
+        weights = {model.name: weigh_traits(model.traits) for model in record.models}
+        return sorted(found.values(), key=lambda team: -sum(weights[name] for name in team.members))
+
+    def plan(self) -> Iterator[Task]:
+        record, entrants, study = self.matrix, self.entrants(), self.transfer
+        campaign = study.campaign(entrants)
+        teams = self.teams(record)
+        drawn, answers = self._places(teams)
+        yield from campaign.train_tasks(entrants)
+        yield from (looks := campaign.look_tasks(entrants))
+        yield from (attacks := campaign.attack_tasks(teams, "ensembles", entrants, looks))
+        yield campaign.draw_task(drawn, {team.folder: team.folder for team in teams}, attacks, needed=False)
+        yield from campaign.answer_tasks(answers, drawn, entrants, {})
+
+    def _places(self, teams: list[Team]) -> tuple[str, str]:
+        """Where the texts of just these ensembles are, and what models say of them."""
+        key = blake2b(" ".join(sorted(team.folder for team in teams)).encode(), digest_size=5).hexdigest()
+        return f"ensembles/drawn/{key}", f"ensembles/answers/{key}"
+
+    def gather(self, root: Path) -> EnsemblesRecord:
+        from malaprop.papers.universal.ensembles import gather
+
+        record, entrants = self.matrix, self.entrants()
+        drawn, answers = self._places(self.teams(record))
+        found = read_drawn(root / drawn)
+        said = read_answers(root, answers, [entrant.name for entrant in entrants])
+        verdicts = judge(root, said, found, self.transfer.campaign(entrants).data, {})
+        return gather(record, self.choice(record.seed), found, verdicts)
+
+    def view(self, record: EnsemblesRecord) -> View:
+        from malaprop.papers.universal.ensembles_record import FILE
+
+        chosen: list[dict[str, Any]] = [
+            {
+                "size": c.size,
+                "how": c.how,
+                "members": list(c.members),
+                "fitness": c.fitness,
+                "outside": None if c.outside is None else list(astuple(c.outside)),
+                "unseen": None if c.unseen is None else list(astuple(c.unseen)),
+                "drawn": c.drawn,
+            }
+            for c in record.chosen
+        ]
+        path = self.source / FILE
+        return View(
+            rows=chosen,
+            summary={"record": str(path), "ensembles": chosen, "notes": list(record.notes)},
+            last=f"record: {path}; report: {self.source / 'report.html'}",
+        )
+
+
+def _read_settings(record: TransferRecord) -> Transfer:
+    """The settings of a study as its record keeps them."""
+    columns = record.columns
+    labels = columns.get("labels") or ""
+    return Transfer(
+        victims=tuple(model.spec for model in record.models),
+        train_data=record.trained_on or None,
+        recipe=record.recipe,
+        settings=record.settings,
+        draw=record.wanted,
+        texts=Selection(
+            data=record.data_spec, split=record.split, n=record.texts, seed=record.seed, text=columns.get("text"),
+            label=columns.get("label"), fields=columns.get("fields"), labels=tuple(filter(None, labels.split(","))),
+        ),
+    )  # fmt: skip
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes: set[int] = set()
+    for part in text.split(","):
+        low, dots, high = part.strip().partition("..")
+        ends = (low, high if dots else low)
+        if not all(end.isdecimal() and 0 < int(end) < 1000 for end in ends) or int(ends[0]) > int(ends[1]):
+            raise SettingError(f"--size takes a number, a range such as 2..7, or several with commas, got {text!r}")
+        sizes.update(range(int(ends[0]), int(ends[1]) + 1))
+    return tuple(sorted(sizes))

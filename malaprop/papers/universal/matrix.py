@@ -1,0 +1,76 @@
+"""Matrix: how many adversarial texts of each source each target gets wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from malaprop.core.text import Ints
+from malaprop.frame.records.estimate import Estimate
+from malaprop.papers.universal.record import Row, TransferRecord
+from malaprop.papers.universal.resample import Doubles, Draws, interval, standard_error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """Counts [source, target]; a total of 0 where nothing was tried.
+
+    The diagonal holds base rates: each model's second, trained from another seed, stands there as the target.
+    """
+
+    hits: Ints
+    totals: Ints
+
+    @classmethod
+    def of(cls, hits: Sequence[Row], totals: Sequence[Row]) -> Matrix:
+        return cls(_counts(hits), _counts(totals))
+
+    @classmethod
+    def from_record(cls, record: TransferRecord) -> Matrix:
+        return cls.of(record.hits, record.totals)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @property
+    def rates(self) -> Doubles:
+        """Between 0 and 1; nan where nothing was tried."""
+        return np.where(self.totals > 0, self.hits / np.maximum(self.totals, 1), np.nan)
+
+    @property
+    def base(self) -> Doubles:
+        """Of each model the rate from one of its seeds to the other."""
+        return np.asarray(np.diagonal(self.rates))
+
+    @property
+    def deviations(self) -> Doubles:
+        """Standard errors of the rates from their counts; a hit and a miss are added, so that no rate is sure."""
+        shares = np.clip((self.hits + 1) / (self.totals + 2), 0, 1)
+        return np.sqrt(shares * (1 - shares) / np.maximum(self.totals, 1))
+
+    def base_mean(self, draws: Draws) -> Estimate | None:
+        """The upper line of Figure 1."""
+        known = np.flatnonzero(np.isfinite(self.base))
+        if not len(known):
+            return None
+        weights = draws.weights[:, known]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            resampled = (weights @ self.base[known]) / weights.sum(1)
+        error = standard_error(known, self.deviations[known, known])
+        return interval(float(self.base[known].mean()), resampled, error)
+
+    def pairs_mean(self, draws: Draws) -> Estimate | None:
+        """The lower line of Figure 1: over all pairs of two models."""
+        sources, targets = np.nonzero(np.isfinite(self.rates) & ~np.eye(len(self), dtype=bool))
+        return self.mean(sources, targets, draws) if len(sources) else None
+
+    def mean(self, sources: Ints, targets: Ints, draws: Draws) -> Estimate:
+        """The mean rate over these pairs."""
+        error = standard_error(sources, self.deviations[sources, targets])
+        return draws.estimate(sources, targets, self.rates[sources, targets], error)
+
+
+def _counts(rows: Sequence[Row]) -> Ints:
+    return np.asarray([[value or 0 for value in row] for row in rows], np.int64).reshape(len(rows), -1)

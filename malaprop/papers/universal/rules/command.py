@@ -1,0 +1,173 @@
+"""malaprop rules pmi, apply and show: rules from counts, rules put to texts, and what they say about the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from malaprop.frame.command import options as o
+from malaprop.frame.command.settings_command import command
+from malaprop.frame.study.run_options import Saving
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.papers.universal.rules.mine_study import FORMATS
+
+if TYPE_CHECKING:
+    from malaprop.data.base import Dataset
+
+_FILE = "A .csv or .json file of rules, or a folder that holds rules.csv."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PmiCommand:
+    """Make rules from counts of words and labels, without any model: equation 2 of the paper.
+
+    Examples:
+
+      malaprop rules pmi --data mr --out runs/pmi
+    """
+
+    lift: float | None = opt(
+        None, "Bits added where a word and a label meet; log2(labels x words a text) if not given."
+    )
+    every: bool = opt(False, "Also write rules that do not lower the true label.", name="all")
+    format: str = opt("csv", "csv or json.")
+    texts: Selection = Selection(n=0, split="train")
+    saving: Saving = Saving()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyCommand:
+    """Apply rules to texts, the strongest first; no victim is asked.
+
+    Rows come in the order of the data, or as drawn with --n, with their fields, label and id and what was changed.
+
+    Examples:
+
+      malaprop rules apply runs/uawr --data mr --share 0.3 --out changed.csv
+    """
+
+    file: Path = opt(help=_FILE, argument=True)
+    share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
+    texts: Selection = Selection(n=0)
+    out: Path = opt(
+        Path("changed.csv"), "A .csv or .jsonl file, which --data takes again; one that exists is left alone."
+    )
+    json: bool = opt(False)
+    quiet: bool = opt(False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowCommand:
+    """Show the strongest rules of each label, how their words go with the labels of the data, and texts with them.
+
+    Examples:
+
+      malaprop rules show runs/uawr --data mr --top 5
+
+      malaprop rules show runs/uawr --data mr --out runs/first && malaprop report runs/first
+    """
+
+    file: Path = opt(help=_FILE, argument=True)
+    top: int = opt(10, "Rules of each label, one a word.", min=1)
+    examples: int = opt(1, "Texts of the data for each rule.", min=0)
+    least: int = opt(5, "Leave out rules that were measured less often than this.", min=0)
+    texts: Selection = Selection(n=0, split="train")
+    out: Path | None = opt(None, "A folder with runs: diagnosis.json is written there, and the report shows it.")
+    json: bool = opt(False)
+    quiet: bool = opt(False)
+
+
+def _read(texts: Selection, quiet: bool) -> Dataset:
+    """The texts, of at least two labels; what had to be decided about them is said."""
+    from malaprop.data.base import need_two_labels
+
+    found = need_two_labels(texts.held())
+    o.tell(found.notes, quiet)
+    return found
+
+
+def make_pmi(asked: PmiCommand) -> None:
+    """Writes rules and, beside them, what they depend on."""
+    from malaprop.attacks.rule_files import write_rules
+    from malaprop.core.catalogue import unknown
+    from malaprop.core.errors import DataError
+    from malaprop.frame.records.kept_settings import keep_settings
+    from malaprop.frame.records.store import check_writable
+    from malaprop.papers.universal.rules.pmi import pmi_rules
+
+    if asked.format not in FORMATS:
+        raise unknown("format", asked.format, FORMATS)
+    saving, data = asked.saving, asked.texts.data
+    path = o.out_folder(saving.out, "rules", "pmi", data) / f"rules.{asked.format}"
+    check_writable(path.parent)
+    found = _read(asked.texts, saving.quiet)
+    made = pmi_rules(found.examples, found.labels, lift=asked.lift, every=asked.every)
+    if not made:
+        raise DataError(f"no replacement in {found.name} lowers its label; give more texts")
+    texts = asdict(asked.texts)
+    decisive = {"method": "pmi", "every": asked.every, "lift": asked.lift, "data": found.name, "texts": texts}
+    keep_settings(path.parent, decisive | {"fingerprint": found.fingerprint})
+    write_rules(made, path)
+    if not saving.quiet:
+        print(f"{len(made):,} rules from {len(found):,} texts")
+        o.say(f"rules: {path}; next: malaprop rules show {path} --data {data}")
+    counts = {"texts": len(found), "rules": len(made), "by_label": dict(Counter(rule.label for rule in made))}
+    o.finish({"command": "rules pmi", "out": str(path), **counts}, saving.json)
+
+
+def apply_file(asked: ApplyCommand) -> None:
+    """Writes the texts with the rules of a file applied."""
+    from malaprop.attacks.rule_files import read_rules
+    from malaprop.core.errors import DataError, SettingError
+    from malaprop.papers.universal.rules.apply import apply_rules, check_kind, write_applied
+
+    check_kind(asked.out)
+    if asked.out.exists():
+        raise SettingError(f"--out {asked.out} exists already; delete it or give another file")
+    rules = read_rules(asked.file)
+    found = asked.texts.held() if asked.texts.n else asked.texts.whole()
+    o.tell(found.notes, asked.quiet)
+    numbers = rules.numbers(found.labels)
+    if lacking := [name for name in rules.labels if name not in numbers]:
+        o.say(f"{found.name} lacks the labels {', '.join(lacking)}, which rules speak of", asked.quiet)
+    if bare := [name for at, name in enumerate(found.labels) if at in found.present and at not in numbers.values()]:
+        o.say(f"no rule is for {', '.join(bare)}: those texts stay as they are", asked.quiet)
+    made = list(apply_rules(rules, found, found.labels, share=asked.share))
+    if made and all(one.reason for one in made):
+        raise DataError(f"none of {len(made)} texts could be read: {made[0].reason}")
+    path = write_applied(made, found.labels, asked.out)
+    touched = [one for one in made if one.changes]
+    mean = sum(len(one.changes) / max(1, one.words) for one in made) / max(1, len(made))
+    if not asked.quiet:
+        print(f"{len(touched):,} of {len(made):,} texts changed, {100 * mean:.1f}% of the words on average: {path}")
+    counts = {"texts": len(made), "changed": len(touched), "share": mean}
+    o.finish({"command": "rules apply", "out": str(path), **counts}, asked.json)
+
+
+def show_file(asked: ShowCommand) -> None:
+    """Prints the strongest rules of a file beside the data, and writes the record where that is asked for."""
+    from malaprop.attacks.rule_files import read_rules
+    from malaprop.papers.universal.rules.diagnose import diagnose
+    from malaprop.papers.universal.rules.diagnosis_report import terminal
+
+    rules = read_rules(asked.file)
+    found = _read(asked.texts, asked.quiet)
+    few = max((rule.count for rule in rules), default=0) < asked.least  # a list of one's own has no counts
+    least = 0 if few else asked.least
+    made = diagnose(
+        rules, found.examples, found.labels, data=found.name, top=asked.top, texts=asked.examples, least=least
+    )
+    if made.lacking:
+        o.say(f"{found.name} lacks the labels {', '.join(made.lacking)}, which rules speak of", asked.quiet)
+    if asked.out is not None:
+        path = made.write(o.out_folder(asked.out))
+        o.say(f"record: {path}; malaprop report {asked.out} shows it beside its runs", asked.quiet)
+    if not asked.quiet:
+        print(terminal(made))
+    o.finish({"command": "rules show", **made.to_dict()}, asked.json)
+
+
+pmi, apply, show = command(PmiCommand, make_pmi), command(ApplyCommand, apply_file), command(ShowCommand, show_file)

@@ -1,0 +1,156 @@
+"""malaprop rules measure: several files of rules on the same texts and victims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.frame.study.attack_tasks import Conditions, DataReading, look_task, run_task
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import opt
+from malaprop.frame.study.shared_tasks import slug
+from malaprop.frame.study.study import View
+from malaprop.papers.universal.rules.mine_study import MANY
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.frame.records.outcome import Outcome
+    from malaprop.frame.tasks.task import Task
+    from malaprop.papers.universal.rules.measured_record import MeasuredRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Test several files of rules on the same texts and victims, and compare what each breaks.
+
+    Examples:
+
+      malaprop rules measure runs/pmi runs/uawr --victim LSTM-W-GloVe-1,BERT --n 500 --out runs/measured
+    """
+
+    command: ClassVar[str] = "rules measure"
+
+    files: tuple[Path, ...] = opt(
+        help="Files of rules; the others are compared with the first.", argument=True, repeat=True
+    )
+    victims: tuple[Any, ...] = opt(help=MANY, name="victim", old=("victims",), repeat=True)
+    train_data: str = opt("mr", "The data that victims given by a zoo name are trained on.")
+    share: float = opt(0.3, "Perturbation rate: the largest share of a text's words that may change.", min=0)
+    texts: Selection = Selection(n=500, split="test")
+    width: int = width_option()
+    where: Where = Where()
+    saving: Saving = Saving()
+
+    @property
+    def attacks(self) -> dict[str, Attack]:
+        """The attack of each file, by the file's short name."""
+        return _read_attacks(self.files, self.share)
+
+    def check(self) -> None:
+        if not self.files or not self.victims:
+            raise SettingError("rules measure wants at least one file of rules and one victim")
+        if twice := [spec for spec, count in Counter(self.victims).items() if count > 1]:
+            raise SettingError(f"--victim: {twice[0]} is named twice; name it once")
+        _read_attacks.cache_clear()  # files may have changed since
+        assert self.attacks
+
+    def places(self) -> dict[str, tuple[Any, str]]:
+        """The run folders, each with its victim and its file of rules."""
+        from malaprop.papers.universal.study_models import spread
+
+        out: dict[str, tuple[Any, str]] = {}
+        for spec in spread(self.victims):
+            for name in name_files(self.files):
+                place = f"{slug(str(spec))}/{slug(name)}"
+                if place in out:
+                    raise SettingError(f"two runs would be written to {place}; give their victims or files other names")
+                out[place] = spec, name
+        return out
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.data.base import need_two_labels
+        from malaprop.papers.universal.cached_models import Roster
+
+        roster, attacks = Roster(self.victims, self.train_data), self.attacks
+        reading = DataReading(selection=self.texts, victims=tuple(roster.specs))
+        need_two_labels(reading.examples)
+        for attack in attacks.values():
+            attack.for_labels(reading.examples.labels)  # rules for other labels are refused before a model is loaded
+        conditions = Conditions(width=self.width)
+        yield from roster.train_tasks()
+        looks = {spec: f"look at {spec}" for spec in roster.specs}
+        for spec, look in looks.items():
+            thing = roster.load_from(spec)
+            yield look_task(look, thing, conditions, tuple(attacks.values()), reading, after=roster.behind(spec))
+        for place, (spec, name) in self.places().items():
+            yield run_task(place, looks[spec], attacks[name], roster.load_from(spec), conditions, reading)
+
+    def gather(self, root: Path) -> MeasuredRecord:
+        from malaprop.frame.records.run import Run
+        from malaprop.frame.records.store import read_outcomes
+        from malaprop.papers.universal.rules.measure import measure
+        from malaprop.papers.universal.rules.measured_record import MeasuredRecord
+
+        found: dict[tuple[str, str], list[Outcome]] = {}
+        for place, (spec, name) in self.places().items():
+            run = Run.read(root / place)
+            called = run.victim if (name, run.victim) not in found else str(spec)
+            found[name, called] = read_outcomes(root / place)
+        if not any(o.status in ("success", "failed") for outcomes in found.values() for o in outcomes):
+            raise VictimError(f"there is nothing to try rules on: {_explain_nothing(found)}")
+        cells, wholes = measure(found)
+        return MeasuredRecord(
+            data=run.data, n=run.n, share=self.share, files=tuple(map(str, self.files)), cells=cells, wholes=wholes
+        )
+
+    def view(self, record: MeasuredRecord) -> View:
+        rows = [
+            {
+                "rules": c.rules,
+                "victim": c.victim,
+                "broken": c.success.hits,
+                "of": c.success.total,
+                "words": c.words.mean,
+            }
+            for c in record.cells
+        ]
+        out = self.saving.out
+        last = "" if out is None else f"runs in {out}; see them with: malaprop report {out}"
+        return View(rows=rows, summary={"command": self.command, **record.to_dict()}, last=last)
+
+
+@lru_cache(maxsize=1)
+def _read_attacks(files: tuple[Path, ...], share: float) -> dict[str, Attack]:
+    """Once for the check and the plan: files of many rules take seconds."""
+    from malaprop.attacks.recipes.rules import rules
+
+    made = (rules(file=str(path), share=share) for path in files)
+    return {name: replace(one, name=f"rules {name}") for name, one in zip(name_files(files), made, strict=True)}
+
+
+def _explain_nothing(runs: Mapping[tuple[str, str], Sequence[Outcome]]) -> str:
+    """Of each victim why it has no text to attack."""
+    out = {}
+    for (_, victim), outcomes in runs.items():
+        reasons = Counter(o.reason or "no reason given" for o in outcomes if o.status == "error")
+        wrong = sum(o.status == "skipped" for o in outcomes)
+        most = f"{reasons.total()} texts ended in an error ({reasons.most_common(1)[0][0]})" if reasons else ""
+        out[victim] = " and ".join(filter(None, (f"gets {wrong} texts wrong without an attack" if wrong else "", most)))
+    return "; ".join(f"{victim}: {why}" for victim, why in out.items())
+
+
+def name_files(files: Sequence[Path]) -> list[str]:
+    """A short name for each file: its own, or its folder's where it is called rules."""
+    stems = [path.parent.name if path.is_file() and path.stem == "rules" else path.stem for path in files]
+    seen: Counter[str] = Counter()
+    out = []
+    for stem in (stem or "rules" for stem in stems):
+        seen[stem] += 1
+        out.append(stem if seen[stem] == 1 else f"{stem}-{seen[stem]}")
+    return out

@@ -1,0 +1,140 @@
+"""Drawn: the successes of each source that are tried on others; texts are numbered, so that each is asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from malaprop.core.errors import DataError, VictimError
+from malaprop.core.text import Ints
+from malaprop.core.victim import About, Fields, find_rejected
+from malaprop.data.base import Dataset, draw
+from malaprop.data.matching import turn
+from malaprop.frame.records.store import read_outcomes
+from malaprop.frame.records.summary import Rate
+from malaprop.papers.universal.answers import Answers
+
+FILE = "texts.json"
+Turn = tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Successes of one source drawn by the seed: numbers of their adversarial texts and originals, and their labels in
+    the data's terms."""
+
+    counts: dict[str, int]
+    asked: int
+    forwarded: int
+    reason: str  # the most frequent, where examples ended in an error
+    texts: tuple[int, ...]
+    originals: tuple[int, ...]
+    labels: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def right(self) -> Rate:
+        right = self.counts["success"] + self.counts["failed"]
+        return Rate(right, right + self.counts["skipped"])
+
+    @property
+    def own(self) -> list[int]:
+        """The numbers of all its texts."""
+        return sorted({*self.texts, *self.originals})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnTexts:
+    """All distinct texts by their numbers, and what was drawn of each source."""
+
+    texts: tuple[Fields, ...]
+    sources: dict[str, Drawn]
+
+
+def draw_successes(folders: Mapping[str, Path], data: Dataset, *, wanted: int, seed: int) -> DrawnTexts:
+    """At most `wanted` successes of each run, chosen by a hash of (seed, id)."""
+    numbers: dict[Fields, int] = {}
+    sources = {name: _draw(folder, data, numbers, wanted, seed) for name, folder in folders.items()}
+    return DrawnTexts(texts=tuple(numbers), sources=sources)
+
+
+def _draw(folder: Path, data: Dataset, numbers: dict[Fields, int], wanted: int, seed: int) -> Drawn:
+    def number(fields: Mapping[str, str]) -> int:
+        return numbers.setdefault(tuple(fields.values()), len(numbers))
+
+    outcomes = read_outcomes(folder)
+    labels = {e.id: e.label for e in data.examples}
+    won = sorted((o for o in outcomes if o.status == "success" and o.id in labels), key=lambda o: draw(seed, o.id))
+    kept = [(o, o.adversarial) for o in won[:wanted] if o.adversarial is not None]
+    counts = {status: sum(o.status == status for o in outcomes) for status in ("success", "failed", "skipped", "error")}
+    reasons = [o.reason or "no reason given" for o in outcomes if o.status == "error"]
+    return Drawn(
+        counts=counts,
+        asked=sum(o.queries.asked for o in outcomes),
+        forwarded=sum(o.queries.forwarded for o in outcomes),
+        reason=max(reasons, key=reasons.count, default=""),
+        texts=tuple(number(side.fields) for _, side in kept),
+        originals=tuple(number(o.original.fields) for o, _ in kept),
+        labels=tuple(labels[o.id] for o, _ in kept),
+    )
+
+
+def turn_of(about: About, data: Dataset) -> Turn:
+    """For each label of the data its number in the victim's terms; None where they are the same."""
+    found = None if data.ordered else turn(data.name, data.labels, about.label_names, data.present)
+    return None if found is None else tuple(found)
+
+
+def check_labels(found: Mapping[str, About], data: Dataset) -> None:
+    """Refuses models that do not score the same labels, or not those of the data."""
+    known = {
+        name: about.labels - (find_rejected(about.label_names) >= 0)  # which no text of the data has
+        for name, about in found.items()
+        if about.labels is not None
+    }
+    if len(set(known.values())) > 1:
+        each = ", ".join(f"{name} {count}" for name, count in known.items())
+        raise VictimError(f"the victims must score the same labels, got {each}; leave out the odd one")
+    most = max(data.present, default=0) + 1
+    for name, count in known.items():
+        if count < most:
+            raise VictimError(f"{name} scores {count} labels and {data.name} has {most}; leave one of them out")
+    for name, about in found.items():
+        try:
+            turn_of(about, data)
+        except DataError as error:
+            raise VictimError(f"{name}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What one target says of all texts it was asked about."""
+
+    labels: Ints  # [text], -1 where it was not asked or could not answer
+    turn: Turn
+    rejected: int = -1  # the label of rejecting a text, where it has one
+
+    @classmethod
+    def of(cls, answers: Answers, asked: Sequence[int] | None, many: int, about: About, data: Dataset) -> Verdicts:
+        """`asked`: the numbers of the texts, None for all of them."""
+        labels = np.full(many, -1, np.int64)
+        labels[slice(None) if asked is None else list(asked)] = answers.labels
+        return cls(labels, turn_of(about, data), find_rejected(about.label_names))
+
+    def wrong(self, texts: Sequence[int], labels: Sequence[int]) -> tuple[Ints, Ints]:
+        """For each text whether it is answered, and whether that is wrong; labels are in the data's terms."""
+        said = self.labels[list(texts)]
+        given = np.asarray(labels, np.int64)
+        true = given if self.turn is None else np.asarray(self.turn, np.int64)[given]
+        answered = said >= 0
+        return answered.astype(np.int64), (answered & (said != true)).astype(np.int64)
+
+    def misled(self, texts: Sequence[int], labels: Sequence[int]) -> tuple[Ints, Ints]:
+        """The same of adversarial texts: one that is rejected has not misled it."""
+        answered, wrong = self.wrong(texts, labels)
+        return answered, wrong * (self.labels[list(texts)] != self.rejected)

@@ -1,0 +1,242 @@
+"""malaprop transfer: does an attack on one model carry over to another?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from malaprop.core.errors import RecordError
+from malaprop.frame.study.budget_options import Spending
+from malaprop.frame.study.run_options import Saving, Where, width_option
+from malaprop.frame.study.selection import Selection
+from malaprop.frame.study.settings import build, opt
+from malaprop.frame.study.study import Result, View, conduct
+from malaprop.frame.study.vocabulary import SEVERAL, VICTIM
+from malaprop.papers.universal.cached_models import find_homes
+from malaprop.papers.universal.transfer_tasks import (
+    Campaign,
+    Team,
+    judge,
+    make_attack,
+    measure_speed,
+    name_folders,
+    read_answers,
+    read_drawn,
+)
+
+if TYPE_CHECKING:
+    from malaprop.frame.tasks.task import Task
+    from malaprop.papers.universal.record import Speed, TransferRecord
+    from malaprop.papers.universal.study_models import Entrant
+
+VICTIMS = (
+    "LSTM-W-Random-1",
+    "LSTM-W-GloVe-1",
+    "CNN-W-Random-1",
+    "CNN-W-GloVe-1",
+    "CNN-C-Random-1",
+    "CNN-W-Random-2",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """Attack every victim and try the adversarial texts on all the others: matrix, base rates, factors.
+
+    The same --out resumes an interrupted run; a source that is finished is never attacked again.
+
+    Examples:
+
+      malaprop transfer --n 100 --jobs 2
+
+      malaprop transfer --victim LSTM-W-GloVe-1,CNN-W-GloVe-1,./mine,my_model:predict --data reviews.csv --no-base
+
+      malaprop transfer --victim all63 --data mr --jobs 14 --out runs/all63
+    """
+
+    command: ClassVar[str] = "transfer"
+
+    victims: tuple[Any, ...] = opt(
+        VICTIMS,
+        f"Two or more. {VICTIM} A folder of models and all63 are many. {SEVERAL}",
+        name="victim",
+        old=("victims",),
+        repeat=True,
+    )
+    train_data: str | None = opt(None, "What zoo names are trained on; --data, its training part, if not given.")
+    training: Mapping[str, Any] = opt(
+        {}, "A setting of the training of zoo names or their networks, as name=value; may be repeated.",
+        name="train_set",
+    )  # fmt: skip
+    zoo: Path | None = opt(None, "Folder to which zoo names are trained, and where they are found; if not, the cache.")
+    recipe: Any = opt(
+        "pwws", "pwws or genetic:wordnet, over WordNet synonyms of the same part of speech, or another recipe.",
+        name="attack", old=("recipe",), repeat=True,
+    )  # fmt: skip
+    settings: Mapping[str, Any] = opt({}, name="set")
+    draw: int = opt(500, "Successes of each source that are tried on the others.", min=1)
+    base: bool = opt(True, "Base rates from a second model of each, trained from another seed.")
+    texts: Selection = Selection(n=1000)
+    width: int = width_option()
+    where: Where = Where()
+    spending: Spending = Spending()
+    saving: Saving = Saving()
+
+    def check(self) -> None:
+        make_attack(self.recipe, self.settings)  # a wrong name should not wait for models
+        entrants = self.entrants()
+        if self.training:
+            from malaprop.zoo.names import parse
+            from malaprop.zoo.train import check_settings
+
+            check_settings(self.training, [parse(one.spec)[0] for one in entrants if one.trains])
+
+    def entrants(self) -> list[Entrant]:
+        """The models, with their seconds."""
+        from malaprop.papers.universal.study_models import enter
+        from malaprop.zoo.names import called, parse
+
+        def find(names: Sequence[str]) -> dict[str, Path]:
+            if self.zoo is not None:
+                return {name: self.zoo / called(*parse(name)) for name in names}
+            data = self.train_data or self.texts.data
+            return find_homes(names, data, training=self.training, **self.texts.columns)
+
+        return enter(self.victims, find, base=self.base)
+
+    def campaign(self, entrants: Sequence[Entrant]) -> Campaign:
+        from malaprop.papers.universal.study_models import spread
+
+        return Campaign(
+            texts=self.texts,
+            specs=tuple(spec for spec in spread(self.victims) if isinstance(spec, str)),
+            trains=any(entrant.trains for entrant in entrants),
+            train_data=self.train_data or self.texts.data,
+            training=self.training,
+            recipe=self.recipe,
+            settings=self.settings,
+            wanted=self.draw,
+            width=self.width,
+            many=self.where.many,
+        )
+
+    def plan(self) -> Iterator[Task]:
+        from malaprop.papers.universal.study_models import weight
+
+        entrants = self.entrants()
+        campaign = self.campaign(entrants)
+        heavy = sorted(entrants, key=weight, reverse=True)
+        seconds = {e.second.name: e.name for e in entrants if e.second is not None}
+        models = [*heavy, *(e.second for e in heavy if e.second is not None)]
+        places = name_folders(e.name for e in entrants)
+        teams = [Team(e.name, places[e.name], (e.name,)) for e in heavy]
+        yield from campaign.train_tasks(sorted(models, key=weight, reverse=True))
+        yield from (looks := campaign.look_tasks(models))
+        yield from (attacks := campaign.attack_tasks(teams, "sources", models, looks))
+        yield campaign.draw_task("drawn", {p: name for name, p in places.items()}, attacks, needed=True)
+        yield from campaign.answer_tasks("answers", "drawn", models, seconds)
+
+    def gather(self, root: Path) -> TransferRecord:
+        from malaprop.papers.universal.summary import Said, gather
+
+        entrants = self.entrants()
+        campaign = self.campaign(entrants)
+        seconds = {e.second.name: e.name for e in entrants if e.second is not None}
+        found = read_drawn(root / "drawn")
+        answers = read_answers(root, "answers", [*(e.name for e in entrants), *seconds])
+        verdicts = judge(root, answers, found, campaign.data, seconds)
+        texts = self.texts
+        said = Said(
+            recipe=campaign.attack.name,
+            data=campaign.data,
+            data_spec=texts.data if isinstance(texts.data, str) else campaign.data.name,
+            trained_on=campaign.train_data if campaign.trains else "",
+            wanted=self.draw,
+            seed=texts.seed,
+            split=texts.split,
+            columns={**texts.columns, "fields": texts.fields, "labels": ",".join(texts.labels) or None},
+            settings=dict(self.settings),
+        )
+        speed = measure_speed(root, answers, many=self.where.many, device=self.where.device)
+        return gather(entrants, found, verdicts, said, speed if speed.wall else _speed_before(root) or speed)
+
+    def view(self, record: TransferRecord) -> View:
+        from malaprop.papers.universal.record import FILE
+        from malaprop.papers.universal.report import matrix_csv
+
+        names = [model.name for model in record.models]
+        rows = [
+            {"source": source, "target": target, "hits": rate.hits, "total": rate.total, "rate": rate.value}
+            for s, source in enumerate(names)
+            for t, target in enumerate(names)
+            if (rate := record.rate(s, t)) is not None
+        ]
+        summary, out = _summary(record), self.saving.out
+        last = ""
+        if out is not None:
+            summary = {"record": str(out / FILE), **summary}
+            last = f"record: {out / FILE}; report: {out / 'report.html'}"
+        return View(rows=rows, summary=summary, files={"matrix.csv": matrix_csv(record)}, last=last)
+
+
+def _speed_before(root: Path) -> Speed | None:
+    """Of a study that was attacked before tasks.jsonl kept what its work took."""
+    from malaprop.papers.universal.record import TransferRecord
+
+    try:
+        found = TransferRecord.read(root)
+    except RecordError:
+        return None
+    return None if found is None else found.speed
+
+
+def _summary(record: TransferRecord) -> dict[str, Any]:
+    """The study in few values, for machines."""
+    speed = record.speed
+    return {
+        "recipe": record.recipe,
+        "data": record.data,
+        "texts": record.texts,
+        "models": [
+            {"name": m.name, "clean": m.clean.to_dict(), "success": m.success.to_dict(), "drawn": m.drawn}
+            for m in record.models
+        ],
+        "factors": {f.name: [f.mean.value, f.mean.low, f.mean.high] for f in record.factors},
+        "order": list(record.order),
+        "order_share": record.order_share,
+        "base": None if record.base is None else record.base.value,
+        "pairs": None if record.pairs is None else record.pairs.value,
+        "queries_a_second": round(speed.asked / speed.wall, 1) if speed.wall else None,
+        "share_of_floor": round(speed.floor / speed.busy, 3) if speed.busy else None,
+        "notes": list(record.notes),
+    }
+
+
+def transfer(
+    victims: Sequence[Any] | None = None, *, data: Any = "mr", recipe: Any = None, n: int = 1000, draw: int = 500,
+    base: bool = True, seed: int = 0, out: str | Path | None = None, jobs: int | None = None, device: str = "auto",
+    **more: Any,
+) -> Result:  # fmt: skip
+    """Attacks every victim and tries the adversarial texts on all the others.
+
+    `victims` are names of the zoo, which are trained, folders, or whatever `mp.victim` takes; `attack` is a recipe's
+    name or an attack (`recipe` is its old name); `data` is a name, a file, (text, label) pairs or a frame. Of each
+    source `draw` successes are tried on the others. `base`: a second model of each, trained from another seed, gives
+    base rates. The other settings of `malaprop transfer` may be given by their names.
+
+    The result's `record` is a `TransferRecord`: `record.rate(source, target)` is how often the target is wrong about
+    the adversarial texts of the source. `to_frame()` has a row a pair, `report()` writes the page. Without `out` all is
+    in a temporary folder, which goes with the result; the same `out` resumes what was interrupted.
+
+        found = mp.transfer(["LSTM-W-GloVe-1", "CNN-W-GloVe-1"], data="mr", n=100, jobs=2)
+        print(found.record.rate(0, 1))
+    """
+    given = {
+        "data": data, "n": n, "draw": draw, "base": base, "seed": seed, "jobs": jobs, "device": device, "quiet": True,
+        **more,
+    }  # fmt: skip
+    named = {"victims": victims, "recipe": recipe, "out": out}
+    given |= {name: value for name, value in named.items() if value is not None}
+    return conduct(build(Transfer, given))

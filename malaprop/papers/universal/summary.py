@@ -1,0 +1,164 @@
+"""What a transfer study adds up to: who is wrong about whose texts, and what a reader must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from malaprop.core.errors import VictimError
+from malaprop.data.base import Dataset
+from malaprop.papers.universal.classes import tables
+from malaprop.papers.universal.factors import factors, order, order_share
+from malaprop.papers.universal.matrix import Matrix
+from malaprop.papers.universal.record import Speed, TransferModel, TransferRecord
+from malaprop.papers.universal.resample import Draws
+from malaprop.papers.universal.sampled_successes import Drawn, DrawnTexts, Verdicts
+from malaprop.papers.universal.study_models import Entrant
+
+_EACH = 6  # sources that fell short, up to which each is named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the record keeps of how the study was asked for."""
+
+    recipe: str
+    data: Dataset
+    data_spec: str
+    trained_on: str
+    wanted: int
+    seed: int
+    split: str
+    columns: dict[str, str | None]
+    settings: dict[str, Any]
+
+
+def gather(
+    entrants: Sequence[Entrant], found: DrawnTexts, verdicts: Mapping[str, Verdicts], said: Said, speed: Speed
+) -> TransferRecord:
+    """The record, from what was drawn of each source and what each target says of it."""
+    mine = [found.sources[entrant.name] for entrant in entrants]
+    counts = _count(entrants, mine, verdicts)
+    matrix, draws = Matrix.of(counts[0], counts[1]), Draws(len(entrants), seed=said.seed)
+    traits = [entrant.traits for entrant in entrants]
+    table = factors(matrix, traits, draws)
+    return TransferRecord(
+        recipe=said.recipe,
+        data=said.data.name,
+        data_spec=said.data_spec,
+        trained_on=said.trained_on,
+        texts=len(said.data),
+        wanted=said.wanted,
+        seed=said.seed,
+        split=said.split,
+        columns=said.columns,
+        settings=said.settings,
+        labels=said.data.labels,
+        models=tuple(map(_model, entrants, mine)),
+        hits=counts[0],
+        totals=counts[1],
+        before=counts[2],
+        carried=counts[3],
+        factors=table,
+        order=order(table),
+        order_share=order_share(matrix, traits, draws),
+        tables=tables(matrix, traits, draws),
+        base=matrix.base_mean(draws),
+        pairs=matrix.pairs_mean(draws),
+        speed=speed,
+        notes=(*_notes(entrants, mine, said.wanted), *_name_unanswered(entrants, mine, counts[1])),
+    )
+
+
+Grid = tuple[tuple[int | None, ...], ...]
+
+
+def _count(entrants: Sequence[Entrant], found: Sequence[Drawn], verdicts: Mapping[str, Verdicts]) -> tuple[Grid, ...]:
+    """Hits, totals, right before, and carried over, each [source, target]."""
+    rows: list[list[tuple[int | None, ...]]] = []
+    for s, mine in enumerate(found):
+        rows.append([])
+        for t, entrant in enumerate(entrants):
+            target = entrant if t != s else entrant.second
+            known = len(mine) and target is not None
+            rows[s].append(_cell(mine, verdicts[target.name]) if known and target else (None,) * 4)
+    return tuple(tuple(tuple(cell[kind] for cell in row) for row in rows) for kind in range(4))
+
+
+def _cell(mine: Drawn, target: Verdicts) -> tuple[int, ...]:
+    answered, wrong = target.misled(mine.texts, mine.labels)
+    knew, mistaken = target.wrong(mine.originals, mine.labels)
+    right = answered * knew * (1 - mistaken)
+    return int(wrong.sum()), int(answered.sum()), int(right.sum()), int((right * wrong).sum())
+
+
+def _model(entrant: Entrant, mine: Drawn) -> TransferModel:
+    second = entrant.second
+    return TransferModel(
+        name=entrant.name,
+        spec=entrant.spec,
+        number=entrant.number,
+        traits=entrant.traits,
+        second=second.name if second else None,
+        second_spec=second.spec if second else None,
+        counts=mine.counts,
+        drawn=len(mine),
+        asked=mine.asked,
+        forwarded=mine.forwarded,
+    )
+
+
+def _why(mine: Drawn) -> str:
+    counts = mine.counts
+    if counts["error"] and not mine.right.total:
+        return f"all {counts['error']} texts ended in an error ({mine.reason})"
+    if not mine.right.hits:
+        return f"it gets all {mine.right.total} texts wrong without an attack"
+    return f"the attack broke none of the {mine.right.hits} texts it gets right"
+
+
+def check_any(found: Mapping[str, Drawn]) -> None:
+    """Refuses a study in which there is nothing to carry over."""
+    if not any(map(len, found.values())):
+        each = "; ".join(f"{name}: {_why(mine)}" for name, mine in found.items())
+        raise VictimError(f"no source gave an adversarial text, so there is nothing to carry over: {each}")
+
+
+def _notes(entrants: Sequence[Entrant], found: Sequence[Drawn], wanted: int) -> list[str]:
+    """What a reader must know of sources that fell short, and of models without a second."""
+    out = []
+    short = sorted(
+        (len(mine), entrant.name) for entrant, mine in zip(entrants, found, strict=True) if 0 < len(mine) < wanted
+    )
+    if len(short) > _EACH:
+        (least, worst), (most, best) = short[0], short[-1]
+        out.append(
+            f"{len(short)} of {len(entrants)} sources gave {least} ({worst}) to {most} ({best}) successes, all of them "
+            f"used (of {wanted} wanted)"
+        )
+    for entrant, mine in zip(entrants, found, strict=True):
+        if not len(mine):
+            out.append(f"{entrant.name} gives no adversarial text: {_why(mine)}; its row is empty")
+        elif len(mine) < wanted and len(short) <= _EACH:
+            out.append(f"{entrant.name}: {len(mine)} successes, all of them used (of {wanted} wanted)")
+        if mine.counts["error"] and len(mine):
+            out.append(f"{entrant.name}: {mine.counts['error']} texts ended in an error ({mine.reason})")
+    alone = [entrant.name for entrant in entrants if entrant.second is None]
+    if alone:
+        out.append(f"no second model, so no base rate: {', '.join(alone)}")
+    return out
+
+
+def _name_unanswered(entrants: Sequence[Entrant], found: Sequence[Drawn], totals: Grid) -> list[str]:
+    """Targets that failed on texts of others, so that their rates are of fewer texts than were tried."""
+    out = []
+    for target, entrant in enumerate(entrants):
+        others = [(len(mine), totals[s][target] or 0) for s, mine in enumerate(found) if s != target]
+        asked, answered = (sum(side) for side in zip(*others, strict=True))
+        if answered < asked:
+            out.append(
+                f"{entrant.name} could not answer {asked - answered} of the {asked} texts of other sources; its rates "
+                "leave them out"
+            )
+    return out

@@ -1,0 +1,389 @@
+"""Campaign: the tasks of transfer studies. Models are attacked side by side, and others are asked about the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from malaprop.core.errors import MalapropError, SettingError, plain
+from malaprop.frame.study.selection import Selection
+from malaprop.papers.universal.cached_models import train_task
+
+if TYPE_CHECKING:
+    from malaprop.attacks.attack import Attack
+    from malaprop.core.victim import About, Victim
+    from malaprop.data.base import Dataset
+    from malaprop.frame.tasks.task import Inputs, Task
+    from malaprop.frame.tasks.worker_context import Desk
+    from malaprop.papers.universal.answers import Answers
+    from malaprop.papers.universal.record import Speed
+    from malaprop.papers.universal.sampled_successes import DrawnTexts, Verdicts
+    from malaprop.papers.universal.study_models import Entrant
+
+TOGETHER = 4  # sources that one process attacks side by side at most
+
+
+class Team(NamedTuple):
+    """A source of adversarial texts: one model, or several that are attacked as one; `folder` is its run's name."""
+
+    name: str
+    folder: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """One attack over one dataset, whoever the victims are; its methods make tasks and are their work."""
+
+    texts: Selection
+    specs: tuple[str, ...]  # the victims as the user named them: of a file they were trained on the rest is taken
+    trains: bool  # names of the zoo are among them, which are trained
+    train_data: str
+    training: Mapping[str, Any]  # settings of that training
+    recipe: Any
+    settings: Mapping[str, Any]
+    wanted: int
+    width: int
+    many: int  # workers at a time, about
+
+    @property
+    def attack(self) -> Attack:
+        return make_attack(self.recipe, self.settings)
+
+    @property
+    def data(self) -> Dataset:
+        """The texts to attack. Of a file that a model is, or was, trained on, only rows that it did not see."""
+        own = self.trains and self.texts.data == self.train_data
+        read = _read_texts if isinstance(self.texts.data, str) else _read_texts.__wrapped__
+        found: Dataset = read(self.texts, self.specs, own)
+        return found
+
+    def read(self, inputs: Inputs) -> Inputs:
+        del inputs
+        return {"data": self.data}
+
+    # --- models
+
+    def train_tasks(self, models: Sequence[Entrant]) -> Iterator[Task]:
+        """Names of the zoo are trained to the cache, the longest first, unless they are there."""
+        for model in models:
+            if model.trains:
+                yield train_task(
+                    f"models/{model.name}", model.spec, Path(model.thing), self.train_data, training=self.training,
+                    **self.texts.columns,
+                )  # fmt: skip
+
+    def look_tasks(self, models: Sequence[Entrant]) -> list[Task]:
+        """Every model is loaded once and says what it is, before anything is attacked."""
+        from malaprop.core.victim import About
+        from malaprop.frame.tasks.outputs import JsonFile, Several
+        from malaprop.frame.tasks.task import Task
+
+        places, made = name_folders([model.name for model in models]), list[Task]()
+        for group in self._groups(models):
+            mine = {places[model.name]: model.name for model in group}
+            made.append(
+                Task(
+                    name=f"looked/{_title(list(mine))}",
+                    work=partial(self.look, mine, not made),
+                    reads=self.read,
+                    output=Several({place: JsonFile(About) for place in mine}),
+                    holds=tuple(mine.values()),
+                    **_give(group),
+                )
+            )
+        return made
+
+    def _groups(self, some: Sequence[Any]) -> list[tuple[Any, ...]]:
+        size = max(1, min(TOGETHER, len(some) // (2 * self.many)))
+        many = -(-len(some) // size)
+        return [tuple(some[at::many]) for at in range(many)]
+
+    def look(self, models: Mapping[str, str], first: bool, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        from malaprop.frame.tasks.outputs import Note
+
+        data: Dataset = inputs["data"]
+        yield from map(Note, data.notes if first else ())
+        for place, name in models.items():
+            yield place, _look(_load((name,), desk, inputs, data), data)
+
+    # --- sources
+
+    def attack_tasks(
+        self, teams: Sequence[Team], under: str, models: Sequence[Entrant], looks: Sequence[Task]
+    ) -> list[Task]:
+        """Sources in groups that share a process, each with a run folder of its own."""
+        from malaprop.frame.tasks.outputs import RunFolder, Several
+        from malaprop.frame.tasks.task import Task
+
+        by_name, made = {model.name: model for model in models}, list[Task]()
+        places = {place: name for name, place in name_folders([model.name for model in models]).items()}
+        for group in self._groups(teams):
+            names = tuple(dict.fromkeys(name for team in group for name in team.members))
+            given = _give([by_name[name] for name in names])
+            after = (*given["after"], *(look.name for look in looks))
+            made.append(
+                Task(
+                    name=f"{under}/{_title([team.folder for team in group])}",
+                    work=partial(self.strike, group),
+                    output=Several({team.folder: RunFolder(is_path=True) for team in group}),
+                    holds=names,
+                    reads=partial(self.agree, places),
+                    after=after,
+                    victims=given["victims"],
+                )
+            )
+        return made
+
+    def agree(self, places: Mapping[str, str], inputs: Inputs) -> Inputs:
+        """The texts; refuses models that cannot be compared, before anything is attacked."""
+        from malaprop.core.capability import check
+        from malaprop.core.victim import About
+        from malaprop.papers.universal.sampled_successes import check_labels
+
+        looked = {
+            places[place]: about
+            for value in inputs.values()
+            if isinstance(value, Mapping)
+            for place, about in value.items()
+            if isinstance(about, About)
+        }
+        attack = self.attack
+        for name, about in looked.items():
+            check(attack.name, attack.needs, name, about.offers, about.withheld)
+        check_labels(looked, self.data)
+        return {"data": self.data}
+
+    def strike(self, teams: Sequence[Team], desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        """Attacks what is left of each source, all of them side by side."""
+        from malaprop.data.matching import agree
+        from malaprop.frame.runs.folder import describe
+        from malaprop.frame.tasks.outputs import Took
+        from malaprop.papers.universal.attack_many import Source, attack_together
+
+        data, attack = inputs["data"], self.attack
+        open_, sources = list[Team](), list[Source]()
+        for team in teams:
+            before = desk.before[team.folder]
+            if all(e.id in before for e in data.examples):
+                continue
+            victim = _load(team.members, desk, inputs, data)
+            about = _look(victim, data)
+            own = agree(data, about)
+            yield team.folder, describe(attack, about, own, seed=self.texts.seed, width=self.width)
+            open_.append(team)
+            sources.append(Source(victim, [e for e in own.examples if e.id not in before]))
+        lanes = 2 if desk.device.startswith("cuda") else 1
+        asked, forwarded = 0, dict.fromkeys((team.name for team in open_), 0)
+        began = perf_counter()
+        for number, outcome in attack_together(attack, sources, seed=self.texts.seed, width=self.width, lanes=lanes):
+            yield open_[number].folder, outcome
+            asked += outcome.queries.asked
+            forwarded[open_[number].name] += outcome.queries.forwarded
+        if sources:
+            yield Took({"asked": asked, "forwarded": forwarded, "busy": round(perf_counter() - began, 3)})
+
+    # --- targets
+
+    def draw_task(self, name: str, teams: Mapping[str, str], attacks: Sequence[Task], *, needed: bool) -> Task:
+        """Draws successes of each source; `teams` gives for each run folder the name that the source has from here on.
+
+        `needed`: where there are none at all, the study ends.
+        """
+        from malaprop.frame.tasks.outputs import OwnFolder
+        from malaprop.frame.tasks.task import Task
+        from malaprop.papers.universal.sampled_successes import FILE
+
+        return Task(
+            name=name, work=partial(self.draw, teams, needed), output=OwnFolder(FILE), reads=self.read,
+            after=tuple(task.name for task in attacks),
+        )  # fmt: skip
+
+    def draw(self, teams: Mapping[str, str], needed: bool, desk: Desk, inputs: Inputs) -> Iterator[Any]:
+        from malaprop.frame.tasks.outputs import write_json
+        from malaprop.papers.universal.sampled_successes import FILE, draw_successes
+        from malaprop.papers.universal.summary import check_any
+
+        folders: dict[str, Path] = {}
+        for value in inputs.values():
+            folders |= value if isinstance(value, dict) else {}
+        runs = {source: folders[folder] for folder, source in teams.items()}
+        found = draw_successes(runs, inputs["data"], wanted=self.wanted, seed=self.texts.seed)
+        if needed:
+            check_any(found.sources)
+        desk.folder.mkdir(parents=True, exist_ok=True)
+        write_json(desk.folder / FILE, found)
+        yield from ()
+
+    def answer_tasks(self, under: str, drawn: str, models: Sequence[Entrant], owners: Mapping[str, str]) -> list[Task]:
+        """Every model is asked about all texts; those that have an owner, about the texts of that source alone."""
+        from malaprop.frame.tasks.outputs import JsonFile
+        from malaprop.frame.tasks.task import Task
+        from malaprop.papers.universal.answers import Answers
+
+        places = name_folders([model.name for model in models])
+        made = []
+        for model in models:
+            given = _give([model])
+            made.append(
+                Task(
+                    name=f"{under}/{places[model.name]}",
+                    output=JsonFile(Answers),
+                    holds=(model.name,),
+                    work=partial(self.answer, model.name, owners.get(model.name), drawn),
+                    after=(*given["after"], drawn),
+                    victims=given["victims"],
+                )
+            )
+        return made
+
+    def answer(self, model: str, owner: str | None, drawn: str, desk: Desk, inputs: Inputs) -> Iterator[Answers]:
+        from malaprop.papers.universal.answers import ask
+
+        found = desk.keep(f"texts of {inputs[drawn]}", lambda: read_drawn(inputs[drawn]))
+        texts = found.texts if owner is None else [found.texts[i] for i in found.sources[owner].own]
+        yield ask(_load((model,), desk, inputs, None), texts)
+
+
+def make_attack(recipe: Any, settings: Mapping[str, Any]) -> Attack:
+    """The attack of a recipe's name; one that is an attack already is taken as it is."""
+    from malaprop.papers.universal.recipes import study_recipe
+
+    if isinstance(recipe, str):
+        return study_recipe(recipe, **settings)
+    made: Attack = recipe
+    return made
+
+
+@lru_cache(maxsize=4)
+def _read_texts(texts: Selection, specs: tuple[str, ...], trains: bool) -> Dataset:
+    return texts.held(specs, trains=trains)
+
+
+def name_folders(names: Iterable[str]) -> dict[str, str]:
+    """A folder's name for each; two that would share one are refused."""
+    out: dict[str, str] = {}
+    for name in names:
+        place = "".join(c if c.isalnum() or c in "-_.+" else "-" for c in name).strip("-.")[-80:] or "unnamed"
+        if place in out.values():
+            raise SettingError(f"{name} would be written to {place}, as another victim is; give them other names")
+        out[name] = place
+    return out
+
+
+def _title(places: Sequence[str]) -> str:
+    return places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
+
+
+def _give(models: Iterable[Entrant]) -> dict[str, Any]:
+    """Models as their tasks give them, or as they were named."""
+    some = list(models)
+    return {
+        "after": tuple(f"models/{model.name}" for model in some if model.trains),
+        "victims": {f"models/{model.name}": model.thing for model in some if not model.trains},
+    }
+
+
+def _load(names: Sequence[str], desk: Desk, inputs: Inputs, data: Dataset | None) -> Victim:
+    """A model, or several as one victim whose labels are in the order of the data."""
+    if len(names) > 1:
+        from malaprop.models.victims.ensemble import Ensemble
+
+        labels = () if data is None else data.labels
+        return Ensemble(members=tuple(_load((name,), desk, inputs, data) for name in names), names=labels)
+    try:
+        return desk.victim(inputs[f"models/{names[0]}"])
+    except MalapropError as error:
+        raise type(error)(f"{names[0]}: {plain(error)}") from None
+
+
+def _look(victim: Victim, data: Dataset) -> About:
+    """What a victim says of itself; a function's labels are not known before it has answered once."""
+    from dataclasses import replace
+
+    from malaprop.core.victim import About
+
+    found = About.of(victim)
+    if found.labels is not None:
+        return found
+    try:
+        return replace(found, labels=int(victim.predict([tuple(next(iter(data)).fields.values())]).shape[1]))
+    except Exception:  # noqa: BLE001 - a victim may raise anything; the attack will find out
+        return found
+
+
+# --- what lies in the folder
+
+
+def read_drawn(folder: Path) -> DrawnTexts:
+    from malaprop.frame.tasks.outputs import read_json
+    from malaprop.papers.universal.sampled_successes import FILE, DrawnTexts
+
+    return read_json(folder / FILE, DrawnTexts)
+
+
+def read_answers(root: Path, under: str, models: Iterable[str]) -> dict[str, Answers]:
+    """What each model answered, by its name."""
+    from malaprop.frame.tasks.outputs import read_json, value_file
+    from malaprop.papers.universal.answers import Answers
+
+    return {name: read_json(value_file(root / under / place), Answers) for name, place in name_folders(models).items()}
+
+
+def judge(
+    root: Path, answers: Mapping[str, Answers], found: DrawnTexts, data: Dataset, owners: Mapping[str, str]
+) -> dict[str, Verdicts]:
+    """The answers in the terms of the data, by the models' names."""
+    from malaprop.core.victim import About
+    from malaprop.frame.tasks.outputs import read_json, value_file
+    from malaprop.papers.universal.sampled_successes import Verdicts
+
+    out = {}
+    for name, place in name_folders(answers).items():
+        asked = found.sources[owners[name]].own if name in owners else None
+        about = read_json(value_file(root / "looked" / place), About)
+        out[name] = Verdicts.of(answers[name], asked, len(found.texts), about, data)
+    return out
+
+
+def measure_speed(root: Path, answers: Mapping[str, Answers], *, many: int, device: str) -> Speed:
+    """What attacks and answers took, from tasks.jsonl; attacks that were killed are left out, with what they asked."""
+    from malaprop.frame.tasks.events import read_log
+    from malaprop.papers.universal.record import Speed
+
+    asked, busy, forwarded = 0, 0.0, dict[str, int]()
+    attacks, scoring = list[tuple[float, float]](), list[tuple[float, float]]()
+    for line in read_log(root):
+        kind, time = str(line.get("task", "")).partition("/")[0], float(line.get("time", 0))
+        if kind == "sources" and "took" in line:
+            took = line["took"]
+            asked, busy = asked + took["asked"], busy + took["busy"]
+            for name, many_more in took["forwarded"].items():
+                forwarded[name] = forwarded.get(name, 0) + many_more
+            attacks.append((time - took["busy"], time))
+        elif kind == "answers" and line.get("ended") == "done":
+            scoring.append((time - line["seconds"], time))
+    return Speed(
+        asked=asked,
+        forwarded=sum(forwarded.values()),
+        wall=round(_measure_span(attacks), 3),
+        busy=round(busy, 3),
+        floor=round(sum(n / answers[name].forwards_a_second for name, n in forwarded.items() if name in answers), 3),
+        scored=sum(len(one.labels) for one in answers.values()),
+        scoring=round(_measure_span(scoring), 3),
+        jobs=many,
+        device=device,
+    )
+
+
+def _measure_span(spans: Sequence[tuple[float, float]]) -> float:
+    """How long at least one of them lasted."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(spans):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total

@@ -1,1 +1,0 @@
-"""Attacks in the browser: type a text, watch a recipe work on it."""

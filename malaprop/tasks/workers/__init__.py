@@ -1,1 +1,0 @@
-"""Workers: who does the tasks. This process, several on this machine, or those of a Ray cluster."""

@@ -1,0 +1,210 @@
+"""The one training loop: phases of steps, looks at what was held out, the best weights kept, exact resume."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from malaprop.core.errors import SettingError
+from malaprop.training.bar import progress_bar
+from malaprop.training.cuda_graph import Repeat
+from malaprop.training.state import TrainingState, Unfinished
+from malaprop.training.task import Assessment, Course, Figures, Now, Phase, Sum, Sums
+
+_GLANCE = 1.0  # seconds between two glances at the loss; each waits for the device
+Listen = Callable[[Now, Assessment], None]
+
+
+class Fitted(NamedTuple):
+    """`steps` counts those of the last phase; `looks` hold phase, step, seconds and the figures of each look."""
+
+    looks: list[dict[str, Any]]
+    rank: tuple[float, ...]  # of the weights that were kept, empty where no look gave one
+    steps: int
+    seconds: float
+
+
+def fit(
+    course: Course,
+    *,
+    unfinished: Unfinished | None = None,
+    title: str = "training",
+    quiet: bool = True,
+    listen: Iterable[Listen] = (),
+) -> Fitted:
+    """Trains the course's modules in place.
+
+    On a CPU the same seeds give the same weights, also where the work was killed and goes on from what `unfinished` has
+    kept. `listen` hears of every look.
+    """
+    run = _Run(course, tuple(listen))
+    for module in course.modules.values():
+        module.train(any(parameter.requires_grad for parameter in module.parameters()))
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), progress_bar(title, quiet) as show:
+        run.start(unfinished)
+        glanced = 0.0
+        while run.go_on():
+            run.advance()
+            keep = unfinished is not None and unfinished.due(run.step)
+            if keep or run.seconds() - glanced > _GLANCE:
+                show(run.now().progress, run.check_loss())
+                glanced = run.seconds()
+            if keep and unfinished is not None:
+                unfinished.keep(run.state())
+        run.check_loss()  # waits for the device, so that the seconds are true
+    if run.kept:
+        course.modules[course.best].load_state_dict(run.kept)
+    for module in course.modules.values():
+        module.eval()
+    return Fitted(run.looks, tuple(run.rank), run.step, run.seconds())
+
+
+class _Run:
+    """Where a training stands."""
+
+    def __init__(self, course: Course, listen: tuple[Listen, ...]) -> None:
+        self.course, self.listen = course, listen
+        self.place = 0  # of the phase
+        self.step = self.stale = 0
+        self.since = 0.0  # seconds when the phase began
+        self.over = False  # by what a look said
+        self.rank: list[float] = []
+        self.kept: dict[str, Tensor] = {}
+        self.looks: list[dict[str, Any]] = []
+        self.sums: dict[str, Tensor] = {}
+        self.counts: dict[str, int] = {}
+        self.loss = torch.zeros(())
+        self._device = next(next(iter(course.modules.values())).parameters()).device
+        self._repeat = Repeat(self._device)
+        self._before, self._began = 0.0, time.perf_counter()
+
+    @property
+    def phase(self) -> Phase:
+        return self.course.phases[self.place]
+
+    def seconds(self) -> float:
+        return self._before + time.perf_counter() - self._began
+
+    def now(self) -> Now:
+        seconds = self.seconds()
+        return Now(self.phase, self.step, self.phase.spent(self.step, seconds - self.since), seconds)
+
+    def start(self, unfinished: Unfinished | None) -> None:
+        known = [f"now|{name}|{key}" for name, module in self.course.modules.items() for key in module.state_dict()]
+        found = unfinished.read(known) if unfinished else None
+        if found is None:
+            self.phase.begin()
+        else:
+            self.fill(found)
+        self._began = time.perf_counter()
+
+    def go_on(self) -> bool:
+        """Whether there is a step to take; begins the next phase where one is over."""
+        while self.over or (self.now().progress >= 1 and (self.step or self.phase.steps == 0)):
+            if self.place + 1 == len(self.course.phases):
+                return False
+            self.place, self.step, self.stale, self.over, self.since = self.place + 1, 0, 0, False, self.seconds()
+            self.sums, self.counts = {}, {}
+            self._repeat = Repeat(self._device)
+            self.phase.begin()
+        return True
+
+    def advance(self) -> None:
+        """One step, and the look that is due after it."""
+        now = self.now()
+        if self.phase.draw is None:
+            figures = self._descend(now)
+        else:
+            self.phase.draw(now)
+            figures = self._repeat(partial(self._descend, now))
+        self._note(figures)
+        self.phase.after(now)
+        self.step += 1
+        if self.phase.look and (self.step % self.phase.every == 0 or self.step == self.phase.steps):
+            self._look(self.phase.look)
+
+    def _descend(self, now: Now) -> Figures:
+        losses, learners = self.phase.losses(now), self.course.learners
+        while True:
+            try:
+                descent = next(losses)
+            except StopIteration as end:
+                figures: Figures = end.value
+                return figures
+            learners[descent.learner].descend(descent.loss, now, alone=len(learners) == 1, graded=descent.graded)
+
+    def _note(self, figures: Figures) -> None:
+        for name, value in figures.items():
+            held = self.sums.get(name)
+            self.sums[name] = value.detach().clone() if held is None else held.add_(value.detach())
+            self.counts[name] = self.counts.get(name, 0) + 1
+        self.loss = next(iter(figures.values())).detach()
+
+    def _look(self, ask: Callable[[Now, Sums], Assessment]) -> None:
+        sums = {name: Sum(self._finite(total), self.counts[name]) for name, total in self.sums.items()}
+        self.sums, self.counts = {}, {}
+        now = self.now()
+        look = ask(now, sums)
+        self.looks.append({"phase": now.phase.name, "step": now.step, "seconds": now.seconds, **look.figures})
+        if look.rank is not None:
+            better = not self.rank or list(look.rank) > self.rank
+            self.stale = 0 if better else self.stale + 1
+            if better:
+                self.rank = list(look.rank)
+                held = self.course.modules[self.course.best].state_dict()
+                self.kept = {name: tensor.detach().clone() for name, tensor in held.items()}
+        self.over = look.over or 0 < self.phase.patience <= self.stale
+        for hear in self.listen:
+            hear(now, look)
+
+    def check_loss(self) -> float:
+        """The loss of the last step; waits for the device."""
+        return self._finite(self.loss)
+
+    def _finite(self, value: Tensor) -> float:
+        amount = float(value)
+        if not math.isfinite(amount):
+            rates = [learner.pace.rate for learner in self.course.learners.values()]
+            raise SettingError(f"training broke down: the loss became {amount}; use a smaller rate than {max(rates)}")
+        return amount
+
+    def state(self) -> TrainingState:
+        tensors = {
+            f"now|{name}|{key}": tensor
+            for name, module in self.course.modules.items()
+            for key, tensor in module.state_dict().items()
+        }
+        for name, learner in self.course.learners.items():
+            tensors |= {f"learner|{name}|{key}": tensor for key, tensor in learner.state().items()}
+        for name, memory in self.course.memories.items():
+            tensors |= {f"memory|{name}|{key}": tensor for key, tensor in memory.state().items()}
+        tensors |= {f"kept||{name}": tensor for name, tensor in self.kept.items()}
+        tensors |= {f"sum||{name}": tensor for name, tensor in self.sums.items()}
+        tensors["random||"] = torch.get_rng_state()  # for what is not drawn by the step
+        names = ("place", "step", "stale", "since", "over", "rank", "looks", "counts")
+        return TrainingState(tensors, {name: getattr(self, name) for name in names}, self.seconds())
+
+    def fill(self, state: TrainingState) -> None:
+        for name, value in state.notes.items():
+            setattr(self, name, value)
+        self.phase.begin()
+        parts: dict[tuple[str, str], dict[str, Tensor]] = {}
+        for label, tensor in state.tensors.items():
+            kind, owner, key = label.split("|", 2)
+            parts.setdefault((kind, owner), {})[key] = tensor
+        for name, module in self.course.modules.items():
+            module.load_state_dict(parts["now", name])
+        for name, learner in self.course.learners.items():
+            learner.fill(parts.get(("learner", name), {}))
+        for name, memory in self.course.memories.items():
+            memory.fill(parts.get(("memory", name), {}))
+        self.kept = {name: tensor.to(self._device) for name, tensor in parts.get(("kept", ""), {}).items()}
+        self.sums = {name: tensor.to(self._device) for name, tensor in parts.get(("sum", ""), {}).items()}
+        torch.set_rng_state(parts["random", ""][""])
+        self._before = state.seconds

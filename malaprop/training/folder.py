@@ -1,0 +1,56 @@
+"""The folder of a model, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from malaprop.core.errors import SettingError
+from malaprop.core.partial_files import half_of, leftovers
+from malaprop.training.card import ROLES
+
+
+@contextmanager
+def appearing(target: Path, role: str = "classifier") -> Iterator[Path]:
+    """A folder to fill, which becomes `target` in one step at the end of the block and never if the block fails."""
+    check_target(target, role)
+    room: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        room = half_of(target)
+        shutil.rmtree(room, ignore_errors=True)  # of a dead process that had this one's number
+        made = room / "made"
+        made.mkdir(parents=True)
+        yield made
+        if target.exists():
+            target.rename(room / "old")
+        made.rename(target)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = "no room left on the disk" if full else error.strerror or str(error)
+        raise SettingError(f"cannot write {target}: {reason}; name another folder") from None
+    finally:
+        if room is not None:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+def _mend(target: Path) -> None:
+    """Clears what killed processes left beside a model; one that was about to take its place takes it."""
+    for room in leftovers(target.parent):
+        if not room.name.startswith(f".{target.name}."):
+            continue
+        with suppress(OSError):
+            if (room / "old").is_dir() and not target.exists():
+                (room / "made").rename(target)
+            shutil.rmtree(room)
+
+
+def check_target(target: Path, role: str = "classifier") -> None:
+    """Refuses a folder that holds anything but an earlier model of the role, before work is put in."""
+    _mend(target)
+    known = ROLES[role]
+    if target.exists() and not (target.is_dir() and ((target / known.file).is_file() or not any(target.iterdir()))):
+        raise SettingError(f"{target} is there and is no {known.noun}; name another folder")

@@ -1,0 +1,113 @@
+"""What is particular to the training of one kind of model: its networks, and the losses and looks of its phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from malaprop.core.errors import SettingError
+from malaprop.training.schedule import Learner
+
+
+class Now(NamedTuple):
+    """Where a training stands: `step` counts those of the phase that are done, `seconds` those of all phases."""
+
+    phase: Phase
+    step: int
+    progress: float
+    seconds: float
+
+
+class Descent(NamedTuple):
+    """A loss, and which learner takes a step down it; `graded` is called when the gradients are there, before that."""
+
+    learner: str
+    loss: Tensor
+    graded: Callable[[], None] | None = None
+
+
+class Sum(NamedTuple):
+    """What a figure came to since the last look, in so many steps."""
+
+    total: float
+    steps: int
+
+    @property
+    def mean(self) -> float:
+        return self.total / max(1, self.steps)
+
+
+class Assessment(NamedTuple):
+    """Figures at a step. The weights with the highest `rank` are those kept; `over` ends the phase."""
+
+    figures: Mapping[str, float]
+    rank: tuple[float, ...] | None = None
+    over: bool = False
+
+
+class Memory(Protocol):
+    """What a training remembers from one step to the next beside weights, so that it can be kept and filled again."""
+
+    def state(self) -> Mapping[str, Tensor]: ...
+
+    def fill(self, state: Mapping[str, Tensor]) -> None:
+        """With what `state` gave, or nothing where none was kept."""
+
+
+Figures = Mapping[str, Tensor]  # of one step, on the device; the first is the loss that a progress bar shows
+Losses = Generator[Descent, None, Figures]
+Sums = Mapping[str, Sum]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A part of a training: it ends when its steps or its minutes are spent, or by a look.
+
+    `losses` is one step. It never takes the step, it yields losses, and goes on when the step down each has been
+    taken; what it draws at random depends on its own seed and the moment alone. `look` is asked after every so many
+    steps, and after the last one; `patience` counts looks that bring nothing better, 0 for no such end. `begin` hears
+    that the phase begins or goes on; weights that it sets are then replaced by those that were kept.
+
+    A phase with `draw` promises that its steps differ in nothing but the numbers that `draw` puts into the tensors that
+    `losses` reads: a GPU then repeats them as one graph. `after` hears that a step was taken.
+    """
+
+    losses: Callable[[Now], Losses]
+    draw: Callable[[Now], None] | None = None
+    after: Callable[[Now], None] = lambda now: None  # noqa: ARG005
+    name: str = ""
+    steps: int | None = None
+    minutes: float | None = None  # a phase with this does not give the same weights every time
+    look: Callable[[Now, Sums], Assessment] | None = None
+    every: int = 0
+    patience: int = 0
+    begin: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        if self.steps is None and self.minutes is None:
+            raise SettingError("training needs a budget: steps or minutes")
+        if (self.steps is not None and self.steps < 0) or (self.minutes is not None and self.minutes <= 0):
+            raise SettingError(f"steps and minutes must be above 0, got {self.steps} and {self.minutes}")
+
+    def spent(self, step: int, seconds: float) -> float:
+        """The share of the phase that is over, by the first of both."""
+        by_steps = step / self.steps if self.steps else float(self.steps == 0)
+        return max(by_steps, seconds / (60 * self.minutes) if self.minutes else 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """A training as `fit` takes it, written as if for one process that is never killed.
+
+    `modules` are all networks that change; `best` names the one whose weights are kept by the rank of looks, "" where
+    those of the last step stay. `memories` is what else a step depends on that an earlier one made.
+    """
+
+    phases: tuple[Phase, ...]
+    modules: Mapping[str, nn.Module]
+    learners: Mapping[str, Learner]
+    best: str = ""
+    memories: Mapping[str, Memory] = field(default_factory=dict)

@@ -1,1 +1,0 @@
-"""Whether an attack on one model carries over to another, and which ensemble carries over best."""

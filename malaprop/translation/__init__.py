@@ -1,1 +1,0 @@
-"""Attacks on translation models over a dataset, and what they add up to."""

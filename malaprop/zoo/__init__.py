@@ -1,0 +1,1 @@
+"""The models that Malaprop trains itself: names, networks, training, and their folders."""

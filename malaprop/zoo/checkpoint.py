@@ -1,0 +1,85 @@
+"""Checkpoints: a folder with weights, vocabulary and what is known of a model; loading one runs no code."""
+
+from __future__ import annotations
+
+import json
+import os
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from malaprop.core.errors import SettingError, VictimError
+from malaprop.models.tokens.vocab import Vocab
+from malaprop.training.card import ROLES, Card, holds, read_card, write_card
+from malaprop.training.folder import appearing
+from malaprop.zoo.names import network
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from malaprop.models.tokens.openvocab import OpenVocab
+
+CARD, WEIGHTS, VOCAB = ROLES["classifier"].file, "model.safetensors", "vocab.txt"
+_FROZEN = "embedding.elmo."  # weights that did not learn here; two bytes each hold them exactly
+
+
+def save(folder: Path, card: Card, model: nn.Module, vocab: Vocab) -> None:
+    """A model that reads words or their characters, as a whole folder."""
+    from safetensors.torch import save_file
+
+    with appearing(folder) as made:
+        weights = {name: _stored(name, tensor) for name, tensor in model.state_dict().items()}
+        save_file(weights, made / WEIGHTS, metadata={"format": "pt"})
+        vocab.save(made / VOCAB)
+        write_card(made, card)
+
+
+def _stored(name: str, tensor: Tensor) -> Tensor:
+    kept = tensor.detach().cpu().contiguous()
+    return kept.half() if name.startswith(_FROZEN) else kept
+
+
+def opened(model: nn.Module, vocab: Vocab) -> Vocab | OpenVocab:
+    """The vocabulary by which texts are numbered for a model: one that reads characters meets new words."""
+    from malaprop.zoo.blocks.charwords import CharWords
+    from malaprop.zoo.blocks.elmowords import ElmoWords
+
+    embedding = model.get_submodule("embedding")
+    return embedding.open_to(vocab) if isinstance(embedding, CharWords | ElmoWords) else vocab
+
+
+def is_checkpoint(folder: Path) -> bool:
+    return holds(folder, "classifier")
+
+
+def load(folder: Path) -> tuple[Card, nn.Module, Vocab | OpenVocab]:
+    """A model that reads words or their characters, in evaluation mode, and the vocabulary that numbers its texts."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    card = read_card(folder)
+    if card.zoo.fine_tuned:
+        raise VictimError(f"{folder} holds a fine-tuned transformer, not a word model")
+    vocab = Vocab.load(folder / VOCAB)
+    try:
+        model = network(card.zoo, len(vocab), len(card.labels), card.shape)
+        model.load_state_dict(load_file(folder / WEIGHTS))
+        reader = opened(model, vocab)
+    except (OSError, SafetensorError, RuntimeError, TypeError, KeyError, ValueError, SettingError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise VictimError(f"{folder / WEIGHTS} is damaged or cut short ({reason}); train the model again") from None
+    return card, model.eval(), reader
+
+
+def fingerprint(folder: Path) -> str:
+    """Sixteen hex digits of the weights and of what says how to read them."""
+    digest = sha256()
+    for name in (WEIGHTS, VOCAB, "tokenizer.json", "config.json"):
+        if (path := folder / name).is_file():
+            digest.update(f"{name}:{os.stat(path).st_size}:".encode())
+            with path.open("rb") as stream:
+                digest.update(file_digest(stream, sha256).digest())
+    if is_checkpoint(folder):
+        card = read_card(folder)
+        digest.update(json.dumps([card.spec, card.shape, card.limit], sort_keys=True).encode())
+    return digest.hexdigest()[:16]

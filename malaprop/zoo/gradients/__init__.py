@@ -1,0 +1,1 @@
+"""Derivatives of the zoo's networks by characters and words."""

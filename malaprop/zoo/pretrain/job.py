@@ -1,0 +1,119 @@
+"""One pre-training from its data to its folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from malaprop.assets.download import say
+from malaprop.core.errors import SettingError
+from malaprop.core.settings import call
+from malaprop.training.card import Card, stamp, write_card
+from malaprop.training.fit import Fitted, fit
+from malaprop.training.folder import appearing, check_target
+from malaprop.training.seeds import RowOrder
+from malaprop.training.splits import Read
+from malaprop.training.state import Unfinished
+from malaprop.zoo.pretrain.cache import home
+from malaprop.zoo.pretrain.kinds import KINDS
+from malaprop.zoo.pretrain.texts import Corpus, corpus
+from malaprop.zoo.pretrain.training import EncoderWork, course_of, pace_of
+
+
+def plan(kind: str, settings: Mapping[str, Any] | None = None) -> Any:
+    """The settings of a kind, some of them changed; a value of the wrong type is refused."""
+    make = KINDS[kind]
+    defaults = make()
+    given = dict(settings or {})
+    for name, value in given.items():
+        usual = getattr(defaults, name, None)
+        wanted = (
+            (int, float) if isinstance(usual, float) else (list, tuple) if isinstance(usual, tuple) else type(usual)
+        )
+        if usual is not None and (not isinstance(value, wanted) or isinstance(value, bool) != isinstance(usual, bool)):
+            raise SettingError(f"{kind}: {name} is like {usual!r}, got {value!r}")
+    return call(make, given, kind)
+
+
+def pretrain(
+    kind: str,
+    *,
+    data: str,
+    read: Read,
+    folder: Path | None = None,
+    steps: int | None = None,
+    minutes: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    start: str | None = None,
+    half: bool = False,
+    device: str = "auto",
+    seed: int = 0,
+    quiet: bool = False,
+) -> tuple[Path, Card]:
+    """Pre-trains an encoder and writes its folder whole or not at all.
+
+    What was killed goes on when it is asked for again with the same settings. Without `steps` or `minutes` it reads the
+    text as many times as its settings say.
+    """
+    how = plan(kind, settings)
+    pace = pace_of(how)
+    target = (folder or home(kind)).absolute()
+    check_target(target, "encoder")
+    place, texts = _device(device), corpus(data, read)
+    work: EncoderWork = how.begin(texts, seed=seed, device=place, start=start)
+    passes = RowOrder(work.rows, how.batch, seed)
+    steps = steps or (None if minutes else max(1, math.ceil(how.passes * passes.steps)))
+    recipe = {"kind": kind, "data": texts.fingerprint, "vocabulary": work.fingerprint, "seed": seed, "start": start}
+    recipe |= {"settings": asdict(how), "steps": steps, "minutes": minutes}
+    unfinished = Unfinished.beside(target, recipe, steps=how.every, strict=True)
+    if not quiet:
+        say(f"pre-training {kind} on {texts.name} ({work.rows * work.row_tokens:,} tokens) on {place.type}")
+    course = course_of(work, pace, passes, steps=steps, minutes=minutes)
+    fitted = fit(course, unfinished=unfinished, quiet=quiet, title=f"pre-training {kind}")
+    card = _card(kind, how, work, texts, fitted, seed)
+    with appearing(target, "encoder") as made:
+        work.save(made, half=half)
+        write_card(made, card)
+    unfinished.clear()
+    return target, card
+
+
+def _device(name: str) -> torch.device:
+    wanted = ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+    if wanted.partition(":")[0] not in ("cpu", "cuda"):
+        raise SettingError(f"--device is cpu, cuda or auto, got {name!r}")
+    if wanted.startswith("cuda") and not torch.cuda.is_available():
+        raise SettingError(f"--device {name}: no CUDA device is here; use cpu or auto")
+    return torch.device(wanted)
+
+
+def _card(kind: str, how: Any, work: EncoderWork, texts: Corpus, fitted: Fitted, seed: int) -> Card:
+    tokens = fitted.steps * min(how.batch, work.rows) * work.row_tokens
+    whole = work.rows * work.row_tokens
+    trained = f"{tokens:,} tokens ({tokens / whole:.1f} passes over {whole:,}) of {texts.name}"
+    figures = {
+        **work.figures(),
+        "steps": fitted.steps,
+        "tokens": tokens,
+        "seconds": round(fitted.seconds, 1),
+        "tokens_per_second": round(tokens / max(1e-9, fitted.seconds)),
+    }
+    return Card(
+        role="encoder",
+        kind=kind,
+        about=work.about(trained),
+        data=texts.name,
+        data_fingerprint=texts.fingerprint,
+        seed=seed,
+        settings=asdict(how),
+        shape=work.shape,
+        start=work.origin,
+        figures=figures,
+        seconds=round(fitted.seconds, 1),
+        **stamp(),
+    )

@@ -1,0 +1,217 @@
+"""RoBERTa and ALBERT in small, pre-trained as masked language models; transformers reads what is written."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from malaprop.core.errors import SettingError
+from malaprop.core.text import Ints
+from malaprop.models.quiet import quietly
+from malaprop.training.seeds import seeded
+from malaprop.zoo.pretrain import adapters
+from malaprop.zoo.pretrain import tokenizer as subwords
+from malaprop.zoo.pretrain.masking import Masking, judged, packed, surprise, unigram
+from malaprop.zoo.pretrain.start import Start, open_start
+from malaprop.zoo.pretrain.texts import Corpus
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedPlan:
+    """`length` counts the special tokens of a row; longer texts are beyond the model. `embedding` is ALBERT's alone."""
+
+    kind: str
+    layers: int = 6
+    width: int = 384
+    heads: int = 6
+    inner: int = 1536
+    embedding: int = 128
+    vocab: int = 16_000
+    dropout: float = 0.1
+    masked: float = 0.15
+    length: int = 128
+    batch: int = 64
+    rate: float = 5e-4
+    warmup: float = 0.06
+    decay: float = 0.01
+    clip: float = 1.0
+    passes: float = 10.0
+    every: int = 500
+    compile: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.layers, self.width, self.heads, self.inner, self.embedding) < 1 or self.width % self.heads:
+            raise SettingError(f"width must be a multiple of heads, and every size above 0, got {self}")
+        if not 0 < self.masked < 1 or self.length < 6 or self.vocab < 300:
+            raise SettingError(f"masked lies between 0 and 1, length from 6 and vocab from 300, got {self}")
+
+    def begin(self, corpus: Corpus, *, seed: int, device: torch.device, start: str | None) -> MaskedWork:
+        found = open_start(start, self.kind) if start else self._fresh(corpus, seed)
+        return MaskedWork(self, found, corpus, device)
+
+    def _fresh(self, corpus: Corpus, seed: int) -> Start:
+        lower = self.kind == "albert"
+        learn = subwords.lower_cased if lower else subwords.byte_level
+        made = learn(corpus.train, self.vocab)
+        names = subwords.ALBERT if lower else subwords.ROBERTA
+        with seeded(seed), quietly():
+            model = (_albert if lower else _roberta)(self, made.get_vocab_size())
+        keep = partial(subwords.save, made, names=names, length=self.length, lower=lower)
+        return Start(model, made, keep)
+
+
+def _roberta(plan: MaskedPlan, vocab: int) -> Any:
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    return RobertaForMaskedLM(
+        RobertaConfig(
+            **_common(plan, vocab),
+            max_position_embeddings=plan.length + 2,  # RoBERTa counts positions from its padding token's number on
+            type_vocab_size=1,
+            bos_token_id=0,
+            pad_token_id=1,
+            eos_token_id=2,
+        )
+    )
+
+
+def _albert(plan: MaskedPlan, vocab: int) -> Any:
+    from transformers import AlbertConfig, AlbertForMaskedLM
+
+    return AlbertForMaskedLM(
+        AlbertConfig(
+            **_common(plan, vocab),
+            embedding_size=plan.embedding,
+            max_position_embeddings=plan.length,
+            pad_token_id=0,
+            bos_token_id=2,
+            eos_token_id=3,
+            hidden_act="gelu",
+        )
+    )
+
+
+def _common(plan: MaskedPlan, vocab: int) -> dict[str, Any]:
+    return {
+        "vocab_size": vocab,
+        "hidden_size": plan.width,
+        "num_hidden_layers": plan.layers,
+        "num_attention_heads": plan.heads,
+        "intermediate_size": plan.inner,
+        "hidden_dropout_prob": plan.dropout,
+        "attention_probs_dropout_prob": plan.dropout,
+        "initializer_range": 0.02 * math.sqrt(768 / plan.width),  # BERT's 0.02 is for 768; a narrow model stalls on it
+    }
+
+
+class MaskedWork:
+    """All rows lie on the device, and nothing there waits for the host.
+
+    The body stays as it is for the share `frozen` of the budget, then learns at `pull` times the rate of the head.
+    """
+
+    def __init__(
+        self,
+        plan: Any,
+        start: Start,
+        corpus: Corpus,
+        device: torch.device,
+        *,
+        frozen: float = 0.0,
+        pull: float = 1.0,
+        about: Callable[[str], str] | None = None,
+    ) -> None:
+        self.start, self.device, self._about = start, device, about
+        self.model = start.model.to(device)
+        self.frozen, self._held = frozen, False
+        self.rates = ((f"{self.model.base_model_prefix}.", pull),)
+        length = min(plan.length, start.limit)
+        self.symbols = subwords.symbols(start.tokenizer)
+        train, self.held_out = (
+            packed(subwords.pieces(start.tokenizer, texts), self.symbols, length, name=name)
+            for texts, name in ((corpus.train, corpus.name), (corpus.held_out, f"the part held out of {corpus.name}"))
+        )
+        vocab = self.model.config.vocab_size
+        self.masking = Masking(self.symbols, vocab, plan.masked, device)
+        self._unigram = unigram(train, self.held_out, self.symbols, vocab)
+        self._train = torch.from_numpy(train).to(device)
+        self._body = torch.compile(self.model.base_model) if plan.compile else self.model.base_model
+        self.shape: dict[str, Any] = {"length": int(train.shape[1]), "vocab": vocab}
+        self.before = judged(self.model, self.held_out, self.masking) if start.name else {}
+
+    @property
+    def origin(self) -> str | None:
+        return self.start.name
+
+    @property
+    def rows(self) -> int:
+        return len(self._train)
+
+    @property
+    def row_tokens(self) -> int:
+        return int(self._train.shape[1])
+
+    @property
+    def fingerprint(self) -> str:
+        return sha256(self.start.tokenizer.to_str().encode()).hexdigest()[:16]
+
+    def at(self, progress: float) -> None:
+        held = progress < self.frozen
+        if held != self._held:
+            self._held = held
+            self.model.base_model.requires_grad_(not held).train(not held)
+
+    def loss(self, rows: Ints) -> Float[Tensor, ""]:
+        chosen = torch.from_numpy(rows).to(self.device, non_blocking=True)
+        return surprise(self.model, self._body, self.masking.hide(self._train[chosen].long()))
+
+    def figures(self) -> dict[str, float]:
+        after = judged(self.model, self.held_out, self.masking)
+        earlier = {f"{name}_before": value for name, value in self.before.items()}
+        size = sum(p.numel() for p in self.model.parameters())
+        return {**after, **earlier, "perplexity_unigram": round(self._unigram, 2), "parameters": size}
+
+    def about(self, trained: str) -> str:
+        if self._about:
+            return self._about(trained)
+        config = self.model.config
+        shared = ", one set of weights shared by all layers" if config.model_type == "albert" else ""
+        name = {"albert": "ALBERT", "roberta": "RoBERTa"}[config.model_type]
+        if self.start.name:
+            return f"{name} from {self.start.name}, pre-trained further as a masked language model on {trained}."
+        return (
+            f"A stand-in for {name}: a small configuration ({config.num_hidden_layers} layers, {config.hidden_size} "
+            f"wide, {config.num_attention_heads} heads, {config.vocab_size} tokens{shared}) pre-trained as a masked "
+            f"language model on {trained}. It reads up to {self.row_tokens} tokens."
+        )
+
+    def save(self, folder: Path, *, half: bool) -> None:
+        """As transformers has it; with `half` the weights take two bytes each and still load as 32-bit ones."""
+        if any(isinstance(part, adapters.Adapter) for part in self.model.modules()):
+            adapters.write_small(self.model, folder / adapters.FILE)
+            adapters.merge(self.model)
+        with quietly():
+            (self.model.half() if half else self.model).save_pretrained(folder)
+        self.start.keep(folder)
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        for name in ("dtype", "torch_dtype"):
+            if name in config:
+                config[name] = "float32"
+        (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+roberta = partial(MaskedPlan, kind="roberta")
+albert = partial(MaskedPlan, kind="albert", width=512, heads=8, inner=2048)

@@ -1,0 +1,144 @@
+"""attack, audit and the defence test as studies: killed and resumed, from a file, from Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import toy
+
+import malaprop as mp
+from malaprop.cli.main import main
+from malaprop.core.errors import DataError, RecordError, SettingError, VictimError
+from malaprop.features.audit.study import Audit
+from malaprop.features.defending.evaluation_study import DefenceTest
+from malaprop.frame.records.outcome import Outcome, compare_key
+from malaprop.frame.records.store import find_runs, read_outcomes
+from malaprop.frame.study.commands import read_study
+from malaprop.frame.study.settings import build
+from malaprop.frame.study.study import conduct
+from malaprop.frame.tasks.events import Wrote
+
+
+class Killed(BaseException):
+    """As if by Ctrl-C."""
+
+
+def killer(after: int):
+    """A listener that ends the driver when so many outcomes are on disk."""
+    left = iter(range(after - 1))
+
+    def listen(happening):
+        if isinstance(happening, Wrote) and isinstance(happening.piece, Outcome) and next(left, None) is None:
+            raise Killed
+
+    return listen
+
+
+def keys(root):
+    return {
+        folder.relative_to(root).as_posix(): {compare_key(o) for o in read_outcomes(folder)}
+        for folder in find_runs([root])
+    }
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MALAPROP_CACHE", str(tmp_path / "cache"))
+    lines = "".join(f'"{row.fields["text"]}",{row.label}\n' for row in toy.some_examples(30))
+    (tmp_path / "rows.csv").write_text(f"text,label\n{lines}")
+    return tmp_path
+
+
+def asked(**more):
+    given = {"victim": "toy:predict", "attacks": "keyboard,homoglyph", "data": "rows.csv", "device": "cpu"}
+    return build(Audit, {**given, "quiet": True, **more})
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_audit_that_is_killed_goes_on_to_the_same(place, jobs):
+    conduct(asked(out="calm"))
+    for kill in (1, 17, 31):
+        with pytest.raises(Killed):
+            conduct(asked(out="storm", jobs=jobs), listen=[killer(kill)])
+    assert not conduct(asked(out="storm", resume=True, jobs=jobs)).finished
+    assert keys(place / "storm") == keys(place / "calm")
+    calm, storm = (json.loads((place / name / "summary.json").read_text())["runs"] for name in ("calm", "storm"))
+    assert [run["counts"] for run in calm] == [run["counts"] for run in storm]
+
+
+def test_a_finished_run_is_compared_with_what_is_asked(place):
+    conduct(asked(out="run"))
+    for other, said in (({"seed": 5}, "seed = 0, and here it is 5"), ({"attacks": "typos"}, r"here it is \['typos'\]")):
+        with pytest.raises(RecordError, match=said):
+            conduct(asked(out="run", **other))
+    more = conduct(asked(out="run", attacks="keyboard,homoglyph,typos"))
+    assert [row["recipe"] for row in more.rows] == ["keyboard", "homoglyph", "typos"]
+    assert not more.finished
+    assert conduct(asked(out="run", attacks="keyboard,homoglyph,typos", jobs=1, width=3)).finished
+
+
+def test_a_wrong_victim_is_named_before_another_is_attacked(place):
+    with pytest.raises(VictimError, match="no attribute of toy is called 'nobody'"):
+        conduct(asked(out="run", victim="toy:predict,toy:nobody"))
+    assert not (place / "run").exists()
+    (place / "three.csv").write_text("text,label\na,x\nb,y\nc,z\n")
+    with pytest.raises(DataError, match=r"3 labels \(x, y, z\), toy:predict scores 2"):
+        conduct(asked(out="run", data="three.csv"))
+
+
+def test_a_file_goes_on_with_an_attack(place, monkeypatch):
+    words = ["attack", "keyboard", "--victim", "toy:predict", "--data", "rows.csv", "--out", "run", "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["malaprop", *words])
+    with pytest.raises(SystemExit):
+        main()
+    whole = keys(place / "run")
+    path = place / "run" / "outcomes.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:11]))
+    found = conduct(read_study(place / "run" / "study.toml"))
+    assert keys(place / "run") == whole
+    assert found.rows[0]["n"] == 30
+    assert not (place / "run" / "report.html").exists()
+
+
+def test_from_python_with_objects_in_the_place_of_names(place):
+    def reviewer(texts):
+        return toy.predict(texts)
+
+    pairs = [(row.fields["text"], row.label) for row in toy.some_examples(12)]
+    found = mp.audit(reviewer, pairs, attacks=["keyboard", toy.listed()], n=0)
+    assert [(row["victim"], row["recipe"], row["n"]) for row in found.rows] == [
+        ("reviewer", "keyboard", 12),
+        ("reviewer", toy.listed().name, 12),
+    ]
+    assert len(found.outcomes) == 24
+    alone = mp.attack(toy.listed(), reviewer, pairs)
+    assert {compare_key(o) for o in alone} == {compare_key(o) for o in found.outcomes[12:]}
+    assert "reviewer, clean accuracy 100.0% (12/12" in found.text
+    assert found.report().is_file()
+    with pytest.raises(SettingError, match="no setting is called 'atack'; did you mean attack"):
+        mp.audit(reviewer, pairs, atack="keyboard")
+
+
+def test_a_defence_test_that_is_killed_goes_on_and_takes_more_defences(place):
+    def test(out, defences="none", **more):
+        given = {"victim": "toy:predict", "attacks": "keyboard", "data": "rows.csv", "n": 8, "device": "cpu"}
+        given |= {"draws": 1, "fresh": 1, "samples": 0, "quiet": True}
+        return conduct(build(DefenceTest, {**given, "out": out, "defences": defences, **more})).record
+
+    both = "none,ranmask:keep=0.5:samples=4(none)"
+    whole = test("whole", both)
+    assert [row.name for row in whole.rows] == both.split(",")
+    first = test("steps")
+    assert [row.name for row in first.rows] == ["none"]
+    path = place / "steps" / "none" / "keyboard" / "outcomes.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:3]))  # as a kill leaves it
+    (place / "steps" / "none" / "row.json").unlink()
+    second = test("steps", both)
+    assert [(row.name, row.clean, row.worst) for row in second.rows] == [
+        (row.name, row.clean, row.worst) for row in whole.rows
+    ]
+    with pytest.raises(RecordError, match="holds a study with fresh = 1, and here it is 3"):
+        test("steps", both, fresh=3)

@@ -1,0 +1,81 @@
+"""What a user sees of a study's tasks while they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from malaprop.core.errors import DataError
+from malaprop.frame.command.watch import Teller, watch
+from malaprop.frame.records.outcome import Outcome, Side
+from malaprop.frame.tasks.events import Began, Ended, Lost, Noted, Planned, Wrote
+
+SIDE = Side({"text": "t"})
+HAPPENINGS = [
+    Planned(5, 3),
+    Began("runs/m/typos", items=3, before=1),
+    Wrote("runs/m/typos", Outcome(id="a", status="success", label=0, original=SIDE, adversarial=SIDE)),
+    Wrote("runs/m/typos", Outcome(id="b", status="failed", label=0, original=SIDE, adversarial=SIDE)),
+    Noted("models/m", "epoch 1: loss 0.5 [red]x[/red]"),
+    Lost("runs/m/typos", "killed by signal 9"),
+    Ended("runs/m/typos", "done", 1.25),
+    Ended("runs/m/hotflip", "skipped", 0.0, "needs gradients"),
+    Ended("runs/n/typos", "not begun", 0.0, "models/n failed"),
+]
+LINES = [
+    "2 of 5 parts are done already, or not needed",
+    "models/m: epoch 1: loss 0.5 [red]x[/red]",
+    "runs/m/typos: a worker was lost (killed by signal 9); what it left undone is done again",
+    "runs/m/typos: broke 50.0% (1/2, 9.5-90.5), done, 1.2 s",
+    "runs/m/hotflip: skipped (needs gradients), 0.0 s",
+]
+
+
+def test_a_line_for_each_task_where_nobody_watches_a_bar(capsys):
+    with watch(quiet=False) as listen:
+        for one in HAPPENINGS:
+            listen(one)
+    assert capsys.readouterr().err.splitlines() == LINES
+
+
+def test_quiet_says_nothing(capsys):
+    with watch(quiet=True) as listen:
+        for one in HAPPENINGS:
+            listen(one)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bars_count_parts_and_items_of_what_runs():
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    out = StringIO()
+    bar = Progress(console=Console(file=out, width=200, force_terminal=False))
+    teller = Teller(bar)
+    for one in HAPPENINGS[:4]:
+        teller(one)
+    shown = [(task.description, task.completed, task.total) for task in bar.tasks]
+    assert shown == [("parts", 0, 3), ("runs/m/typos", 3, 3)]
+    for one in HAPPENINGS[4:]:
+        teller(one)
+    assert [(task.description, task.completed) for task in bar.tasks] == [("parts", 3)]
+    assert out.getvalue().splitlines() == LINES
+
+
+def test_a_failure_that_ends_the_study_is_said_once(capsys):
+    """By whoever shows the error; other failures have their lines."""
+
+    def conduct():
+        with watch(quiet=False) as listen:
+            listen(Ended("clean/a", "failed", 0.0, "it is broken"))
+            listen(Ended("clean/b", "failed", 0.0, "no such file: x.csv"))
+            listen(Ended("runs/b/typos", "not begun", 0.0, "clean/b failed"))
+            raise DataError("no such file: x.csv")
+
+    with pytest.raises(DataError):
+        conduct()
+    assert capsys.readouterr().err.splitlines() == ["clean/a: failed (it is broken), 0.0 s"]
+    with watch(quiet=False) as listen:
+        listen(Ended("clean/a", "failed", 0.0, "it is broken"))
+    assert capsys.readouterr().err.splitlines() == ["clean/a: failed (it is broken), 0.0 s"]

@@ -1,0 +1,43 @@
+"""Exports: adversarial texts as a folder for the datasets library, and a section for a model's card."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from malaprop.core.errors import RecordError
+from malaprop.frame.records import Outcome, Run
+from malaprop.frame.records.outcome import Side
+from malaprop.frame.report.export import FILE, model_card, write_export
+
+RUN = Run(recipe="typos", victim="my|model", data="texts.csv", n=3, labels=("bad", "good"))
+
+
+def outcome(id: str, status: str, text: str = "a <b>good</b> film\u2028") -> Outcome:
+    after = Side({"text": f"{text}!"}, 0, (0.9, 0.1)) if status in ("success", "failed") else None
+    return Outcome(id=id, status=status, label=1, original=Side({"text": text}, 1, (0.1, 0.9)), adversarial=after)
+
+
+def test_successes_are_exported_with_a_card_that_the_library_reads(tmp_path):
+    runs = [(RUN, [outcome("1", "success"), outcome("2", "failed"), outcome("3", "success", "another \ud800 one")])]
+    write_export(runs, tmp_path / "out")
+    rows = [json.loads(line) for line in (tmp_path / "out" / FILE).read_text().split("\n")[:-1]]
+    assert [row["id"] for row in rows] == ["1", "3"]
+    assert rows[0]["text"] == "a <b>good</b> film\u2028!"
+    assert rows[0]["original_text"] == "a <b>good</b> film\u2028"
+    assert (rows[0]["label_name"], rows[0]["prediction"], rows[0]["prediction_before"]) == ("good", 0, 1)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert f"data_files: {FILE}" in card
+    with pytest.raises(RecordError, match="holds something already"):
+        write_export(runs, tmp_path / "out")
+    with pytest.raises(RecordError, match="no adversarial texts"):
+        write_export([(RUN, [outcome("2", "failed")])], tmp_path / "none")
+
+
+def test_a_section_for_a_models_card_is_one_table_whatever_names_hold():
+    card = model_card([(RUN, [outcome("1", "success"), outcome("2", "failed")])])
+    rows = [line for line in card.splitlines() if line.startswith("| my")]
+    assert rows == [
+        r"| my\|model | typos | 2 of 3 | 100.0% (2/2, 34.2-100.0) | 50.0% (1/2, 9.5-90.5) | 50.0% (1/2, 9.5-90.5) | 0 |"
+    ]

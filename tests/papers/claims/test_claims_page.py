@@ -1,0 +1,120 @@
+"""The tables of docs/claims.md are what the readings make of the records that are kept, figure by figure."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from malaprop.features.defending.evaluation_record import DefencesRecord
+from malaprop.frame.study.run_options import Saving
+from malaprop.papers.claims.claim import SIZES
+from malaprop.papers.claims.report import write_table
+from malaprop.papers.claims.study import Reproduce, choose_claims, steps_of
+from malaprop.papers.natural.record import NaturalRecord
+
+ROOT = Path(__file__).parents[3]
+PAGE, KEPT = ROOT / "docs" / "claims.md", ROOT / "docs" / "measured" / "claims"
+_ID = re.compile(r"^\| ([USNFH]\d+) \|", re.MULTILINE)
+
+
+def table(size: str) -> str:
+    _, begin, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- claims: {size} -->")
+    inside, end, _ = rest.partition(f"<!-- end of claims: {size} -->")
+    assert begin
+    assert end
+    return inside
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_figure_and_verdict_can_be_derived_again(size, tmp_path):
+    ids = tuple(_ID.findall(table(size)))
+    assert bool(ids) == (KEPT / size).is_dir(), "a table has records behind it, and records are shown in a table"
+    if ids:
+        study = Reproduce(ids=ids, size=size, read=True, records=KEPT, saving=Saving(out=tmp_path))
+        found = study.gather(tmp_path)
+        assert write_table(PAGE, found) == PAGE.read_text(encoding="utf-8")
+        assert {row.verdict for row in found.rows} - {"not done"}
+        assert all(row.why for row in found.rows if row.verdict in ("does not show", "fails"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_table_has_every_claim(size):
+    known = [claim.id for _, claim in choose_claims(["all"])]
+    assert sorted(_ID.findall(table(size))) == sorted(known)
+
+
+def test_the_time_at_small_size_is_that_of_its_steps():
+    timed = json.loads((KEPT.parent / "claims-small-times.json").read_text(encoding="utf-8"))
+    steps = steps_of(choose_claims(["all"]), "small")
+    assert sorted(timed["steps"]) == sorted(step.name for step in steps)
+    minutes = timed["wall_seconds"] / 60
+    assert sum(timed["steps"].values()) / 60 <= minutes <= 45
+    assert f"all five papers in {minutes:.0f} minutes on two cores" in PAGE.read_text(encoding="utf-8")
+
+
+def test_records_that_are_kept_are_small():
+    files = [path for path in KEPT.rglob("*") if path.is_file()]
+    assert all(path.name.endswith((".json.gz", ".txt.gz")) for path in files)
+    assert sum(path.stat().st_size for path in files) < 4_000_000
+
+
+def test_what_the_page_of_defences_says_of_mnli_is_what_was_kept():
+    record = DefencesRecord.read(KEPT / "full/defences-mnli")
+    assert record is not None
+    made = {row.name: f"{row.premade.value:.1%}" for row in record.rows}
+    told = f"FACT is right on {made['fact']} of the made samples and a twin on {made['twin']}: F1 and F3"
+    assert told in (ROOT / "docs/defences.md").read_text(encoding="utf-8")
+
+
+def test_what_the_page_says_of_the_wgan_is_in_its_records():
+    steps = set()
+    for name in ("regime", "compare"):
+        record = NaturalRecord.read(KEPT / "full/natural" / name)
+        assert record is not None
+        steps.add(record.quality["steps"])
+    with gzip.open(KEPT / "full/natural/wgan/model/trained.json.gz", "rt", encoding="utf-8") as file:
+        steps.add(json.load(file)["models"][0]["figures"]["steps"])
+    assert steps == {48_000 * 80 / 256}  # the authors' has seen 80 images in each of 48,000 steps
+    told = f"a WGAN of {steps.pop():,.0f} steps of 256 images, as many images as the authors' has seen"
+    assert told in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_says_which_verdicts_differ_from_the_run_before():
+    call = json.loads((KEPT.parent / "claims-full-rest.json").read_text(encoding="utf-8"))
+    rows = [[cell.strip() for cell in line.split("|")] for line in table("full").splitlines() if line.startswith("| ")]
+    last = {cells[1]: cells[-3] for cells in rows}
+    before = json.loads((KEPT.parent / "claims-full-images.json").read_text(encoding="utf-8"))["before"]
+    now = last | before  # as that call had it: N1 to N4 were run once more since
+    others = {name: said for name, said in call["earlier"].items() if now[name] != said}
+    assert len(call["earlier"].keys() - {"N2", "N8"}) == 26  # N2 was of the call before, N8 wants people
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert "The 26 rows of that call" in page
+    assert f"worked side by side for {call['wall_seconds']:,} seconds" in page
+    told = page[page.index("the verdict of five rows changed") :]
+    assert len(others) == 5
+    for name, said in others.items():
+        assert f'{name} "{said}"' in told or f'{name} was "{said}"' in told
+    changed = [name for name, said in before.items() if last[name] != said]
+    assert changed == ["N4"]
+    assert f"there it held, by a WGAN of 4,900 steps, and now it {last['N4']} again" in page
+
+
+def test_the_page_says_what_the_last_call_of_all_of_u_took_and_changed():
+    first, call = (
+        json.loads((KEPT.parent / f"claims-full-{name}.json").read_text(encoding="utf-8"))
+        for name in ("rest", "universal")
+    )
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"up to 46 processes for {call['wall_seconds']:,} seconds" in page
+    seconds = (first["gpu_seconds"], call["gpu_seconds"])
+    told = f"took {seconds[0]:,} seconds of the GPU, the second {seconds[1]:,}: {sum(seconds) / 60:.0f} minutes"
+    assert told in page
+    rows = [[cell.strip() for cell in line.split("|")] for line in table("full").splitlines() if line.startswith("| ")]
+    last = {cells[1]: cells[-3] for cells in rows}
+    changed = {name: said for name, said in call["before"].items() if last[name] != said}
+    assert changed == {"U12": "holds"}
+    assert "Of these rows U12 alone says something else now: before, it held" in page

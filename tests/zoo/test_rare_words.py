@@ -1,0 +1,77 @@
+"""Words seen less often than `least` times are unknown while learning, so that what stands for them is learnt."""
+
+from __future__ import annotations
+
+import pytest
+
+from malaprop.core.errors import SettingError
+from malaprop.core.example import number
+from malaprop.models.tokens.vocab import UNK
+from malaprop.training.splits import Splits
+from malaprop.zoo import checkpoint
+from malaprop.zoo import names as zoo
+from malaprop.zoo.train import Given, change_course, check_settings, train
+from malaprop.zoo.word_rows import WordRows
+
+
+@pytest.fixture
+def data():
+    rows = [({"text": f"the {('good', 'bad')[i % 2]} film{i}"}, i % 2) for i in range(40)]
+    parts = list(number(rows))
+    return Splits(
+        name="small", train=parts[:30], held_out=parts[30:35], test=parts[35:], labels=("a", "b"), fingerprint="f",
+        own=False,
+    )  # fmt: skip
+
+
+def test_rare_words_are_unknown_in_training(data):
+    every, often = WordRows.of(data), WordRows.of(data, least=2)
+    assert "film0" in every.vocab.index
+    assert "film0" not in often.vocab.index
+    assert UNK not in list(every.closed(9)[0].tokens[0])
+    assert [row[2] for row in often.closed(9)[0].tokens] == [UNK] * 30
+
+
+def test_what_stands_for_unknown_words_is_learnt(data, tmp_path):
+    spec = zoo.ZooSpec.of("LSTM-W-Random-1")
+    moved = {}
+    for least in (1, 2):
+        folder = tmp_path / str(least)
+        given = Given(settings={"least": least, "epochs": 3, "decay": 0.0})
+        train(spec, data, folder, given=given, quiet=True)
+        _, model, vocab = checkpoint.load(folder)
+        start = train(spec, data, tmp_path / f"{least}-start", quiet=True, given=Given(
+            settings={"least": least, "epochs": 1, "rate": 1e-12, "decay": 0.0}))  # fmt: skip
+        assert start.seed == 0
+        _, fresh, _ = checkpoint.load(tmp_path / f"{least}-start")
+        table, before = (m.get_submodule("embedding").weight.detach() for m in (model, fresh))
+        moved[least] = float((table[UNK] - before[UNK]).abs().max())
+        assert len(vocab) < 10 or least == 1
+    assert moved[1] == pytest.approx(0, abs=1e-6)
+    assert moved[2] > 1e-3
+
+
+@pytest.mark.parametrize("least", [0, "two"])
+def test_wrong_values_are_refused(least):
+    with pytest.raises(SettingError, match="least"):
+        check_settings({"least": least}, [zoo.ZooSpec.of("LSTM-W-Random-1")])
+
+
+def test_a_transformer_has_no_such_setting():
+    with pytest.raises(SettingError, match="least"):
+        check_settings({"least": 2}, [zoo.ZooSpec.of("BERT")])
+
+
+def test_how_much_is_read_and_what_stays_frozen_can_be_set():
+    specs = [zoo.ZooSpec.of("LSTM-W-Random-1")]
+    check_settings({"limit": 256}, specs)
+    with pytest.raises(SettingError, match="limit is how many tokens"):
+        check_settings({"limit": 2}, specs)
+    with pytest.raises(SettingError, match="frozen"):
+        check_settings({"frozen": False}, specs)
+    bert = zoo.ZooSpec.of("BERT")
+    check_settings({"frozen": False}, [bert])
+    usual = zoo.training(bert)
+    assert usual.rates
+    assert change_course(usual, {"frozen": False, "epochs": 3}).rates == ()
+    assert change_course(usual, {"epochs": 3}).rates == usual.rates
